@@ -1,0 +1,1 @@
+"""What exists: tables, views, arrangements and their frontiers, as plain models."""

@@ -1,0 +1,1 @@
+"""How it runs: updates, arrangements, operators, runners and the `Engine` that users hold."""

@@ -1,0 +1,1 @@
+"""A bound view to a dataflow: normal form, rules, join orders, arrangements, explain."""

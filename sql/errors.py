@@ -1,0 +1,81 @@
+"""The errors of the public face, sorted by what the caller can do about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class HalfjoinError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class UnsupportedSQL(HalfjoinError):
+    """The statement is not SQL that is supported; the text says where, why, and what to write instead."""
+
+    def __init__(self, reason: str, *, instead: str | None = None, sql: str | None = None,
+                 line: int | None = None, column: int | None = None) -> None:
+        self.reason, self.instead, self.sql, self.line, self.column = reason, instead, sql, line, column
+        super().__init__(_located(reason, instead, sql, line, column))
+
+    def at(self, sql: str, line: int | None, column: int | None) -> UnsupportedSQL:
+        """The same error with its place in the statement, unless it has one already."""
+        if self.line is not None or line is None:
+            return self
+        return type(self)(self.reason, instead=self.instead, sql=sql, line=line, column=column)
+
+
+class UnknownName(HalfjoinError):
+    """A table, view, column or function that does not exist; the text names the near ones."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str] = (), *, sql: str | None = None,
+                 line: int | None = None, column: int | None = None) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        self.sql, self.line, self.column = sql, line, column
+        near = get_close_matches(name, self.known, n=3, cutoff=0.5)
+        if near:
+            instead = "did you mean " + " or ".join(near) + "?"
+        elif self.known:
+            instead = "known: " + ", ".join(sorted(self.known)[:12]) + (", ..." if len(self.known) > 12 else "")
+        else:
+            instead = None
+        super().__init__(_located(f"unknown {kind} {name!r}", instead, sql, line, column))
+
+    def at(self, sql: str, line: int | None, column: int | None) -> UnknownName:
+        """The same error with its place in the statement, unless it has one already."""
+        if self.line is not None or line is None:
+            return self
+        return type(self)(self.kind, self.name, self.known, sql=sql, line=line, column=column)
+
+
+class InvalidRow(HalfjoinError):
+    """A row of a batch breaks the table's columns, types, NOT NULL or key; names table, column, row and value."""
+
+
+class InvalidTime(HalfjoinError):
+    """A time below `upper` was written, or one outside `[since, upper)` was read."""
+
+
+class Conflict(HalfjoinError):
+    """Another writer holds the warehouse, a batch id came back with other content, or a name is taken."""
+
+
+class DataError(HalfjoinError):
+    """A maintained expression fails for a row that is in the tables; names the expression and a row."""
+
+
+class StorageError(HalfjoinError):
+    """The disk or object store failed; nothing of the batch is kept."""
+
+
+def _located(reason: str, instead: str | None, sql: str | None, line: int | None, column: int | None) -> str:
+    """Reason, place with the line of SQL underlined, remedy."""
+    text = reason
+    if sql is not None and line is not None and column is not None:
+        text += f" (line {line}, column {column})"
+        lines = sql.splitlines()
+        if line <= len(lines):
+            text += f"\n  {lines[line - 1]}\n  {' ' * (column - 1)}^"
+    if instead:
+        text += f"\n  {instead}" if "\n" in text else f"; {instead}"
+    return text

@@ -1,0 +1,129 @@
+"""Bound scalar expressions: a closed set of immutable nodes, each with its SQL type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from halfjoin.sql.types import BOOLEAN, MZ_TIMESTAMP, SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column by its name, unique within the view: `alias.column`, or bare within one collection."""
+
+    name: str
+    type: SqlType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant as the Python value of its type (None for NULL).
+
+    int, float, bool, str, bytes, Decimal, date, time, datetime (UTC for timestamptz), list, and for interval the
+    triple (months, days, microseconds).
+    """
+
+    value: object
+    type: SqlType
+
+    def __hash__(self) -> int:
+        return hash((repr(self.value), self.type))
+
+    def __eq__(self, other: object) -> bool:  # 1, 1.0 and True are different literals
+        return isinstance(other, Literal) and repr(self.value) == repr(other.value) and self.type == other.type
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A scalar function or operator of the function table on arguments of exactly its types.
+
+    Special forms are calls too: `and`, `or` (any number of arguments), `not`, `case` (condition, value, ...,
+    default), `coalesce`, `in` (value, then literals), `is null`, `is distinct from`, ...
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """`arg::type`, written or implied."""
+
+    arg: Expr
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """`mz_now()`: the time at which the view is read. Only a temporal filter may hold one."""
+
+    type: SqlType = MZ_TIMESTAMP
+
+
+Expr: TypeAlias = Column | Literal | Call | Cast | Now
+
+TRUE = Literal(True, BOOLEAN)
+FALSE = Literal(False, BOOLEAN)
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The direct operands."""
+    match expr:
+        case Call(args=args):
+            return args
+        case Cast(arg=arg):
+            return (arg,)
+        case _:
+            return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and all below it, parents first."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+def columns_of(expr: Expr) -> frozenset[str]:
+    """Names of the columns it reads."""
+    return frozenset(node.name for node in walk(expr) if isinstance(node, Column))
+
+
+def is_temporal(expr: Expr) -> bool:
+    """Whether it holds mz_now()."""
+    return any(isinstance(node, Now) for node in walk(expr))
+
+
+def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Apply `change` to every node, children first."""
+    match expr:
+        case Call(args=args):
+            expr = replace(expr, args=tuple(rewrite(arg, change) for arg in args))
+        case Cast(arg=arg):
+            expr = replace(expr, arg=rewrite(arg, change))
+    return change(expr)
+
+
+def substitute(expr: Expr, mapping: Mapping[str, Expr]) -> Expr:
+    """Replace columns by name; those not in `mapping` stay."""
+    return rewrite(expr, lambda node: mapping.get(node.name, node) if isinstance(node, Column) else node)
+
+
+def conjuncts(expr: Expr) -> Iterator[Expr]:
+    """The parts of a chain of AND."""
+    if isinstance(expr, Call) and expr.function == "and":
+        for arg in expr.args:
+            yield from conjuncts(arg)
+    elif expr != TRUE:
+        yield expr
+
+
+def conjunction(parts: tuple[Expr, ...]) -> Expr:
+    """The parts joined by AND; TRUE for none."""
+    if not parts:
+        return TRUE
+    return parts[0] if len(parts) == 1 else Call("and", parts, BOOLEAN)

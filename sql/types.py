@@ -1,0 +1,86 @@
+"""The SQL types that columns and expressions have, by PostgreSQL's names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """The families of types; a parameter (length, precision, element) is kept beside in `SqlType`."""
+
+    BOOLEAN = "boolean"
+    SMALLINT = "smallint"
+    INTEGER = "integer"
+    BIGINT = "bigint"
+    REAL = "real"
+    DOUBLE = "double precision"
+    NUMERIC = "numeric"
+    TEXT = "text"
+    VARCHAR = "varchar"
+    CHAR = "char"
+    BYTEA = "bytea"
+    DATE = "date"
+    TIME = "time"
+    TIMESTAMP = "timestamp"
+    TIMESTAMPTZ = "timestamptz"
+    UUID = "uuid"
+    INTERVAL = "interval"
+    ARRAY = "array"
+    MZ_TIMESTAMP = "mz_timestamp"  # of mz_now() alone: int64, milliseconds since 1970 where compared with dates
+    UNKNOWN = "unknown"  # an untyped literal ('abc' or NULL) before its context gives it a type
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """One type: `precision` is numeric's digits or a text's length, `scale` numeric's, `element` an array's."""
+
+    kind: Kind
+    precision: int | None = None
+    scale: int | None = None
+    element: SqlType | None = None
+
+    def __str__(self) -> str:
+        if self.kind is Kind.ARRAY:
+            return f"{self.element}[]"
+        if self.kind is Kind.NUMERIC and self.precision is not None:
+            return f"numeric({self.precision},{self.scale})"
+        if self.kind in (Kind.VARCHAR, Kind.CHAR) and self.precision is not None:
+            return f"{self.kind.value}({self.precision})"
+        return self.kind.value
+
+
+BOOLEAN = SqlType(Kind.BOOLEAN)
+SMALLINT = SqlType(Kind.SMALLINT)
+INTEGER = SqlType(Kind.INTEGER)
+BIGINT = SqlType(Kind.BIGINT)
+REAL = SqlType(Kind.REAL)
+DOUBLE = SqlType(Kind.DOUBLE)
+TEXT = SqlType(Kind.TEXT)
+BYTEA = SqlType(Kind.BYTEA)
+DATE = SqlType(Kind.DATE)
+TIME = SqlType(Kind.TIME)
+TIMESTAMP = SqlType(Kind.TIMESTAMP)
+TIMESTAMPTZ = SqlType(Kind.TIMESTAMPTZ)
+UUID = SqlType(Kind.UUID)
+INTERVAL = SqlType(Kind.INTERVAL)
+MZ_TIMESTAMP = SqlType(Kind.MZ_TIMESTAMP)
+UNKNOWN = SqlType(Kind.UNKNOWN)
+
+INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)  # narrow to wide
+FLOATS = (Kind.REAL, Kind.DOUBLE)
+STRINGS = (Kind.TEXT, Kind.VARCHAR, Kind.CHAR)
+
+# A stored numeric has at most 38 digits (Arrow's and Delta's decimal128); an intermediate result may have 76.
+STORED_DIGITS = 38
+WORKING_DIGITS = 76
+
+
+def numeric(precision: int = STORED_DIGITS, scale: int = 10) -> SqlType:
+    """numeric(precision, scale); `numeric` alone keeps 10 decimals, since a column has one fixed scale."""
+    return SqlType(Kind.NUMERIC, precision, scale)
+
+
+def array(element: SqlType) -> SqlType:
+    """An array of the element type."""
+    return SqlType(Kind.ARRAY, element=element)
