@@ -1,0 +1,107 @@
+"""Linear operators as data: a fused list of steps over named columns. The engine executes them.
+
+Linear law. An operator is its logic `row -> {(row2, time2, diff2)}`; an update `(row, time, diff)` yields
+`(row2, max(time, time2), diff * diff2)` for each. Filters, computed columns and projections have `time2` = the minimum
+and `diff2 = 1`; a table function gives several rows, each with its own weight and time; a temporal filter gives the
+times at which its formula turns true (+1) and false (-1). Two operators in a row are one: `f.followed_by(g)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from halfjoin.sql.expr import Column, Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Keep the rows for which every predicate is true; infallible ones come first and spare the others."""
+
+    predicates: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """Add computed columns; all are computed from the columns before the step."""
+
+    items: tuple[tuple[Column, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Only these columns, in this order."""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explode:
+    """Each row with each row that a table function gives for `args`; columns as in `sql.relation.TableFunction`."""
+
+    function: str
+    alias: str
+    args: tuple[Expr, ...]
+    outputs: tuple[Column, ...]
+    ordinality: Column | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """`mz_now() op bound`; the bound is of an integer, numeric, date or timestamp type (ms since 1970 for dates)."""
+
+    op: Literal["=", "<>", "<", "<=", ">", ">="]
+    bound: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A boolean expression that does not depend on the time of the read."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """AND, OR (of one or more) or NOT (of one) of temporal formulas, in three-valued logic."""
+
+    op: Literal["and", "or", "not"]
+    args: tuple[Formula, ...]
+
+
+Formula: TypeAlias = Atom | Static | Combination
+
+
+@dataclass(frozen=True, slots=True)
+class Temporal:
+    """A temporal filter: the row is in at the times `t` for which the formula with `mz_now() = t` is true."""
+
+    formula: Formula
+
+
+Step: TypeAlias = Filter | Extend | Keep | Explode | Temporal
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A fused linear operator.
+
+    `reports`: rows for which an expression fails become updates of the view's error collection. Otherwise they are
+    dropped silently, because another path or stage answers for them (see `planner.paths`).
+    """
+
+    steps: tuple[Step, ...] = ()
+    reports: bool = False
+
+    def followed_by(self, other: Linear) -> Linear:
+        """One operator that does this, then the other; neighbouring filters and projections are fused."""
+        steps = list(self.steps)
+        for step in other.steps:
+            last = steps[-1] if steps else None
+            if isinstance(step, Filter) and isinstance(last, Filter):
+                steps[-1] = Filter(last.predicates + step.predicates)
+            elif isinstance(step, Keep) and isinstance(last, Keep):
+                steps[-1] = step
+            else:
+                steps.append(step)
+        return Linear(tuple(steps), self.reports or other.reports)

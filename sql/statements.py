@@ -1,0 +1,139 @@
+"""The statements of the public face, as data: what `parse` makes of SQL text and `Engine.execute` carries out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.types import SqlType
+
+
+@dataclass(frozen=True)
+class ColumnDef:
+    """A column of CREATE TABLE."""
+
+    name: str
+    type: SqlType
+    not_null: bool = False
+
+
+@dataclass(frozen=True)
+class CreateTable:
+    """CREATE TABLE [IF NOT EXISTS] name (...) [WITH (RETAIN HISTORY FOR ...)]."""
+
+    name: str
+    columns: tuple[ColumnDef, ...]
+    primary_key: tuple[str, ...] = ()
+    retain: int | None = None  # time units (ms for an interval text)
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class CreateView:
+    """CREATE [OR REPLACE] [MATERIALIZED] VIEW [IF NOT EXISTS] name [(column, ...)] [WITH (...)] AS query."""
+
+    name: str
+    query: exp.Query
+    text: str  # the query as written, kept in the catalog
+    names: tuple[str, ...] = ()
+    materialized: bool = False
+    retain: int | None = None
+    if_not_exists: bool = False
+    or_replace: bool = False
+
+
+@dataclass(frozen=True)
+class CreateIndex:
+    """CREATE INDEX [name] ON collection (expression, ...)."""
+
+    name: str | None
+    collection: str
+    keys: tuple[exp.Expression, ...]
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class Insert:
+    """INSERT INTO table [(column, ...)] query."""
+
+    table: str
+    columns: tuple[str, ...]
+    query: exp.Query
+
+
+@dataclass(frozen=True)
+class Delete:
+    """DELETE FROM table [WHERE ...]."""
+
+    table: str
+    alias: str
+    where: exp.Expression | None
+
+
+@dataclass(frozen=True)
+class Update:
+    """UPDATE table SET column = expression, ... [WHERE ...]."""
+
+    table: str
+    alias: str
+    assignments: tuple[tuple[str, exp.Expression], ...]
+    where: exp.Expression | None
+
+
+@dataclass(frozen=True)
+class Select:
+    """A query [AS OF time]."""
+
+    query: exp.Query
+    as_of: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Subscribe:
+    """SUBSCRIBE [TO] collection [AS OF time] [UP TO time]."""
+
+    collection: str
+    as_of: Expr | None = None
+    up_to: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Explain:
+    """EXPLAIN [MATERIALIZED VIEW name | VIEW name | SELECT ...]."""
+
+    view: str | None = None
+    query: exp.Query | None = None
+
+
+@dataclass(frozen=True)
+class Show:
+    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | COLUMNS FROM name."""
+
+    what: str
+    collection: str | None = None
+
+
+@dataclass(frozen=True)
+class Drop:
+    """DROP TABLE | [MATERIALIZED] VIEW | INDEX [IF EXISTS] name, ..."""
+
+    kind: str  # "table", "view", "materialized view", "index"
+    names: tuple[str, ...]
+    if_exists: bool = False
+
+
+Statement: TypeAlias = (
+    CreateTable | CreateView | CreateIndex | Insert | Delete | Update | Select | Subscribe | Explain | Show | Drop
+)
+
+
+@dataclass(frozen=True)
+class BoundIndex:
+    """Key expressions of an index over the collection's bare column names."""
+
+    collection: str
+    keys: tuple[Expr, ...]
+    columns: tuple[Column, ...] = ()
