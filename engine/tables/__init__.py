@@ -1,0 +1,1 @@
+"""Table functions: one row in, several weighted rows out."""

@@ -1,0 +1,1 @@
+"""Incremental view maintenance in SQL."""

@@ -1,0 +1,1 @@
+"""Plans for people: text, mermaid, JSON and a page of HTML."""

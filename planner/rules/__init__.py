@@ -1,0 +1,1 @@
+"""The rules that bring a bound view into normal form, one file each."""

@@ -1,0 +1,1 @@
+"""The function table: every scalar function and operator, with its types and documentation."""
