@@ -1,0 +1,187 @@
+"""The SQL dialect: sqlglot's `materialize`, with the statements it lacks and every function call kept as written.
+
+sqlglot's parsers translate while they parse (format strings, argument orders, array offsets), since their aim is to
+write another dialect. Here the text's own meaning is wanted, so a call is a name and its arguments, nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.materialize import Materialize
+from sqlglot.parsers.materialize import MaterializeParser
+from sqlglot.tokens import Token, TokenType
+
+
+class AsOf(exp.Expression):
+    """A query and the time it is read at: `SELECT ... AS OF 5`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class Subscribe(exp.Expression):
+    """SUBSCRIBE [TO] collection [AS OF time] [UP TO time]."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "as_of": False, "up_to": False}
+
+
+class Explain(exp.Expression):
+    """EXPLAIN of a view by name (`kind` says which kind) or of a query."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": False}
+
+
+class ShowObjects(exp.Expression):
+    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | COLUMNS FROM collection; `this` is what, in lower case."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": False}
+
+
+class RetainHistory(exp.Property):
+    """RETAIN HISTORY [=] FOR duration, an option of a table or view."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+SHOWN = ("materialized views", "tables", "views", "indexes", "columns")
+INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.VAR,
+               TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
+
+
+class HalfjoinParser(MaterializeParser):
+    """Parses to sqlglot's tree, and to the nodes above."""
+
+    FUNCTIONS: ClassVar = {}
+    FUNCTION_PARSERS: ClassVar = {
+        name: MaterializeParser.FUNCTION_PARSERS[name] for name in ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
+    }
+    NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+        name: MaterializeParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("ANY", "CASE")
+    }
+    PROPERTY_PARSERS: ClassVar = {
+        **MaterializeParser.PROPERTY_PARSERS,
+        "RETAIN": lambda self: self._parse_retain_history(),
+    }
+
+    def _parse_statement(self) -> exp.Expression | None:
+        if self._match_text_seq("SUBSCRIBE"):
+            return self._parse_subscribe()
+        if self._match_text_seq("EXPLAIN"):
+            return self._parse_explain()
+        if self._match_text_seq("SHOW"):
+            return self._parse_show_objects()
+        return self._with_as_of(super()._parse_statement())
+
+    def _with_as_of(self, statement: exp.Expression | None) -> exp.Expression | None:
+        """The statement, with the AS OF that follows it."""
+        if isinstance(statement, exp.Query) and (time := self._parse_as_of()):
+            return self.expression(AsOf(this=statement, expression=time))
+        return statement
+
+    def _parse_as_of(self) -> exp.Expression | None:
+        if not self._match_text_seq("AS", "OF"):
+            return None
+        time: exp.Expression | None = self._parse_disjunction()
+        if time is None:
+            self.raise_error("Expected a time after AS OF")
+        return time
+
+    def _parse_subscribe(self) -> exp.Expression:
+        self._match_text_seq("TO")
+        if self._curr and self._curr.token_type is TokenType.L_PAREN:
+            self.raise_error("SUBSCRIBE takes the name of a view: create a materialized view of the query first")
+        collection = self._parse_table_parts()
+        as_of = self._parse_as_of()
+        up_to = self._parse_disjunction() if self._match_text_seq("UP", "TO") else None
+        return self.expression(Subscribe(this=collection, as_of=as_of, up_to=up_to))
+
+    def _parse_explain(self) -> exp.Expression:
+        for words in (("MATERIALIZED", "VIEW"), ("VIEW",)):
+            if self._match_text_seq(*words):
+                return self.expression(Explain(this=self._parse_table_parts(), kind=" ".join(words).lower()))
+        query = self._parse_statement()
+        if query is None:
+            self.raise_error("Expected a query, or VIEW and a name, after EXPLAIN")
+        return self.expression(Explain(this=query))
+
+    def _parse_show_objects(self) -> exp.Expression:
+        for what in SHOWN:
+            if self._match_text_seq(*what.upper().split()):
+                source = self._parse_table_parts() if self._match_texts(("FROM", "ON", "IN")) else None
+                return self.expression(ShowObjects(this=what, source=source))
+        self.raise_error("Expected TABLES, VIEWS, MATERIALIZED VIEWS, INDEXES or COLUMNS FROM a name after SHOW")
+        raise AssertionError  # raise_error does not return
+
+    def _parse_retain_history(self) -> exp.Expression:
+        if not self._match_text_seq("HISTORY"):
+            self.raise_error("Expected RETAIN HISTORY FOR and a duration")
+        self._match(TokenType.EQ)
+        self._match_text_seq("FOR")
+        return self.expression(RetainHistory(this=self._parse_disjunction()))
+
+    def _at_as_of(self) -> bool:
+        """Whether AS OF and a time come next, not an alias that is called `of`."""
+        if not (self._curr and self._curr.token_type is TokenType.ALIAS and self._next):
+            return False
+        after = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None
+        named_of = self._next.token_type is TokenType.VAR and self._next.text.upper() == "OF"
+        return named_of and after is not None and after.token_type in AFTER_AS_OF
+
+    def _parse_alias(self, this: exp.Expression | None, explicit: bool = False) -> exp.Expression | None:
+        return this if self._at_as_of() else super()._parse_alias(this, explicit)
+
+    def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
+        return None if self._at_as_of() else super()._parse_table_alias(alias_tokens)
+
+    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
+        index = self._index
+        if not self._match(TokenType.INTERVAL):
+            return None
+        if not self._match(TokenType.STRING):  # a column of that name
+            self._retreat(index)
+            return None
+        text = self.expression(exp.Literal(this=self._prev.text, is_string=True), token=self._prev)
+        unit = exp.var(self._prev.text.upper()) if self._match_texts(INTERVAL_UNITS) else None
+        if unit is not None and self._match_text_seq("TO"):
+            self.raise_error("Write the units inside the text, as in INTERVAL '1 year 2 months'")
+        return self.expression(exp.Interval(this=text, unit=unit))
+
+    def _parse_ddl_select(self) -> exp.Expression | None:
+        first = self._curr
+        query = super()._parse_ddl_select()
+        if query is not None and first is not None and self._prev is not None:
+            query.meta["text"] = self._find_sql(first, self._prev)
+        if self._at_as_of():
+            self.raise_error("AS OF belongs to a query, not to the definition of a view")
+        return query
+
+    def _parse_unnest(self, with_alias: bool = True) -> exp.Unnest | None:
+        return None  # a function like any other, so that its alias and ordinality are kept like any other's
+
+    def _parse_join(self, skip_join_token: bool = False, parse_bracket: bool = False,
+                    alias_tokens: Collection[TokenType] | None = None) -> exp.Join | None:
+        comma = bool(self._curr and self._curr.token_type is TokenType.COMMA)
+        join = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
+        if join is not None and comma:
+            join.meta["comma"] = True  # binds looser than JOIN, and needs no condition
+        return join
+
+    def _parse_as_command(self, start: Token) -> exp.Command:
+        self.raise_error("Not a supported statement", start)
+        raise AssertionError  # raise_error does not return
+
+
+class Halfjoin(Materialize):
+    """The dialect of halfjoin's SQL text."""
+
+    INDEX_OFFSET = 0  # keep array subscripts as written
+
+    class Tokenizer(Materialize.Tokenizer):
+        """The tokens of `materialize`; no statement is swallowed as opaque text."""
+
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+    Parser = HalfjoinParser

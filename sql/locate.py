@@ -1,0 +1,51 @@
+"""Where a syntax node stands in its text, for errors that underline it; and names as PostgreSQL folds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from halfjoin.sql.errors import UnsupportedSQL
+
+
+def place(node: exp.Expression | None, sql: str) -> tuple[int | None, int | None]:
+    """Line and column (from 1) of the node's first token; of the nearest node around it where it has none."""
+    while node is not None:
+        starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
+        if starts and min(starts) < len(sql):
+            return place_of(min(starts), sql)
+        node = node.parent
+    return None, None
+
+
+def place_of(offset: int, sql: str) -> tuple[int, int]:
+    """Line and column (from 1) of a character of the text."""
+    before = sql[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def refuse(node: exp.Expression | None, sql: str, reason: str, instead: str | None = None) -> UnsupportedSQL:
+    """The error to raise for a node, with its place."""
+    line, column = place(node, sql)
+    return UnsupportedSQL(reason, instead=instead, sql=sql, line=line, column=column)
+
+
+def name_of(node: exp.Expression | str) -> str:
+    """A name: as written where quoted, else in lower case. Of a table reference or column, its last part."""
+    if isinstance(node, str):
+        return node.lower()
+    if isinstance(node, (exp.Table, exp.Column)):
+        return name_of(node.this)
+    name: str = node.name
+    return name if node.args.get("quoted") else name.lower()
+
+
+def only(node: exp.Expression, sql: str, what: str, allowed: Iterable[str]) -> None:
+    """Refuse the node if it has a clause that is not `allowed`, so that nothing written is ever passed over."""
+    for key, value in node.args.items():
+        if value and key not in allowed:
+            first = value[0] if isinstance(value, list) else value
+            word = key.rstrip("_").replace("_", " ").upper()
+            where = first if isinstance(first, exp.Expression) else node
+            raise refuse(where, sql, f"{word} is not supported in {what}")

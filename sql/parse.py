@@ -1,0 +1,176 @@
+"""From SQL text to statements: syntax, and what each statement may consist of. No names are looked up yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+
+from halfjoin.sql import dialect
+from halfjoin.sql.dialect import Halfjoin
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.locate import name_of, only, refuse
+from halfjoin.sql.parse_create import create, table_name
+from halfjoin.sql.statements import Delete, Drop, Explain, Insert, Select, Show, Statement, Subscribe, Update
+from halfjoin.sql.times import constant_time
+
+
+def parse(text: str) -> list[Statement]:
+    """The statements of a text, in order. UnsupportedSQL (line, column, remedy) for what is not one of ours."""
+    return [_statement(node, text) for node in _trees(text)]
+
+
+def parse_query(text: str) -> exp.Query:
+    """The one query that a text consists of; a view's definition is kept as text and read back with this."""
+    trees = _trees(text)
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+        raise UnsupportedSQL("expected one query", instead="write SELECT ...")
+    return trees[0]
+
+
+def _trees(text: str) -> list[exp.Expression]:
+    try:
+        nodes = Halfjoin().parse(text)
+    except ParseError as error:
+        raise _syntax_error(error, text) from None
+    except (SqlglotError, RecursionError) as error:
+        reason = "nested too deep" if isinstance(error, RecursionError) else str(error).partition("\n")[0]
+        raise UnsupportedSQL(f"syntax error: {reason}") from None
+    return [node for node in nodes if node is not None and not isinstance(node, exp.Semicolon)]
+
+
+def _syntax_error(error: ParseError, text: str) -> UnsupportedSQL:
+    first: dict[str, Any] = error.errors[0] if error.errors else {}
+    reason = str(first.get("description") or "syntax error").rstrip(".")
+    if reason.startswith(("Invalid expression", "Required keyword", "Expecting")):
+        reason = f"syntax error at {str(first.get('highlight') or 'the end').strip()!r}"
+    line, end = first.get("line"), first.get("col")
+    if line is None or end is None:
+        return UnsupportedSQL(reason)
+    return UnsupportedSQL(reason, sql=text, line=line, column=max(1, end - len(first.get("highlight") or " ") + 1))
+
+
+def _statement(node: exp.Expression, text: str) -> Statement:
+    for kind, make in STATEMENTS.items():
+        if isinstance(node, kind):
+            return make(node, text)
+    for kinds, instead in REMEDIES:
+        if isinstance(node, kinds):
+            raise refuse(node, text, f"{node.key.upper()} is not supported", instead)
+    raise refuse(node, text, "not a supported statement", f"statements: {KNOWN}")
+
+
+def _as_of(node: dialect.AsOf, text: str) -> Statement:
+    return Select(node.this, constant_time(node.expression, text))
+
+
+def _select(node: exp.Query, text: str) -> Statement:
+    return Select(node)
+
+
+def _subscribe(node: dialect.Subscribe, text: str) -> Statement:
+    as_of, up_to = node.args.get("as_of"), node.args.get("up_to")
+    return Subscribe(table_name(node.this, text), as_of and constant_time(as_of, text),
+                     up_to and constant_time(up_to, text))
+
+
+def _explain(node: dialect.Explain, text: str) -> Statement:
+    if node.args.get("kind"):
+        return Explain(view=table_name(node.this, text))
+    inner = _statement(node.this, text)
+    if not isinstance(inner, Select) or inner.as_of is not None:
+        raise refuse(node, text, "EXPLAIN takes a query or a view", "write EXPLAIN SELECT ... or EXPLAIN VIEW name")
+    return Explain(query=inner.query)
+
+
+def _show(node: dialect.ShowObjects, text: str) -> Statement:
+    what, source = node.this, node.args.get("source")
+    if (what == "columns") != (source is not None) and what != "indexes":
+        wrong = "needs FROM and a name" if source is None else "takes no name"
+        raise refuse(source, text, f"SHOW {what.upper()} {wrong}")
+    return Show(what, source and table_name(source, text))
+
+
+def _drop(node: exp.Drop, text: str) -> Statement:
+    only(node, text, "DROP", ("exists", "tables", "kind", "materialized", "restrict"))
+    kind = node.args["kind"].lower()
+    if kind not in ("table", "view", "index"):
+        raise refuse(node, text, f"DROP {kind.upper()} is not supported",
+                     "drop a TABLE, VIEW, MATERIALIZED VIEW or INDEX")
+    if node.args.get("materialized"):
+        kind = f"materialized {kind}"
+    return Drop(kind, tuple(table_name(table, text) for table in node.args["tables"]), bool(node.args.get("exists")))
+
+
+def _insert(node: exp.Insert, text: str) -> Statement:
+    if node.args.get("conflict"):
+        raise refuse(node.args["conflict"], text, "ON CONFLICT is not supported",
+                     "a row whose key is taken is an error; replace rows with engine.apply({table: hj.upserts(rows)})")
+    only(node, text, "INSERT", ("this", "expression", "with_", "source"))
+    target, query = node.this, node.expression
+    if query is None:
+        raise refuse(target, text, "DEFAULT VALUES is not supported", "columns have no defaults: name the values")
+    columns = tuple(name_of(column) for column in target.expressions) if isinstance(target, exp.Schema) else ()
+    if node.args.get("with_"):
+        query.set("with_", node.args["with_"])
+    for default in query.find_all(exp.Var):
+        if default.name.upper() == "DEFAULT":
+            raise refuse(default, text, "DEFAULT is not supported", "columns have no defaults: write the value or NULL")
+    return Insert(table_name(target.this if isinstance(target, exp.Schema) else target, text), columns, query)
+
+
+def _delete(node: exp.Delete, text: str) -> Statement:
+    if node.args.get("using"):
+        raise refuse(node.args["using"][0], text, "DELETE ... USING is not supported",
+                     "select the rows with engine.query(...) and apply them with hj.deletes(rows)")
+    only(node, text, "DELETE", ("this", "where"))
+    table, alias = _target(node.this, text)
+    return Delete(table, alias, node.args["where"].this if node.args.get("where") else None)
+
+
+def _update(node: exp.Update, text: str) -> Statement:
+    if node.args.get("from_"):
+        raise refuse(node.args["from_"], text, "UPDATE ... FROM is not supported",
+                     "select the new rows with engine.query(...) and apply them with hj.upserts(rows)")
+    only(node, text, "UPDATE", ("this", "expressions", "where"))
+    table, alias = _target(node.this, text)
+    assignments = []
+    for item in node.expressions:
+        if not (isinstance(item, exp.EQ) and isinstance(item.this, exp.Column)):
+            raise refuse(item, text, "a list of columns in SET is not supported", "write SET a = 1, b = 2")
+        if isinstance(item.expression, exp.Column) and item.expression.sql().upper() == "DEFAULT":
+            raise refuse(item.expression, text, "DEFAULT is not supported", "columns have no defaults: write the value")
+        assignments.append((name_of(item.this), item.expression))
+    return Update(table, alias, tuple(assignments), node.args["where"].this if node.args.get("where") else None)
+
+
+def _target(node: exp.Expression, text: str) -> tuple[str, str]:
+    """The table that is changed and the name its columns go by."""
+    table = table_name(node, text, alias=True)
+    return table, name_of(node.args["alias"].this) if node.args.get("alias") else table
+
+
+STATEMENTS: dict[type[exp.Expression], Callable[[Any, str], Statement]] = {
+    dialect.AsOf: _as_of,
+    dialect.Subscribe: _subscribe,
+    dialect.Explain: _explain,
+    dialect.ShowObjects: _show,
+    exp.Create: create,
+    exp.Drop: _drop,
+    exp.Insert: _insert,
+    exp.Delete: _delete,
+    exp.Update: _update,
+    exp.Query: _select,
+}
+REMEDIES: tuple[tuple[type[exp.Expression] | tuple[type[exp.Expression], ...], str], ...] = (
+    (exp.TruncateTable, "write DELETE FROM the table"),
+    (exp.Alter, "create a new table or view, and insert the old one's rows"),
+    (exp.Copy, "load a file with pyarrow or DuckDB and hand its rows to engine.apply"),
+    (exp.Merge, "apply the rows with hj.upserts(rows) and hj.deletes(rows)"),
+    ((exp.Transaction, exp.Commit, exp.Rollback), "each batch is atomic: hand all changes to one engine.apply"),
+    (exp.Set, "settings are arguments of halfjoin.Engine"),
+)
+KNOWN = ("CREATE TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, INSERT, DELETE, UPDATE, SELECT [AS OF], SUBSCRIBE, "
+         "EXPLAIN, SHOW, DROP")

@@ -1,0 +1,49 @@
+"""Constant times and durations in statements: AS OF, UP TO, RETAIN HISTORY FOR."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from halfjoin.sql import functions
+from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.locate import refuse
+from halfjoin.sql.type_names import sql_type
+from halfjoin.sql.types import BIGINT, INTERVAL, TIMESTAMP, UNKNOWN, Kind
+
+TIME_KINDS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+
+
+def constant_time(node: exp.Expression, sql: str) -> Expr:
+    """A time written as a number of time units or as the text of a date or timestamp: a Literal of that type."""
+    node = node.unnest()
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+        return Literal(int(node.name), BIGINT)
+    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and node.this.name.isdigit():
+        return Literal(-int(node.this.name), BIGINT)
+    type = TIMESTAMP
+    if isinstance(node, exp.Cast):
+        type, node = sql_type(node.to, sql), node.this
+    if isinstance(node, exp.Literal) and node.is_string and type.kind in TIME_KINDS:
+        try:
+            return functions.cast(Literal(node.name, UNKNOWN), type, explicit=True)
+        except Exception as error:
+            raise refuse(node, sql, str(error), "write a number, or a timestamp like '2024-01-31 10:00'") from None
+    raise refuse(node, sql, "a time must be a constant", "write a number, or a timestamp like '2024-01-31 10:00'")
+
+
+def constant_duration(node: exp.Expression, sql: str) -> int:
+    """A duration in time units: a number, or the text of an interval, which counts in milliseconds."""
+    node = node.unnest()
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+        return int(node.name)
+    if isinstance(node, exp.Interval):
+        node = node.this
+    if isinstance(node, exp.Literal) and node.is_string:
+        interval = functions.cast(Literal(node.name, UNKNOWN), INTERVAL, explicit=True)
+        if isinstance(interval, Literal) and isinstance(interval.value, tuple):
+            months, days, microseconds = interval.value
+            total = days * 86_400_000 + microseconds // 1000
+            if not months and total >= 0:
+                return int(total)
+            raise refuse(node, sql, "a duration is in days or less, and not negative", "write it in days")
+    raise refuse(node, sql, "a duration must be a constant", "write a number or an interval like '1 hour'")
