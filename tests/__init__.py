@@ -1,0 +1,1 @@
+"""The laws, the oracles, the plans, bad input and the benchmarks."""

@@ -1,0 +1,1 @@
+"""An independent evaluator and the random views, batches and programs that are held against it."""

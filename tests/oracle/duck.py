@@ -1,0 +1,78 @@
+"""The oracle: keeps every update of every table and evaluates a view from scratch, in DuckDB, as of any time.
+
+Each name exists twice there: in the schema `weighted` a table's row comes once with its count in `__w`; in the schema
+`plain` it comes as often as it is contained, so that any SQL can be asked as it stands.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import duckdb
+import pyarrow as pa
+
+from tests.oracle.rows import Bag, hashable
+from tests.oracle.schema import Table
+
+MACROS = """
+    CREATE MACRO main.mz_now() AS getvariable('now')::bigint;
+    CREATE MACRO main.ms(t) AS epoch_us(t::timestamp) / 1000.0;
+"""
+
+
+class Oracle:
+    """The tables' histories, and answers computed from nothing else."""
+
+    def __init__(self) -> None:
+        self._duck = duckdb.connect(config={"threads": 1})
+        self._duck.execute("CREATE SCHEMA history; CREATE SCHEMA weighted; CREATE SCHEMA plain;" + MACROS)
+        self._schema: dict[str, tuple[str, ...]] = {}
+
+    def create_table(self, table: Table) -> None:
+        """An empty table."""
+        columns = ", ".join(f"{column.name} {column.sql}" for column in table.columns)
+        self.create(table.name, columns, tuple(column.name for column in table.columns))
+
+    def create(self, name: str, columns: str, names: Iterable[str]) -> None:
+        """An empty table of these columns, given as DDL and as names."""
+        listed = ", ".join(names)
+        self._duck.execute(f"""
+            CREATE TABLE history.{name} ({columns}, __time bigint, __diff bigint);
+            CREATE VIEW weighted.{name} AS SELECT {listed}, sum(__diff)::bigint AS __w FROM history.{name}
+                WHERE __time <= mz_now() GROUP BY ALL HAVING sum(__diff) <> 0;
+            CREATE VIEW plain.{name} AS SELECT {listed} FROM weighted.{name}, range(__w);
+        """)
+
+    def create_view(self, name: str, sql: str, weighted: str | None = None) -> None:
+        """A view by its SQL, and by its text with weights where it is asked with them."""
+        self._duck.execute(f"SET search_path = 'plain'; CREATE OR REPLACE VIEW plain.{name} AS {sql}"
+                           if weighted is None else
+                           f"SET search_path = 'weighted'; CREATE OR REPLACE VIEW weighted.{name} AS {weighted}")
+
+    def drop_view(self, name: str) -> None:
+        """Forget the view."""
+        self._duck.execute(f"DROP VIEW IF EXISTS weighted.{name}; DROP VIEW IF EXISTS plain.{name}")
+
+    def apply(self, table: str, updates: pa.Table) -> None:
+        """Take updates with `__time` and `__diff`."""
+        self._duck.register("__updates", updates)
+        self._duck.execute(f"INSERT INTO history.{table} BY NAME SELECT * FROM __updates")
+        self._duck.unregister("__updates")
+
+    def contents(self, view: str, columns: Iterable[str], time: int) -> Bag:
+        """Rows with their counts, from the weighted text."""
+        listed = ", ".join(columns)
+        self._at(time, "weighted")
+        rows = self._duck.execute(
+            f"SELECT {listed}, sum(__w)::bigint FROM weighted.{view} GROUP BY ALL HAVING sum(__w) <> 0"
+        ).fetchall()
+        return Counter({hashable(row[:-1]): row[-1] for row in rows})
+
+    def ask(self, sql: str, time: int) -> Bag:
+        """The answer of any SELECT over tables and views that contain no row a negative number of times."""
+        self._at(time, "plain")
+        return Counter(hashable(row) for row in self._duck.execute(sql).fetchall())
+
+    def _at(self, time: int, schema: str) -> None:
+        self._duck.execute(f"SET VARIABLE now = {time}; SET search_path = '{schema}'")

@@ -1,0 +1,55 @@
+"""Multisets of rows: what contents and changes are compared as."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+Bag: TypeAlias = "Counter[tuple[Any, ...]]"
+Update: TypeAlias = tuple[tuple[Any, ...], int, int]  # row, time, diff
+
+
+def hashable(row: Iterable[Any]) -> tuple[Any, ...]:
+    """A row whose arrays are tuples."""
+    return tuple(hashable(value) if isinstance(value, list | tuple) else value for value in row)
+
+
+def tuples(table: pa.Table) -> list[tuple[Any, ...]]:
+    """The rows in order."""
+    columns = [column.to_pylist() for column in table.columns]
+    return [hashable(row) for row in zip(*columns, strict=True)] if columns else [()] * table.num_rows
+
+
+def bag(table: pa.Table) -> Bag:
+    """Rows of a table, counted; a `__diff` column gives the counts."""
+    if "__diff" not in table.column_names:
+        return Counter(tuples(table))
+    counts = table.column("__diff").to_pylist()
+    total: Bag = Counter()
+    for row, count in zip(tuples(table.drop_columns(["__diff"])), counts, strict=True):
+        total[row] += count
+    return nonzero(total)
+
+
+def updates(table: pa.Table) -> list[Update]:
+    """Rows of a change table with their `__time` and `__diff`."""
+    rows = tuples(table.drop_columns(["__time", "__diff"]))
+    times, diffs = table.column("__time").to_pylist(), table.column("__diff").to_pylist()
+    return list(zip(rows, times, diffs, strict=True))
+
+
+def summed(changes: Iterable[Update], time: int) -> Bag:
+    """The contents that the changes up to `time` add up to."""
+    total: Bag = Counter()
+    for row, at, diff in changes:
+        if at <= time:
+            total[row] += diff
+    return nonzero(total)
+
+
+def nonzero(counts: Bag) -> Bag:
+    """Without the rows that cancelled."""
+    return Counter({row: count for row, count in counts.items() if count})
