@@ -45,7 +45,8 @@ class Replay:
                 for name, table in batch.items():
                     self.oracle.apply(name, table)
                 latest = max(time for rows in changes.values() for _, time, _ in rows)
-                self._closed(self.engine.apply(batch, close=close), max(self.upper, latest + 1) if close else self.upper)
+                applied = self.engine.apply(batch, close=close)
+                self._closed(applied, max(self.upper, latest + 1) if close else self.upper)
             case Advance(to):
                 self._closed(self.engine.advance(to=to), max(self.upper, to))
             case Compact():

@@ -56,7 +56,7 @@ VALUES: dict[str, list[object]] = {
     "text": ["a", "b", "a", "ab", "", "B", None],
     "date": [dt.date(1970, 1, 1), dt.date(2020, 2, 28), dt.date(2020, 3, 1), None],
     "timestamp": [_epoch_ms(4), _epoch_ms(0), _epoch_ms(7), _epoch_ms(11), dt.datetime(1969, 12, 31), None],
-    "array": [[1], [1, 2], [], [3, None, 3], None],
+    "array": [(1,), (1, 2), (), (3, None, 3), None],
 }
 
 

@@ -74,10 +74,10 @@ class _Tables:
 
 def random_program(choices: Choices) -> Program:
     """Views over the three tables, some of them made when rows are there already."""
-    tables, steps, views = _Tables(), [], list[View]()
+    tables, steps, views = _Tables(), list[Step](), list[View]()
     for number in range(choices.integer(1, 3)):
-        for _ in range(choices.one_of((0, 1, 2)) if number else choices.one_of((0, 0, 1))):
-            steps.append(_change(choices, tables, 6))
+        count = choices.one_of((0, 1, 2)) if number else choices.one_of((0, 0, 1))
+        steps += [_change(choices, tables, 6) for _ in range(count)]
         materialized = not chance(choices, 25)
         views.append(random_view(choices, f"v{number}", views, materialized))
         steps.append(Create(views[-1]))
@@ -109,7 +109,7 @@ def _change(choices: Choices, tables: _Tables, most: int) -> Step:
     times = [time for updates in batch.values() for _, time, _ in updates]
     if close and times:
         tables.upper = max(times) + 1
-    return Apply(batch, close) if times else Advance(tables.upper + 0)
+    return Apply(batch, close) if times else Advance(tables.upper)
 
 
 def _updates(choices: Choices, tables: _Tables, table: Table, time: int) -> list[Update]:
