@@ -1,1 +1,22 @@
-"""The function table: every scalar function and operator, with its types and documentation."""
+"""The scalar functions: one visible table, and how a call finds its entry, its types and its casts.
+
+The binder calls `resolve(name, args)` with these names. Operators: `= <> < <= > >=`, `is [not] distinct from`, `in`
+(value, items), `and`, `or` (any number), `not`, `is [not] null|true|false|unknown`, `+ - * / % ^`, `neg`, `||`,
+`like`, `ilike` (text, pattern[, escape]), `~ ~* !~ !~*`, `array` (items), `[]` (array, index), `= any`, `<> all`
+(value, array). Forms: `case` (condition, value, ..., default), `coalesce`, `nullif`, `greatest`, `least`,
+`date_part` (unit, value; also for EXTRACT under the name `extract`), `btrim` (also TRIM(BOTH)), `ltrim`, `rtrim`,
+`strpos` (also POSITION), `substring`. All else by its lower-case PostgreSQL name.
+"""
+
+from halfjoin.sql.functions.casting import cast
+from halfjoin.sql.functions.coercion import common_type
+from halfjoin.sql.functions.docs import documentation
+from halfjoin.sql.functions.fallible import fallible
+from halfjoin.sql.functions.render import render
+from halfjoin.sql.functions.resolve import resolve
+from halfjoin.sql.functions.signature import Example, Function, Overload
+from halfjoin.sql.functions.table import TABLE
+
+__all__ = [
+    "TABLE", "Example", "Function", "Overload", "cast", "common_type", "documentation", "fallible", "render", "resolve",
+]  # fmt: skip

@@ -1,0 +1,109 @@
+"""Arithmetic and mathematics: integers that overflow, exact numerics, floats by IEEE 754."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.functions.coercion import digits
+from halfjoin.sql.functions.signature import Function, function
+from halfjoin.sql.types import INTEGERS, WORKING_DIGITS, Kind, SqlType
+
+_ARITHMETIC = (
+    "smallint, smallint -> smallint or error",
+    "integer, integer -> integer or error",
+    "bigint, bigint -> bigint or error",
+    "numeric, numeric -> numeric or error",
+    "real, real -> real or error",
+    "double precision, double precision -> double precision or error",
+)
+_DIVISION_SCALE = 16  # the fewest decimals of a quotient
+
+
+def _needed(name: str, args: Sequence[Expr]) -> tuple[int, int]:
+    """Digits before and after the point that hold every result on arguments of these numeric types."""
+    before, after = zip(*(digits(arg.type) for arg in args), strict=True)
+    match name:
+        case "+" | "-":
+            return max(before) + 1, max(after)
+        case "*":
+            return sum(before) + 1, sum(after)
+        case "/":
+            return before[0] + after[1], max(_DIVISION_SCALE, *after)
+        case _:  # remainder
+            return min(before[0] + after[0], before[1] + after[1]), max(after)
+
+
+def _digits_of(name: str) -> Callable[[Sequence[Expr]], SqlType]:
+    """The result type of a numeric operator: all decimals, and room before the point up to 76 digits."""
+
+    def numeric(args: Sequence[Expr]) -> SqlType:
+        before, scale = _needed(name, args)
+        if scale > WORKING_DIGITS:
+            raise UnsupportedSQL(f"a numeric with {scale} decimals", instead="round() the operands to fewer decimals")
+        return SqlType(Kind.NUMERIC, min(max(before + scale, 1), WORKING_DIGITS), scale)
+
+    return numeric
+
+
+def _has_room(name: str) -> Callable[[Sequence[Expr]], bool]:
+    """Whether a numeric result always fits; division also needs a constant divisor."""
+
+    def safe(args: Sequence[Expr]) -> bool:
+        if name in ("/", "%") and not _constant_divisor(args):
+            return False
+        if args[0].type.kind is not Kind.NUMERIC:
+            return name in ("/", "%") and args[0].type.kind in INTEGERS
+        return sum(_needed(name, args)) <= WORKING_DIGITS
+
+    return safe
+
+
+def _constant_divisor(args: Sequence[Expr]) -> bool:
+    """Division by a constant other than 0; and other than -1, by which the least integer overflows."""
+    divisor = args[1]
+    return isinstance(divisor, Literal) and divisor.value is not None and divisor.value not in (0, -1)
+
+
+def _operator(name: str, doc: str, examples: Sequence[tuple[str, str | None]], *more: str) -> Function:
+    return function(name, "arithmetic", doc, *_ARITHMETIC[: 4 if name == "%" else 6], *more, examples=examples,
+                    numeric=_digits_of(name), safe=_has_room(name))  # fmt: skip
+
+
+ARITHMETIC = (
+    _operator("+", "Sum; also of dates and intervals", [
+        ("1 + 2", "3"), ("2147483647 + 1", "ERROR: integer out of range"), ("1.10 + 2.5", "3.60"), ("1 + NULL", None),
+        ("9223372036854775807 + 1", "ERROR: bigint out of range"), ("0.1::double precision + 0.2", "0.30000000000000004"),
+        ("1::real + 1", "2")],
+        "date, integer -> date or error", "integer, date -> date or error", "date, time -> timestamp or error",
+        "date, interval -> timestamp or error", "interval, date -> timestamp or error",
+        "timestamp, interval -> timestamp or error", "interval, timestamp -> timestamp or error",
+        "timestamptz, interval -> timestamptz or error", "interval, timestamptz -> timestamptz or error",
+        "time, interval -> time", "interval, time -> time", "interval, interval -> interval or error"),
+    _operator("-", "Difference; also of dates and intervals", [
+        ("1 - 2", "-1"), ("(-32768)::smallint - 1::smallint", "ERROR: smallint out of range"), ("2.5 - 1.25", "1.25")],
+        "date, integer -> date or error", "date, date -> integer", "date, interval -> timestamp or error",
+        "timestamp, timestamp -> interval or error", "timestamptz, timestamptz -> interval or error",
+        "timestamp, interval -> timestamp or error", "timestamptz, interval -> timestamptz or error",
+        "time, time -> interval", "time, interval -> time", "interval, interval -> interval or error"),
+    _operator("*", "Product", [
+        ("3 * 4", "12"), ("1.5 * 2.25", "3.375"), ("65536 * 65536", "ERROR: integer out of range"),
+        ("-2 * 1.0", "-2.0"),
+        ("1e300::double precision * 1e300::double precision", "ERROR: value out of range: overflow")],
+        "interval, double precision -> interval or error", "double precision, interval -> interval or error"),
+    _operator("/", "Quotient; of integers without the fraction, of numerics with at least 16 decimals", [
+        ("7 / 2", "3"), ("-7 / 2", "-3"), ("1 / 0", "ERROR: division by zero"), ("7.0 / 2", "3.5000000000000000"),
+        ("1 / 8.0", "0.12500000000000000000"), ("1.0 / 0", "ERROR: division by zero"),
+        ("1::double precision / 0", "ERROR: division by zero"), ("7::double precision / 2", "3.5"),
+        ("(-2147483648)::integer / (-1)", "ERROR: integer out of range")],
+        "interval, double precision -> interval or error"),
+    _operator("%", "Remainder, with the sign of the dividend", [
+        ("7 % 3", "1"), ("-7 % 3", "-1"), ("7 % -3", "1"), ("7 % 0", "ERROR: division by zero"), ("-7.5 % 2", "-1.5"),
+        ("(-9223372036854775808)::bigint % (-1)::bigint", "0")]),
+    function("neg", "arithmetic", "Minus", "smallint -> smallint or error", "integer -> integer or error",
+        "bigint -> bigint or error", "numeric -> numeric", "real -> real", "double precision -> double precision",
+        "interval -> interval", numeric=lambda args: args[0].type, examples=[
+        ("- (5)", "-5"), ("- (-2.50)", "2.50"), ("- (-2147483648)::integer", "ERROR: integer out of range"),
+        ("- ('0'::double precision)", "-0")]),
+)  # fmt: skip

@@ -1,0 +1,146 @@
+"""`expr::type`: folds constants as the view is bound, refuses what PostgreSQL refuses, else makes a Cast."""
+
+from __future__ import annotations
+
+import math
+import struct
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Cast, Expr, Literal
+from halfjoin.sql.functions.coercion import NUMBERS, as_numeric, assignable, castable, same_values
+from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, rounded, type_of_decimal
+from halfjoin.sql.functions.text_input import parse
+from halfjoin.sql.types import FLOATS, INTEGER, INTEGERS, STRINGS, TEXT, Kind, SqlType, array, numeric
+
+
+def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
+    """`expr` as a value of `type`; `explicit` for a written cast, otherwise only what INSERT would convert.
+
+    Constants are folded. A written cast to varchar(n) cuts, a silent one fails where the value is too long. The type
+    `numeric` without digits stands for the fewest that hold every value of `expr`.
+    """
+    type = _with_digits(expr, type)
+    if expr.type == type:
+        return expr
+    if isinstance(expr, Literal):
+        folded = _fold(expr, type, explicit)
+        if folded is not None:
+            return folded
+    _check(expr.type, type, explicit)
+    if not explicit and type.kind in STRINGS and type.precision is not None:
+        text = expr if expr.type.kind in STRINGS else Cast(expr, TEXT)
+        length = expr.type.precision if expr.type.kind in STRINGS else None
+        if length is None or length > type.precision:
+            return Call("fit", (text, Literal(type.precision, INTEGER)), type)
+    return Cast(expr, type)
+
+
+def coerce(expr: Expr, type: SqlType) -> Expr:
+    """As `cast`, but without a Cast where every value is one of `type` already, such as varchar for text."""
+    return expr if same_values(expr.type, type) and not isinstance(expr, Literal) else cast(expr, type)
+
+
+def _check(source: SqlType, type: SqlType, explicit: bool) -> None:
+    if castable(source, type) if explicit else assignable(source, type):
+        return
+    instead = f"write a cast: ...::{type}" if castable(source, type) else None
+    raise UnsupportedSQL(f"cannot cast type {source} to {type}", instead=instead)
+
+
+def _with_digits(expr: Expr, type: SqlType) -> SqlType:
+    """`type`, with digits chosen if it is a numeric without."""
+    if type.kind is Kind.ARRAY and type.element == SqlType(Kind.NUMERIC):
+        return array(numeric())
+    if type.kind is not Kind.NUMERIC or type.precision is not None:
+        return type
+    source = expr.type
+    if isinstance(expr, Literal) and expr.value is None:
+        return as_numeric(source) if source.kind in (*INTEGERS, Kind.NUMERIC) else SqlType(Kind.NUMERIC, 1, 0)
+    if isinstance(expr, Literal) and isinstance(expr.value, str) and source.kind in (Kind.UNKNOWN, Kind.TEXT):
+        value = parse(expr.value, type)
+        assert isinstance(value, Decimal)
+        return type_of_decimal(value)
+    if isinstance(expr, Literal) and source.kind in INTEGERS:
+        return type_of_decimal(Decimal(str(expr.value)))
+    if source.kind in (*INTEGERS, Kind.NUMERIC):
+        return as_numeric(source)
+    return numeric()
+
+
+def _fold(literal: Literal, type: SqlType, explicit: bool) -> Literal | None:
+    """The constant in the other type; None where that is left to the evaluator."""
+    source, value = literal.type, literal.value
+    if source.kind is not Kind.UNKNOWN:
+        _check(source, type, explicit)
+    if value is None:
+        return Literal(None, type)
+    if type.kind is Kind.UNKNOWN:
+        return None
+    if source.kind is Kind.UNKNOWN or source.kind in STRINGS:
+        assert isinstance(value, str)
+        if type.kind in STRINGS:
+            return Literal(fit(value, type, truncate=explicit), type)
+        return Literal(parse(value, type), type)
+    folded = _convert(value, source, type)
+    return None if folded is None else Literal(folded, type)
+
+
+def _convert(value: object, source: SqlType, type: SqlType) -> object | None:
+    """A constant of a known type in another."""
+    match value:
+        case bool():
+            return int(value) if type.kind is Kind.INTEGER else None
+        case int() | float() | Decimal() if type.kind in NUMBERS:
+            return _number(value, source, type)
+        case int() if type.kind is Kind.BOOLEAN:
+            return value != 0
+        case datetime():
+            return _moment(value, type)
+        case date() if type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+            zone = UTC if type.kind is Kind.TIMESTAMPTZ else None
+            return datetime.combine(value, time(), tzinfo=zone)
+        case time() if type.kind is Kind.INTERVAL:
+            clock = datetime.combine(date(2000, 1, 1), value) - datetime(2000, 1, 1)
+            return (0, 0, clock // timedelta(microseconds=1))
+        case _:
+            return None
+
+
+def _number(value: int | float | Decimal, source: SqlType, type: SqlType) -> int | float | Decimal:
+    if type.kind in INTEGERS:
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise UnsupportedSQL(f"{type} out of range: {value}")
+            return integer_of(round(value), type)
+        return integer_of(int(rounded(Decimal(value), 0)), type)
+    if type.kind is Kind.NUMERIC:
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise UnsupportedSQL(f"numeric has no {value}", instead="use double precision")
+            value = Decimal(f"{value:.{6 if source.kind is Kind.REAL else 15}g}")
+        return decimal_of(Decimal(value), type)
+    number = float(value)
+    if type.kind is Kind.REAL and math.isfinite(number):
+        try:
+            number = float(struct.unpack("f", struct.pack("f", number))[0])
+        except OverflowError:
+            raise UnsupportedSQL(f"value out of range for type {type}: {value}") from None
+    assert type.kind in FLOATS
+    return number
+
+
+def _moment(value: datetime, type: SqlType) -> object | None:
+    """A timestamp as another type of the family; UTC is the zone of all."""
+    match type.kind:
+        case Kind.DATE:
+            return value.date()
+        case Kind.TIME:
+            return value.time()
+        case Kind.TIMESTAMP:
+            return value.replace(tzinfo=None)
+        case Kind.TIMESTAMPTZ:
+            return value.replace(tzinfo=UTC)
+        case _:
+            return None

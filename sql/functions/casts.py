@@ -1,0 +1,10 @@
+"""The check behind a silent cast to varchar(n) or char(n)."""
+
+from __future__ import annotations
+
+from halfjoin.sql.functions.signature import function
+
+CASTS = (
+    function("fit", "casts", "The text, if it is no longer than n; made by the binder where a value is stored",
+             "text, integer -> text or error"),
+)  # fmt: skip

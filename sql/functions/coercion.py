@@ -1,0 +1,125 @@
+"""Which types turn into which others, by themselves or on demand, and the common type of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.types import DOUBLE, FLOATS, INTEGERS, STRINGS, TEXT, WORKING_DIGITS, Kind, SqlType, array
+
+NUMBERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE)  # narrow to wide
+MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)  # narrow to wide
+
+# The type that a category falls back to when several fit equally well.
+PREFERRED = frozenset({Kind.BOOLEAN, Kind.DOUBLE, Kind.TEXT, Kind.TIMESTAMPTZ, Kind.INTERVAL})
+
+_ASSIGNED = {
+    (Kind.TIMESTAMP, Kind.DATE), (Kind.TIMESTAMP, Kind.TIME), (Kind.TIMESTAMPTZ, Kind.DATE),
+    (Kind.TIMESTAMPTZ, Kind.TIMESTAMP), (Kind.TIMESTAMPTZ, Kind.TIME), (Kind.INTERVAL, Kind.TIME),
+}  # fmt: skip
+_EXPLICIT = {(Kind.INTEGER, Kind.BOOLEAN), (Kind.BOOLEAN, Kind.INTEGER)}
+
+# Digits before the point that hold every value of an integer type.
+INTEGER_DIGITS = {Kind.SMALLINT: 5, Kind.INTEGER: 10, Kind.BIGINT: 19}
+
+
+def category(type: SqlType) -> str:
+    """The family within which a type is cast without being asked."""
+    if type.kind in NUMBERS:
+        return "number"
+    if type.kind in STRINGS:
+        return "string"
+    if type.kind in MOMENTS:
+        return "moment"
+    return str(type) if type.kind is Kind.ARRAY else type.kind.value
+
+
+def implicit(source: SqlType, target: SqlType) -> bool:
+    """Whether an expression of `source` is accepted where `target` is wanted."""
+    a, b = source.kind, target.kind
+    if a is Kind.UNKNOWN:
+        return True
+    if a is Kind.ARRAY or b is Kind.ARRAY:
+        return a is b and source.element is not None and target.element is not None and (
+            source.element == target.element or implicit(source.element, target.element))
+    for order in (NUMBERS, MOMENTS):
+        if a in order:
+            return b in order and order.index(a) <= order.index(b)
+    if a in STRINGS:
+        return b in STRINGS
+    return a is b or (a, b) == (Kind.TIME, Kind.INTERVAL)
+
+
+def assignable(source: SqlType, target: SqlType) -> bool:
+    """Whether INSERT and UPDATE convert `source` to a column of `target`."""
+    a, b = source.kind, target.kind
+    return implicit(source, target) or (a in NUMBERS and b in NUMBERS) or (a, b) in _ASSIGNED or (
+        b in STRINGS and a is not Kind.ARRAY)
+
+
+def castable(source: SqlType, target: SqlType) -> bool:
+    """Whether `::target` may be written after an expression of `source`."""
+    a, b = source.kind, target.kind
+    if a is Kind.ARRAY and b is Kind.ARRAY and source.element and target.element:
+        return castable(source.element, target.element)
+    return assignable(source, target) or (a, b) in _EXPLICIT or (a in STRINGS and b is not Kind.ARRAY)
+
+
+def same_values(source: SqlType, target: SqlType) -> bool:
+    """Whether every value of `source` is one of `target` as it stands, so that no Cast is needed."""
+    if source.kind in STRINGS and target.kind in STRINGS:
+        return target.precision is None and target.kind is not Kind.CHAR
+    if source.kind is Kind.NUMERIC and target.kind is Kind.NUMERIC:
+        return target.precision is None or source == target
+    if source.kind is Kind.ARRAY and target.kind is Kind.ARRAY and source.element and target.element:
+        return same_values(source.element, target.element)
+    return source == target
+
+
+def as_numeric(type: SqlType) -> SqlType:
+    """The numeric type that holds every value of an integer or numeric type."""
+    if type.kind in INTEGERS:
+        return SqlType(Kind.NUMERIC, INTEGER_DIGITS[type.kind], 0)
+    return type
+
+
+def digits(type: SqlType) -> tuple[int, int]:
+    """Digits before and after the point of an integer or numeric type."""
+    exact = as_numeric(type)
+    precision, scale = exact.precision or 0, exact.scale or 0
+    return precision - scale, scale
+
+
+def common_type(types: Iterable[SqlType]) -> SqlType:
+    """The one type of the branches of CASE, COALESCE, UNION, VALUES, IN; text when all are untyped literals."""
+    known = [type for type in types if type.kind is not Kind.UNKNOWN]
+    if not known:
+        return TEXT
+    if all(type.kind is Kind.ARRAY for type in known):
+        return array(common_type(type.element for type in known if type.element is not None))
+    chosen = known[0]
+    for type in known[1:]:
+        if category(type) != category(chosen):
+            raise UnsupportedSQL(f"types {chosen} and {type} cannot be matched", instead="cast one to the other's type")
+        if implicit(chosen, type) and not implicit(type, chosen):
+            chosen = type
+    if chosen.kind is Kind.NUMERIC:
+        return _wide_enough([type for type in known if type.kind not in FLOATS])
+    if chosen.kind in STRINGS:
+        return chosen if all(type == chosen for type in known) else TEXT
+    return chosen
+
+
+def comparison_type(types: Sequence[SqlType]) -> SqlType:
+    """As `common_type`, but a real meets another kind of number as double precision, which holds both exactly."""
+    chosen = common_type(types)
+    if chosen.kind is Kind.REAL and any(type.kind not in (Kind.REAL, Kind.UNKNOWN) for type in types):
+        return DOUBLE
+    return chosen
+
+
+def _wide_enough(types: Sequence[SqlType]) -> SqlType:
+    """The smallest numeric type that holds every value of these."""
+    before, after = zip(*(digits(type) for type in types), strict=True)
+    scale = max(after)
+    return SqlType(Kind.NUMERIC, min(max(before) + scale, WORKING_DIGITS), scale)

@@ -1,0 +1,64 @@
+"""Comparisons; text by code point, NaN equal to itself and above all numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.casting import coerce
+from halfjoin.sql.functions.coercion import comparison_type
+from halfjoin.sql.functions.signature import Resolve, function
+from halfjoin.sql.types import BOOLEAN, Kind, SqlType
+
+_SAME = "any, any -> boolean"
+
+
+def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+    """`in` over literals; items that are not constant become `=` joined by OR."""
+    value, *items = args
+    if not items:
+        raise UnsupportedSQL("IN of an empty list", instead="write false")
+    type = comparison_type([arg.type for arg in args])
+    if type.kind is Kind.NUMERIC:
+        type = SqlType(Kind.NUMERIC)
+    value, *items = (coerce(arg, type) for arg in args)
+    constant = [item for item in items if isinstance(item, Literal)]
+    if type.kind in (Kind.ARRAY, Kind.INTERVAL):
+        constant = []
+    others = [resolve("=", (value, item)) for item in items if item not in constant]
+    found = [Call("in", (value, *constant), BOOLEAN)] if len(constant) > 1 else [
+        resolve("=", (value, item)) for item in constant]
+    parts = [*found, *others]
+    return parts[0] if len(parts) == 1 else resolve("or", parts)
+
+
+COMPARISON = (
+    function("=", "comparison", "Equal", _SAME, examples=[
+        ("1 = 1.0", "true"), ("'a' = 'a '", "false"), ("'NaN'::double precision = 'NaN'::double precision", "true"),
+        ("NULL = 1", None), ("true = false", "false"), ("'2024-01-01'::date = '2024-01-01 00:00'::timestamp", "true"),
+        ("16777217 = 16777216::real", "false")]),
+    function("<>", "comparison", "Not equal", _SAME, examples=[
+        ("1 <> 2", "true"), ("'NaN'::real <> 'NaN'::real", "false"), ("1 <> NULL", None)]),
+    function("<", "comparison", "Less", _SAME, examples=[
+        ("'B' < 'a'", "true"), ("1 < 'NaN'::double precision", "true"), ("false < true", "true"),
+        ("1.10 < 1.2", "true"),
+        ("interval '1 month' < interval '31 days'", "true"), ("ARRAY[1,2] < ARRAY[1,3]", "true"),
+        ("ARRAY[1] < ARRAY[1,NULL]", "true")]),
+    function("<=", "comparison", "Less or equal", _SAME, examples=[
+        ("2 <= 2", "true"), ("interval '1 month' <= interval '30 days'", "true"), ("'é' <= 'z'", "false")]),
+    function(">", "comparison", "Greater", _SAME, examples=[
+        ("'NaN'::double precision > 'Infinity'::double precision", "true"), ("2.50 > 2.5", "false")]),
+    function(">=", "comparison", "Greater or equal", _SAME, examples=[
+        ("2 >= 3", "false"), ("'NaN'::real >= 1", "true")]),
+    function("is distinct from", "comparison", "Not equal, where NULL is a value like others", _SAME, examples=[
+        ("1 IS DISTINCT FROM NULL", "true"), ("NULL::int IS DISTINCT FROM NULL", "false"),
+        ("1 IS DISTINCT FROM 1", "false")]),
+    function("is not distinct from", "comparison", "Equal, where NULL is a value like others", _SAME, examples=[
+        ("1 IS NOT DISTINCT FROM NULL", "false"), ("NULL::int IS NOT DISTINCT FROM NULL", "true"),
+        ("'x' IS NOT DISTINCT FROM 'x'", "true")]),
+    function("in", "comparison", "Equal to one of a list", "any, any... -> boolean", special=_in, examples=[
+        ("2 IN (1, 2)", "true"), ("3 IN (1, NULL)", None), ("1 IN (1, NULL)", "true"), ("NULL IN (1, 2)", None),
+        ("1.5 IN (1, 1.50)", "true"), ("'a' IN ('b', 'c')", "false"), ("3 NOT IN (1, 2)", "true"),
+        ("0::double precision IN ('-0'::double precision, 1)", "true")]),
+)  # fmt: skip

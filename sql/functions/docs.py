@@ -1,0 +1,21 @@
+"""The function table as Markdown."""
+
+from __future__ import annotations
+
+from halfjoin.sql.functions.signature import Function
+from halfjoin.sql.functions.table import TABLE
+
+
+def documentation() -> str:
+    """One table row per function: name, what it takes and gives, what it means, an example with its answer."""
+    lines = ["| function | takes | meaning | example |", "|---|---|---|---|"]
+    lines += [_row(entry) for entry in TABLE if entry.doc]
+    return "\n".join(lines)
+
+
+def _row(entry: Function) -> str:
+    takes = "<br>".join(
+        f"{', '.join(o.params)}{'...' if o.variadic else ''} → {o.result}" for o in entry.overloads)
+    example = f"`{entry.examples[0].sql}` is `{entry.examples[0].answer}`" if entry.examples else ""
+    cells = (f"`{entry.name}`", takes, entry.doc, example)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,60 @@
+"""Whether evaluating an expression can fail for some row of well-typed values."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from halfjoin.sql.expr import Call, Cast, Expr, children
+from halfjoin.sql.functions.coercion import INTEGER_DIGITS, MOMENTS, digits
+from halfjoin.sql.functions.resolve import overload_of
+from halfjoin.sql.functions.table import ENTRIES
+from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
+
+
+@lru_cache(maxsize=65536)
+def fallible(expr: Expr) -> bool:
+    """Whether the tree holds something that may fail: overflow, division by zero, a cast that loses range, ..."""
+    return _fails_itself(expr) or any(fallible(child) for child in children(expr))
+
+
+def _fails_itself(expr: Expr) -> bool:
+    match expr:
+        case Cast(arg=arg, type=type):
+            return cast_fallible(arg.type, type)
+        case Call(function=name, args=args):
+            function = ENTRIES[name]
+            if function.special is not None:
+                return False
+            overload = overload_of(expr)
+            return overload is None or (overload.fallible and not (function.safe and function.safe(args)))
+        case _:
+            return False
+
+
+def cast_fallible(source: SqlType, target: SqlType) -> bool:
+    """Whether some value of `source` has no counterpart in `target`."""
+    a, b = source.kind, target.kind
+    if b is Kind.ARRAY:
+        return source.element is None or target.element is None or cast_fallible(source.element, target.element)
+    if b in STRINGS or (a is b and b is not Kind.NUMERIC):
+        return False
+    if a in STRINGS:
+        return True
+    if a in INTEGERS and b in INTEGERS:
+        return INTEGERS.index(a) > INTEGERS.index(b)
+    if a is Kind.NUMERIC and b in INTEGERS:
+        before, after = digits(source)
+        return before + (after > 0) >= INTEGER_DIGITS[b]
+    if a in (*INTEGERS, Kind.NUMERIC) and b is Kind.NUMERIC:
+        (before, after), (room, scale) = digits(source), digits(target)
+        return before + (after > scale) > room  # rounding up may carry into one more digit
+    if a in (*INTEGERS, Kind.NUMERIC) and b in FLOATS:
+        return b is Kind.REAL and digits(source)[0] > 38
+    if a in FLOATS:
+        return b is not Kind.DOUBLE
+    return not (a in MOMENTS and b in (*MOMENTS, Kind.TIME)) and (a, b) not in _ALWAYS
+
+
+_ALWAYS = {
+    (Kind.INTEGER, Kind.BOOLEAN), (Kind.BOOLEAN, Kind.INTEGER), (Kind.TIME, Kind.INTERVAL), (Kind.INTERVAL, Kind.TIME),
+}  # fmt: skip

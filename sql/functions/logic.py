@@ -1,0 +1,98 @@
+"""Three-valued logic, CASE, and the functions that choose one of their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.casting import cast, coerce
+from halfjoin.sql.functions.coercion import common_type
+from halfjoin.sql.functions.signature import Function, Resolve, function
+from halfjoin.sql.types import BOOLEAN, UNKNOWN
+
+
+def _chain(name: str, args: Sequence[Expr]) -> Expr:
+    """AND or OR of any number of arguments; nested ones of the same kind are one."""
+    parts: list[Expr] = []
+    for arg in args:
+        if isinstance(arg, Call) and arg.function == name:
+            parts.extend(arg.args)
+        elif arg.type.kind not in (BOOLEAN.kind, UNKNOWN.kind):
+            raise UnsupportedSQL(f"argument of {name.upper()} must be boolean, not {arg.type}")
+        else:
+            parts.append(coerce(arg, BOOLEAN))
+    return parts[0] if len(parts) == 1 else Call(name, tuple(parts), BOOLEAN)
+
+
+def _case(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+    """(condition, value, ..., default); the default may be left out and is NULL then."""
+    if len(args) % 2 == 0:
+        args = (*args, Literal(None, UNKNOWN))
+    conditions, values = args[:-1:2], [*args[1::2], args[-1]]
+    type = common_type(value.type for value in values)
+    parts: list[Expr] = []
+    for condition, value in zip(conditions, values, strict=False):
+        parts += [_chain("and", (condition,)), cast(value, type)]
+    return Call("case", (*parts, cast(values[-1], type)), type)
+
+
+def _alternatives(name: str, args: Sequence[Expr]) -> Expr:
+    type = common_type(arg.type for arg in args)
+    return Call(name, tuple(cast(arg, type) for arg in args), type)
+
+
+def _nullif(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+    """NULL where both are equal, else the first, whose type it keeps."""
+    if len(args) != 2:
+        raise UnsupportedSQL(f"NULLIF takes two arguments, not {len(args)}")
+    first = args[0] if args[0].type.kind is not UNKNOWN.kind else cast(args[0], common_type([args[0].type]))
+    return resolve("case", (resolve("=", args), Literal(None, first.type), first))
+
+
+def _test(name: str, doc: str, yes: str, no: str, null: str) -> Function:
+    return function(name, "logic", doc, "boolean -> boolean", examples=[
+        (f"true {name.upper()}", yes), (f"false {name.upper()}", no), (f"NULL {name.upper()}", null)])  # fmt: skip
+
+
+LOGIC = (
+    function("and", "logic", "Both; false decides over NULL and over an error", "boolean, boolean... -> boolean",
+        special=lambda _, args: _chain("and", args), examples=[
+        ("true AND NULL", None), ("false AND NULL", "false"), ("true AND true", "true"),
+        ("1/0 = 1 AND false", "false")]),
+    function("or", "logic", "Either; true decides over NULL and over an error", "boolean, boolean... -> boolean",
+        special=lambda _, args: _chain("or", args), examples=[
+        ("true OR NULL", "true"), ("false OR NULL", None), ("false OR false", "false"), ("1/0 = 1 OR true", "true")]),
+    function("not", "logic", "The opposite", "boolean -> boolean", examples=[
+        ("NOT true", "false"), ("NOT NULL", None)]),
+    function("is null", "logic", "Whether it is NULL", "any -> boolean", examples=[
+        ("NULL IS NULL", "true"), ("1 IS NULL", "false")]),
+    function("is not null", "logic", "Whether it is not NULL", "any -> boolean", examples=[
+        ("NULL IS NOT NULL", "false"), ("1 IS NOT NULL", "true")]),
+    _test("is true", "Whether it is true, and not NULL", "true", "false", "false"),
+    _test("is not true", "Whether it is false or NULL", "false", "true", "true"),
+    _test("is false", "Whether it is false, and not NULL", "false", "true", "false"),
+    _test("is not false", "Whether it is true or NULL", "true", "false", "true"),
+    _test("is unknown", "Whether it is NULL", "false", "false", "true"),
+    _test("is not unknown", "Whether it is not NULL", "true", "true", "false"),
+    function("case", "logic", "The value of the first condition that is true", "boolean, any... -> any", special=_case,
+        examples=[
+        ("CASE WHEN 1 < 2 THEN 'a' ELSE 'b' END", "a"), ("CASE WHEN NULL THEN 1 WHEN true THEN 2.5 END", "2.5"),
+        ("CASE 3 WHEN 1 THEN 'x' WHEN 2 THEN 'y' END", None), ("CASE WHEN true THEN 1 ELSE 1/0 END", "1"),
+        ("CASE WHEN 1/0 = 1 THEN 1 END", "ERROR: division by zero")]),
+    function("coalesce", "logic", "The first argument that is not NULL", "any... -> any",
+        special=lambda _, args: _alternatives("coalesce", args), examples=[
+        ("coalesce(NULL, 2, 3)", "2"), ("coalesce(NULL, NULL)", None), ("coalesce(1, 1/0)", "1"),
+        ("coalesce(NULL::int, 2.5)", "2.5")]),
+    function("nullif", "logic", "NULL where both are equal, else the first", "any, any -> any", special=_nullif,
+        examples=[("nullif(1, 1)", None), ("nullif(1, 2)", "1"), ("nullif(1, NULL)", "1"), ("nullif('a', 'b')", "a")]),
+    function("greatest", "logic", "The greatest; NULLs are ignored", "any... -> any",
+        special=lambda _, args: _alternatives("greatest", args), examples=[
+        ("greatest(1, 3, 2)", "3"), ("greatest(NULL, 1)", "1"), ("greatest(NULL, NULL)", None),
+        ("greatest(1.5, 2)", "2"), ("greatest('B', 'a')", "a"),
+        ("greatest('NaN'::double precision, 1)", "NaN")]),
+    function("least", "logic", "The least; NULLs are ignored", "any... -> any",
+        special=lambda _, args: _alternatives("least", args), examples=[
+        ("least(1, 3, 2)", "1"), ("least(NULL, 1)", "1"), ("least(1.5, 2)", "1.5"),
+        ("least('NaN'::double precision, 1)", "1"), ("least(date '2024-02-01', date '2024-01-31')", "2024-01-31")]),
+)  # fmt: skip

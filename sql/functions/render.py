@@ -1,0 +1,155 @@
+"""Expressions as SQL text, for EXPLAIN and for error messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime, time
+from decimal import Decimal
+
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now
+from halfjoin.sql.functions.coercion import implicit, same_values
+from halfjoin.sql.types import FLOATS, STRINGS, Kind, SqlType
+
+# How tightly an operator binds, loosest first; what is not listed is a call.
+_LEVELS = {
+    "or": 1, "and": 2, "not": 3,
+    "is null": 4, "is not null": 4, "is true": 4, "is not true": 4, "is false": 4, "is not false": 4,
+    "is unknown": 4, "is not unknown": 4, "is distinct from": 4, "is not distinct from": 4,
+    "=": 5, "<>": 5, "<": 5, "<=": 5, ">": 5, ">=": 5, "= any": 5, "<> all": 5,
+    "in": 6, "like": 6, "ilike": 6, "||": 7, "~": 7, "~*": 7, "!~": 7, "!~*": 7,
+    "+": 8, "-": 8, "*": 9, "/": 9, "%": 9, "^": 10, "neg": 11,
+}  # fmt: skip
+_CAST, _ATOM = 12, 13
+_ASSOCIATIVE = ("and", "or", "+", "*", "||")
+_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_$]*(#\d+)?")
+
+
+def render(expr: Expr) -> str:
+    """SQL text with no more parentheses than needed. Casts that PostgreSQL would add by itself are left out."""
+    return _text(expr)[0]
+
+
+def _text(expr: Expr) -> tuple[str, int]:
+    """The text and how tightly its outermost operator binds."""
+    match expr:
+        case Column(name=name):
+            return ".".join(_identifier(part) for part in name.split(".")), _ATOM
+        case Literal():
+            text = _literal(expr)
+            return text, 11 if text.startswith("-") else _ATOM
+        case Now():
+            return "mz_now()", _ATOM
+        case Cast(arg=arg, type=type):
+            if implicit(arg.type, type) and (same_values(arg.type, type) or arg.type.kind is not type.kind):
+                return _text(arg)
+            return f"{_at_least(arg, _CAST)}::{type}", _CAST
+        case Call(function=name, args=args):
+            write = _FORMS.get(name)
+            if write is not None:
+                return write(args), _LEVELS.get(name, _ATOM)
+            if name in _LEVELS:
+                return _operator(name, args), _LEVELS[name]
+            return f"{name}({', '.join(render(arg) for arg in args)})", _ATOM
+
+
+def _operator(name: str, args: tuple[Expr, ...]) -> str:
+    level, spelled = _LEVELS[name], name.upper()
+    if len(args) == 1:
+        if name == "not":
+            return f"NOT {_at_least(args[0], level)}"
+        return f"{_at_least(args[0], level + 1)} {spelled}"
+    first = _at_least(args[0], level if name in _ASSOCIATIVE or level >= 7 else level + 1)
+    rest = [_at_least(arg, level if name in ("and", "or") else level + 1) for arg in args[1:]]
+    return f" {spelled} ".join((first, *rest))
+
+
+def _at_least(expr: Expr, level: int) -> str:
+    text, own = _text(expr)
+    return text if own >= level else f"({text})"
+
+
+def _case(args: tuple[Expr, ...]) -> str:
+    parts = [
+        f"WHEN {render(condition)} THEN {render(value)}"
+        for condition, value in zip(args[:-1:2], args[1::2], strict=True)
+    ]
+    default = args[-1]
+    if not (isinstance(default, Literal) and default.value is None):
+        parts.append(f"ELSE {render(default)}")
+    return f"CASE {' '.join(parts)} END"
+
+
+_FORMS: dict[str, Callable[[tuple[Expr, ...]], str]] = {
+    "neg": lambda args: f"-{_at_least(args[0], _CAST)}",
+    "case": _case,
+    "in": lambda args: f"{_at_least(args[0], 7)} IN ({', '.join(render(arg) for arg in args[1:])})",
+    "array": lambda args: f"ARRAY[{', '.join(render(arg) for arg in args)}]",
+    "[]": lambda args: f"{_at_least(args[0], _ATOM)}[{render(args[1])}]",
+    "= any": lambda args: f"{_at_least(args[0], 6)} = ANY({render(args[1])})",
+    "<> all": lambda args: f"{_at_least(args[0], 6)} <> ALL({render(args[1])})",
+    "fit": lambda args: render(args[0]),
+}
+
+
+def _identifier(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+
+
+def _literal(literal: Literal) -> str:
+    value, type = literal.value, literal.type
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case Decimal():
+            return f"{value:f}"
+        case float() if type.kind in FLOATS:
+            text = repr(value)
+            return text if re.fullmatch(r"-?[\d.]+", text) else f"'{text}'::{type}"
+        case str() if type.kind in (*STRINGS, Kind.UNKNOWN):
+            return _quoted(value)
+        case list():
+            element = type.element or type
+            return f"ARRAY[{', '.join(_literal(Literal(item, element)) for item in value)}]"
+        case _:
+            return f"{type} {_quoted(plain(value, type))}"
+
+
+def plain(value: object, type: SqlType) -> str:
+    """A constant's text without quotes, as PostgreSQL prints it."""
+    match value:
+        case bytes():
+            return "\\x" + value.hex()
+        case datetime():
+            text = value.replace(tzinfo=None).isoformat(" ")
+            return text + ("+00" if value.tzinfo else "")
+        case date() | time():
+            return value.isoformat()
+        case (int(months), int(days), int(micros)):
+            return _interval(months, days, micros)
+        case _:
+            return str(value)
+
+
+def _interval(months: int, days: int, micros: int) -> str:
+    years, months = int(months / 12), months - 12 * int(months / 12)
+    parts = [
+        f"{count} {unit}{'s' if count != 1 else ''}"
+        for count, unit in ((years, "year"), (months, "mon"), (days, "day"))
+        if count
+    ]
+    if micros or not parts:
+        seconds, fraction = divmod(abs(micros), 1_000_000)
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        if fraction:
+            clock += f".{fraction:06}".rstrip("0")
+        parts.append(("-" if micros < 0 else "") + clock)
+    return " ".join(parts)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

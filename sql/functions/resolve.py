@@ -1,0 +1,172 @@
+"""Which overload a call means, by PostgreSQL's rules, and its arguments cast to exactly that overload's types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.casting import coerce
+from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
+from halfjoin.sql.functions.refused import REFUSED
+from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Function, Overload, type_named
+from halfjoin.sql.functions.table import ENTRIES
+from halfjoin.sql.types import STRINGS, Kind, SqlType, array
+
+
+def resolve(name: str, args: Sequence[Expr]) -> Expr:
+    """The typed call of function or operator `name`.
+
+    Raises UnknownName for a name the table lacks, UnsupportedSQL where no overload takes the arguments, where several
+    fit equally, and for functions whose answer changes by itself.
+    """
+    name = name.lower()
+    if name in REFUSED:
+        reason, instead = REFUSED[name]
+        raise UnsupportedSQL(f"{name}: {reason}", instead=instead)
+    function = ENTRIES.get(name)
+    if function is None:
+        raise UnknownName("function", name, [known for known in ENTRIES if known[0].isalpha() and " " not in known])
+    if function.special is not None:
+        return function.special(resolve, args)
+    return call(function, choose(function, args), args)
+
+
+def call(function: Function, overload: Overload, args: Sequence[Expr]) -> Call:
+    """The call of one overload, with its arguments cast."""
+    element = _element(function, overload, args)
+    typed = tuple(coerce(arg, _wanted(overload.param(i), element)) for i, arg in enumerate(args))
+    if function.check is not None:
+        function.check(typed)
+    type = _wanted(overload.result, element)
+    if type.kind is Kind.NUMERIC and type.precision is None:
+        assert function.numeric is not None
+        type = function.numeric(typed)
+    return Call(function.name, typed, type)
+
+
+def overload_of(expr: Call) -> Overload | None:
+    """The overload that a resolved call belongs to; None for special forms."""
+    function = ENTRIES[expr.function]
+    fitting = [o for o in function.overloads if o.takes(len(expr.args)) and _exact(o, expr.args) == len(expr.args)]
+    return fitting[0] if fitting else None
+
+
+def choose(function: Function, args: Sequence[Expr]) -> Overload:
+    """PostgreSQL's steps: an exact match; else the most exact arguments, preferred types, text for literals."""
+    fitting = [o for o in function.overloads if o.takes(len(args)) and _accepts(function, o, args)]
+    if not fitting:
+        raise _no_overload(function, args)
+    unknown = [arg.type.kind is Kind.UNKNOWN for arg in args]
+    if len(args) == 2 and any(unknown) and not all(unknown):  # a literal takes the type of the other side
+        known = args[0] if unknown[1] else args[1]
+        same = [o for o in fitting if _exact(o, (known, known)) == 2]
+        if same:
+            return same[0]
+    fitting = _best(fitting, [_exact(o, args) for o in fitting])
+    fitting = _best(fitting, [_preferred(o, args) for o in fitting])
+    for position in (i for i, is_unknown in enumerate(unknown) if is_unknown):
+        fitting = _best(fitting, [_type(o.param(position)).kind is Kind.TEXT for o in fitting])
+        fitting = _best(fitting, [_type(o.param(position)).kind in PREFERRED for o in fitting])
+    if len(fitting) > 1:
+        types = ", ".join(str(arg.type) for arg in args)
+        raise UnsupportedSQL(f"{function.name}({types}) is not unique", instead="cast the arguments to the types meant")
+    return fitting[0]
+
+
+def _best(items: list[Overload], scores: Sequence[int]) -> list[Overload]:
+    top = max(scores)
+    return [item for item, score in zip(items, scores, strict=True) if score == top]
+
+
+def _accepts(function: Function, overload: Overload, args: Sequence[Expr]) -> bool:
+    for i, arg in enumerate(args):
+        param = overload.param(i)
+        if param == ANY:
+            continue
+        if param == ANY_ARRAY:
+            if arg.type.kind not in (Kind.ARRAY, Kind.UNKNOWN):
+                return False
+        elif not _implicit(arg, _type(param)):
+            return False
+    if ANY not in overload.params and ANY_ARRAY not in overload.params:
+        return True
+    try:
+        _element(function, overload, args)
+    except UnsupportedSQL:
+        return False
+    return True
+
+
+def _implicit(arg: Expr, wanted: SqlType) -> bool:
+    """Implicit casts but those to real: with another number they would lose digits, so double precision is taken."""
+    if wanted.kind is Kind.REAL:
+        return arg.type.kind in (Kind.REAL, Kind.UNKNOWN)
+    return implicit(arg.type, wanted)
+
+
+def _exact(overload: Overload, args: Sequence[Expr]) -> int:
+    return sum(_is(arg.type, overload.param(i)) for i, arg in enumerate(args))
+
+
+def _is(type: SqlType, param: str) -> bool:
+    if param in (ANY, ANY_ARRAY):
+        return param == ANY or type.kind is Kind.ARRAY
+    wanted = _type(param)
+    if wanted.kind is Kind.ARRAY:
+        return type.kind is Kind.ARRAY and type.element is not None and _is(type.element, str(wanted.element))
+    return type.kind is wanted.kind or (type.kind in STRINGS and wanted.kind is Kind.TEXT)
+
+
+def _preferred(overload: Overload, args: Sequence[Expr]) -> int:
+    wanted = [_type(overload.param(i)) for i in range(len(args))]
+    return sum(
+        w.kind in PREFERRED and not _is(arg.type, str(w)) and category(arg.type) == category(w)
+        for arg, w in zip(args, wanted, strict=True)
+    )
+
+
+def _type(param: str) -> SqlType:
+    return SqlType(Kind.UNKNOWN) if param in (ANY, ANY_ARRAY) else type_named(param)
+
+
+def _element(function: Function, overload: Overload, args: Sequence[Expr]) -> SqlType | None:
+    """The common type of all arguments of type any, and of the elements of arrays of any."""
+    types: list[SqlType] = []
+    for i, arg in enumerate(args):
+        if overload.param(i) == ANY:
+            types.append(arg.type)
+        elif overload.param(i) == ANY_ARRAY and arg.type.element is not None:
+            types.append(arg.type.element)
+    if not types:
+        return None
+    if function.category != "comparison":
+        return common_type(types)
+    chosen = comparison_type(types)  # decimals of any digits compare as they are
+    return SqlType(Kind.NUMERIC) if chosen.kind is Kind.NUMERIC else chosen
+
+
+def _wanted(param: str, element: SqlType | None) -> SqlType:
+    if param == ANY:
+        assert element is not None
+        return element
+    if param == ANY_ARRAY:
+        assert element is not None
+        return array(element)
+    return type_named(param)
+
+
+def _no_overload(function: Function, args: Sequence[Expr]) -> UnsupportedSQL:
+    types = ["NULL" if isinstance(a, Literal) and a.value is None else _shown(a.type) for a in args]
+    name = function.name
+    if name[0].isalpha():
+        made = f"no function {name}({', '.join(types)})"
+    else:
+        made = f"no operator {types[0]} {name} {types[1]}" if len(types) == 2 else f"no operator {name} {types[0]}"
+    takes = "; ".join(
+        f"({', '.join(o.params)}{', ...' if o.variadic else ''})" for o in function.overloads)
+    return UnsupportedSQL(made, instead=f"{name} takes {takes}")
+
+
+def _shown(type: SqlType) -> str:
+    return "unknown literal" if type.kind is Kind.UNKNOWN else str(type)

@@ -1,0 +1,57 @@
+"""Constants made to fit a type: range of integers, digits of numerics, length of strings."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType
+
+_BITS = {Kind.SMALLINT: 15, Kind.INTEGER: 31, Kind.BIGINT: 63}
+_EXACT = Context(prec=2000, rounding=ROUND_HALF_UP)
+
+
+def integer_of(value: int, type: SqlType) -> int:
+    """The value, if it is in the type's range."""
+    limit = 1 << _BITS[type.kind]
+    if not -limit <= value < limit:
+        raise UnsupportedSQL(f"{type} out of range: {value}")
+    return value
+
+
+def rounded(value: Decimal, scale: int) -> Decimal:
+    """`value` with `scale` decimals, halves away from zero."""
+    return value.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
+
+
+def decimal_of(value: Decimal, type: SqlType) -> Decimal:
+    """The value rounded to the type's scale; digits it has room for, or an error. Without digits, as it is."""
+    if type.precision is None:
+        return value if _exponent(value) <= 0 else rounded(value, 0)
+    result = rounded(value, type.scale or 0)
+    if len(result.as_tuple().digits) > type.precision and result != 0:
+        raise UnsupportedSQL(f"numeric field overflow: {value} does not fit {type}")
+    return result + 0 if result == 0 else result  # no negative zero
+
+
+def type_of_decimal(value: Decimal) -> SqlType:
+    """The smallest numeric type that holds the value."""
+    scale = max(-_exponent(value), 0)
+    before = max(value.adjusted() + 1, 0) if value else 0
+    if before + scale > STORED_DIGITS:
+        raise UnsupportedSQL(f"a numeric constant of more than {STORED_DIGITS} digits: {value}")
+    return SqlType(Kind.NUMERIC, max(before + scale, 1), scale)
+
+
+def fit(text: str, type: SqlType, truncate: bool = True) -> str:
+    """A string cut to the type's length; char loses trailing blanks, which its values never carry."""
+    short = text if type.precision is None else text[: type.precision]
+    if not truncate and text[len(short) :].strip(" "):
+        raise UnsupportedSQL(f"value too long for type {type}: '{text}'")
+    return short.rstrip(" ") if type.kind is Kind.CHAR else short
+
+
+def _exponent(value: Decimal) -> int:
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return exponent

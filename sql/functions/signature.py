@@ -1,0 +1,103 @@
+"""What an entry of the function table is: a name, its overloads, and examples with the known answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, TypeAlias
+
+from halfjoin.sql.expr import Expr
+from halfjoin.sql.types import Kind, SqlType, array
+
+ANY = "any"  # a parameter of any type; all of one call have one common type
+ANY_ARRAY = "any[]"  # an array whose elements have the type of ANY
+
+NumericResult: TypeAlias = Callable[[Sequence[Expr]], SqlType]
+Resolve: TypeAlias = Callable[[str, Sequence[Expr]], Expr]
+Special: TypeAlias = Callable[[Resolve, Sequence[Expr]], Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One row of argument types. `variadic`: the last may be repeated; `fallible`: a value of the types may fail."""
+
+    params: tuple[str, ...]
+    result: str
+    variadic: bool = False
+    fallible: bool = False
+
+    def takes(self, count: int) -> bool:
+        """Whether a call with `count` arguments fits."""
+        return count >= len(self.params) if self.variadic else count == len(self.params)
+
+    def param(self, position: int) -> str:
+        """The type wanted at a position, counted from 0."""
+        return self.params[min(position, len(self.params) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """SQL text and PostgreSQL's answer as text (None for NULL, `ERROR: ...` for a failure)."""
+
+    sql: str
+    answer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One entry of the function table.
+
+    `numeric` gives precision and scale where an overload's result is `numeric`; `special` replaces overload
+    resolution for forms whose types follow rules of their own (CASE, IN, ...).
+    `safe` tells calls of a fallible overload which cannot fail all the same, such as division by a constant;
+    `check` refuses arguments that no row could make right, such as a malformed pattern.
+    """
+
+    name: str
+    category: str
+    doc: str
+    overloads: tuple[Overload, ...]
+    examples: tuple[Example, ...] = ()
+    evaluator: Literal["arrow", "duckdb"] = "arrow"
+    numeric: NumericResult | None = None
+    special: Special | None = None
+    safe: Callable[[Sequence[Expr]], bool] | None = None
+    check: Callable[[Sequence[Expr]], None] | None = None
+
+
+def function(
+    name: str,
+    category: str,
+    doc: str,
+    *signatures: str,
+    examples: Sequence[tuple[str, str | None]] = (),
+    evaluator: Literal["arrow", "duckdb"] = "arrow",
+    numeric: NumericResult | None = None,
+    special: Special | None = None,
+    safe: Callable[[Sequence[Expr]], bool] | None = None,
+    check: Callable[[Sequence[Expr]], None] | None = None,
+) -> Function:
+    """An entry from signatures such as `"text, integer... -> text or error"`."""
+    overloads = tuple(parse_signature(text) for text in signatures)
+    shown = tuple(Example(sql, answer) for sql, answer in examples)
+    return Function(name, category, doc, overloads, shown, evaluator, numeric, special, safe, check)
+
+
+def parse_signature(text: str) -> Overload:
+    """`a, b... -> c or error` as an Overload."""
+    left, right = text.split("->")
+    result, fails, _ = right.partition(" or error")
+    params = [part.strip() for part in left.split(",") if part.strip()]
+    variadic = bool(params) and params[-1].endswith("...")
+    if variadic:
+        params[-1] = params[-1].removesuffix("...")
+    return Overload(tuple(params), result.strip(), variadic, bool(fails))
+
+
+@cache
+def type_named(name: str) -> SqlType:
+    """The type that a signature names; numerics without digits."""
+    if name.endswith("[]"):
+        return array(type_named(name.removesuffix("[]")))
+    return SqlType(Kind(name))

@@ -1,0 +1,140 @@
+"""Text to a constant: PostgreSQL's input syntax of every type, for literals and for casts of literals."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+import uuid
+from collections.abc import Callable
+from decimal import Decimal
+
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of
+from halfjoin.sql.functions.text_input_dates import date_of, interval_of, time_of, timestamp_of, timestamptz_of
+from halfjoin.sql.types import Kind, SqlType
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_SPACE = " \t\n\r\v\f"
+
+
+def parse(text: str, type: SqlType) -> object:
+    """The Python value (as in `Literal`) that `text` denotes in `type`; UnsupportedSQL with the reason if none."""
+    if type.kind is Kind.ARRAY:
+        return _array(text, type)
+    try:
+        value = _PARSERS[type.kind](text, type)
+    except ValueError:
+        value = None
+    if value is None:
+        raise UnsupportedSQL(f'invalid input syntax for type {type}: "{text}"')
+    return value
+
+
+def _boolean(text: str, _: SqlType) -> bool | None:
+    word = text.strip(_SPACE).lower()
+    for value, names in ((True, ("true", "yes", "on", "1")), (False, ("false", "no", "off", "0"))):
+        if word and word != "o" and any(name.startswith(word) for name in names):
+            return value
+    return None
+
+
+def _integer(text: str, type: SqlType) -> int | None:
+    body = text.strip(_SPACE)
+    return integer_of(int(body), type) if _INTEGER.fullmatch(body) else None
+
+
+def _float(text: str, type: SqlType) -> float | None:
+    body = text.strip(_SPACE).lower()
+    names = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
+    bare = body.lstrip("+-") if len(body) - len(body.lstrip("+-")) <= 1 else body
+    if bare in names:
+        return -names[bare] if body.startswith("-") else names[bare]
+    if not _NUMBER.fullmatch(body):
+        return None
+    value = float(body)
+    if type.kind is Kind.REAL and not math.isinf(value):
+        try:
+            value = struct.unpack("f", struct.pack("f", value))[0]
+        except OverflowError:
+            value = math.inf
+    if math.isinf(value) or (value == 0 and Decimal(body) != 0):
+        raise UnsupportedSQL(f'"{text}" is out of range for type {type}')
+    return value
+
+
+def _numeric(text: str, type: SqlType) -> Decimal | None:
+    body = text.strip(_SPACE)
+    if body.lower().lstrip("+-") in ("nan", "inf", "infinity"):
+        raise UnsupportedSQL(f"numeric has no {body}", instead="use double precision")
+    return decimal_of(Decimal(body), type) if _NUMBER.fullmatch(body) else None
+
+
+def _string(text: str, type: SqlType) -> str:
+    return fit(text, type)
+
+
+def _bytea(text: str, _: SqlType) -> bytes | None:
+    if text.startswith("\\x"):
+        return bytes.fromhex(text[2:])
+    out = bytearray()
+    for part in re.finditer(r"\\\\|\\([0-3][0-7]{2})|(\\)|[^\\]+", text):
+        if part[2]:
+            return None
+        out += b"\\" if part[0] == "\\\\" else bytes([int(part[1], 8)]) if part[1] else part[0].encode()
+    return bytes(out)
+
+
+def _uuid(text: str, _: SqlType) -> str | None:
+    body = text.strip("{}") if text.startswith("{") == text.endswith("}") else ""
+    if not re.fullmatch(r"[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}", body):
+        return None
+    return str(uuid.UUID(body.replace("-", "")))
+
+
+def _array(text: str, type: SqlType) -> list[object]:
+    """One level of `{a, "b c", NULL}`."""
+    assert type.element is not None
+    body = text.strip(_SPACE)
+    malformed = UnsupportedSQL(f'malformed array literal: "{text}"', instead="write it as ARRAY[...]")
+    if not (body.startswith("{") and body.endswith("}")):
+        raise malformed
+    body, items = body[1:-1], list[object]()
+    if not body.strip(_SPACE):
+        return items
+    position, item = 0, re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^",{}\\]+?))\s*(,|$)')
+    while position <= len(body):
+        match = item.match(body, position)
+        if match is None:
+            raise malformed
+        quoted, bare = match[1], match[2]
+        if quoted is None and bare.upper() == "NULL":
+            items.append(None)
+        else:
+            items.append(parse(bare if quoted is None else re.sub(r"\\(.)", r"\1", quoted), type.element))
+        if match[3] == "":
+            return items
+        position = match.end()
+    raise malformed
+
+
+_PARSERS: dict[Kind, Callable[[str, SqlType], object]] = {
+    Kind.BOOLEAN: _boolean,
+    Kind.SMALLINT: _integer,
+    Kind.INTEGER: _integer,
+    Kind.BIGINT: _integer,
+    Kind.REAL: _float,
+    Kind.DOUBLE: _float,
+    Kind.NUMERIC: _numeric,
+    Kind.TEXT: _string,
+    Kind.VARCHAR: _string,
+    Kind.CHAR: _string,
+    Kind.BYTEA: _bytea,
+    Kind.UUID: _uuid,
+    Kind.DATE: lambda text, _: date_of(text),
+    Kind.TIME: lambda text, _: time_of(text),
+    Kind.TIMESTAMP: lambda text, _: timestamp_of(text),
+    Kind.TIMESTAMPTZ: lambda text, _: timestamptz_of(text),
+    Kind.INTERVAL: lambda text, _: interval_of(text),
+}
