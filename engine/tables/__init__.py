@@ -1,1 +1,36 @@
-"""Table functions: one row in, several weighted rows out."""
+"""Table functions: one row in, several weighted rows out. The general form of a linear operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from halfjoin.engine.tables.arrays import regexp_split_to_table, unnest
+from halfjoin.engine.tables.exploded import Exploded, ordinality
+from halfjoin.engine.tables.series import generate_series
+from halfjoin.engine.tables.user import UserFunction, call_user_function
+from halfjoin.engine.tables.weights import repeat_row
+from halfjoin.planner.linear import Explode
+
+Registry: TypeAlias = Mapping[str, UserFunction]
+TableFunction: TypeAlias = Callable[[list[pa.Array], int], Exploded]
+
+_BUILT_IN: dict[str, TableFunction] = {
+    "generate_series": generate_series,
+    "regexp_split_to_table": regexp_split_to_table,
+    "repeat_row": repeat_row,
+    "unnest": unnest,
+}
+
+__all__ = ["Exploded", "Registry", "TableFunction", "UserFunction", "ordinality", "table_function"]
+
+
+def table_function(step: Explode, registry: Registry) -> TableFunction:
+    """The function that a step calls: arguments (one array each) and the number of rows to `Exploded`."""
+    built_in = _BUILT_IN.get(step.function)
+    if built_in is not None:
+        return built_in
+    user = registry[step.function]
+    return lambda arguments, length: call_user_function(user, arguments, length)

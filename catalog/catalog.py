@@ -1,0 +1,121 @@
+"""The catalog: names and what they stand for, and who depends on whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfjoin.catalog.models import Index, Table, View
+from halfjoin.sql.errors import Conflict, UnknownName
+from halfjoin.sql.expr import Column
+from halfjoin.sql.types import SqlType
+
+
+
+class Catalog:
+    """Tables, views and indexes in the order of their creation, which is also the order of dependency.
+
+    It is the binder's `Schema` (`catalog.facts`), together with the user's table functions.
+    """
+
+    def __init__(self) -> None:
+        self.tables: dict[str, Table] = {}
+        self.views: dict[str, View] = {}
+        self.indexes: dict[str, Index] = {}
+        self.functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
+
+    def columns(self, collection: str) -> tuple[Column, ...] | None:
+        """Columns of a table or materialized view, None if there is none of that name."""
+        found = self.tables.get(collection) or self.views.get(collection)
+        if found is None or (isinstance(found, View) and not found.materialized):
+            return None
+        return tuple(column.column for column in found.columns)
+
+    def plain_view(self, name: str) -> str | None:
+        """The SELECT text of a plain view, None if there is none of that name."""
+        found = self.views.get(name)
+        return found.text if found is not None and not found.materialized else None
+
+    def names(self) -> tuple[str, ...]:
+        """All tables and views."""
+        return (*self.tables, *self.views)
+
+    def table_function(self, name: str) -> tuple[tuple[str, SqlType], ...] | None:
+        """The columns of a table function that the user registered, None if there is none of that name."""
+        return self.functions.get(name)
+
+    def table_functions(self) -> tuple[str, ...]:
+        """Names of the user's table functions."""
+        return tuple(self.functions)
+
+    def table(self, name: str) -> Table:
+        """The table of that name.
+
+        Raises:
+            UnknownName: there is none.
+        """
+        found = self.tables.get(name)
+        if found is None:
+            raise UnknownName("table", name, self.tables)
+        return found
+
+    def add(self, item: Table | View | Index) -> None:
+        """Enter a definition.
+
+        Raises:
+            Conflict: the name is taken.
+        """
+        taken = self.indexes if isinstance(item, Index) else {**self.tables, **self.views}
+        if item.name in taken:
+            kind = _kind(taken[item.name])
+            raise Conflict(f"{item.name} is a {kind} already; drop it first, or write IF NOT EXISTS")
+        match item:
+            case Table():
+                self.tables[item.name] = item
+            case View():
+                self.views[item.name] = item
+            case Index():
+                self.indexes[item.name] = item
+
+    def find(self, kind: str, name: str) -> Table | View | Index:
+        """The definition of that kind (`table`, `view`, `materialized view`, `index`) and name.
+
+        Raises:
+            UnknownName: there is none.
+        """
+        known: dict[str, Table | View | Index] = {
+            item.name: item for item in self._all() if _kind(item) == kind or (kind == "view" and isinstance(item, View))
+        }
+        if name not in known:
+            raise UnknownName(kind, name, known)
+        return known[name]
+
+    def remove(self, item: Table | View | Index) -> None:
+        """Take a definition out, an index of it too.
+
+        Raises:
+            Conflict: a view reads it.
+        """
+        if isinstance(item, Index):
+            del self.indexes[item.name]
+            return
+        readers = [view.name for view in self.views.values() if item.name in view.reads]
+        if readers:
+            raise Conflict(f"{item.name} is read by {', '.join(readers)}; drop {'it' if len(readers) == 1 else 'them'} first")
+        for index in [index for index in self.indexes.values() if index.collection == item.name]:
+            del self.indexes[index.name]
+        (self.tables if isinstance(item, Table) else self.views).pop(item.name)
+
+    def _all(self) -> Iterator[Table | View | Index]:
+        yield from self.tables.values()
+        yield from self.views.values()
+        yield from self.indexes.values()
+
+
+def _kind(item: Table | View | Index) -> str:
+    match item:
+        case Table():
+            return "table"
+        case Index():
+            return "index"
+        case View(materialized=materialized):
+            return "materialized view" if materialized else "view"

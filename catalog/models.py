@@ -1,0 +1,54 @@
+"""Definitions of what the user made, as immutable pydantic models."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from halfjoin.sql.expr import Column
+from halfjoin.sql.types import SqlType
+
+
+class Definition(BaseModel):
+    """A named thing of the catalog."""
+
+    model_config = ConfigDict(frozen=True)
+    name: str
+
+
+class ColumnModel(BaseModel):
+    """A column of a table or view."""
+
+    model_config = ConfigDict(frozen=True)
+    name: str
+    type: SqlType
+    not_null: bool = False
+
+    @property
+    def column(self) -> Column:
+        """As the binder and the planner know it."""
+        return Column(self.name, self.type, not self.not_null)
+
+
+class Table(Definition):
+    """A table, filled by batches. `retain`: time units of history, None for the engine's default."""
+
+    columns: tuple[ColumnModel, ...]
+    primary_key: tuple[str, ...] = ()
+    retain: int | None = None
+
+
+class View(Definition):
+    """A view by its SQL text. A materialized one is maintained, a plain one is inlined where it is used."""
+
+    columns: tuple[ColumnModel, ...]
+    text: str
+    materialized: bool
+    reads: tuple[str, ...]  # tables, views and plain views that the text names, directly or through plain views
+    retain: int | None = None
+
+
+class Index(Definition):
+    """An arrangement that stays: CREATE INDEX. `keys` is SQL text over the collection's columns."""
+
+    collection: str
+    keys: tuple[str, ...]

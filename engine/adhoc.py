@@ -1,0 +1,34 @@
+"""Queries that no view could be: DuckDB over the contents of the collections, shut off from files and the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import duckdb
+import pyarrow as pa
+
+from halfjoin.catalog.facts import Schema
+from halfjoin.sql import to_duckdb
+from halfjoin.sql.errors import DataError, UnsupportedSQL
+from halfjoin.sql.statements import Query
+
+
+def run_in_duckdb(query: Query, schema: Schema, inputs: Mapping[str, pa.Table], refused: UnsupportedSQL) -> pa.Table:
+    """The query's rows; `inputs` are the contents of the tables and views that it names.
+
+    Raises:
+        UnsupportedSQL: DuckDB does not take the query; then `refused` says why no view could be it either.
+        DataError: an expression fails for a row.
+    """
+    text = to_duckdb(query, schema)
+    with duckdb.connect(":memory:", config={"enable_external_access": False, "TimeZone": "UTC"}) as connection:
+        for name, table in inputs.items():
+            connection.register(name, table)
+        connection.execute("SET python_enable_replacements = false; SET lock_configuration = true")
+        try:
+            return connection.execute(text).to_arrow_table()
+        except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.NotImplementedException,
+                duckdb.PermissionException) as problem:
+            raise UnsupportedSQL(f"{problem}".strip(), instead=f"(as a view: {refused.reason})") from problem
+        except duckdb.Error as problem:
+            raise DataError(f"the query fails: {problem}") from problem

@@ -1,0 +1,122 @@
+"""A collection: a table's or view's whole history of updates, as a few runs with shared arrangements on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.consolidate import cancel, consolidate
+from halfjoin.engine.keys import key_columns
+from halfjoin.engine.run import KeyColumns, Run, merge_runs
+from halfjoin.engine.tables import Registry
+from halfjoin.engine.updates import Updates, concat, empty
+from halfjoin.planner.plan import ArrangementKey
+
+# A run is merged into the one before unless that is this many times larger: few runs to look up in, and each row is
+# copied a logarithmic number of times.
+GROWTH = 8
+
+
+@dataclass(slots=True)
+class Arrangement:
+    """Who shares an arrangement, and how its keys are computed."""
+
+    columns: KeyColumns
+    users: dict[str, None] = field(default_factory=dict)  # in the order in which they came
+
+
+@dataclass(slots=True)
+class Collection:
+    """Rows stored once, in runs from oldest to newest; an arrangement adds an index to each run, no rows.
+
+    `runs` is replaced, never changed, so whoever holds one sees a consistent state.
+    """
+
+    name: str
+    schema: Mapping[str, pa.DataType]
+    retain: int  # time units of history kept
+    since: int = 0
+    runs: tuple[Run, ...] = ()
+    arrangements: dict[ArrangementKey, Arrangement] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Updates held."""
+        return sum(map(len, self.runs))
+
+    def share(self, key: ArrangementKey, user: str, registry: Registry) -> None:
+        """Use an arrangement, made if it is not there; its indexes are built when first looked up."""
+        if key not in self.arrangements:
+            self.arrangements[key] = Arrangement(key_columns(key, registry))
+        self.arrangements[key].users[user] = None
+
+    def release(self, user: str) -> None:
+        """Use no arrangement any longer; one without users is dropped with its indexes."""
+        for key, arrangement in list(self.arrangements.items()):
+            arrangement.users.pop(user, None)
+            if not arrangement.users:
+                del self.arrangements[key]
+                for run in self.runs:
+                    run.indexes.pop(key, None)
+
+    def publish(self, run: Run) -> None:
+        """Add a batch's run: the step from "before" to "after"."""
+        if len(run):
+            self.runs = (*self.runs, run)
+
+    def advance(self, upper: int) -> None:
+        """Let history older than `retain` go, the next time its runs are merged."""
+        self.since = max(self.since, upper - max(self.retain, 1))
+        for run in self.runs:
+            run.close(upper)
+
+    def tidy(self, upper: int) -> None:
+        """Merge the newest runs until each is much larger than the next."""
+        runs = list(self.runs)
+        first = len(runs) - 1
+        size = len(runs[first]) if runs else 0
+        while first > 0 and len(runs[first - 1]) < GROWTH * size:
+            first -= 1
+            size += len(runs[first])
+        if first < len(runs) - 1:
+            self._replace(first, upper)
+
+    def compact(self, upper: int) -> None:
+        """Merge everything into one run."""
+        if self.runs:
+            self._replace(0, upper)
+
+    def _replace(self, first: int, upper: int) -> None:
+        live = {key: arrangement.columns for key, arrangement in self.arrangements.items()}
+        merged = merge_runs(self.runs[first:], self.since, upper, live)
+        self.runs = (*self.runs[:first], merged) if len(merged) else self.runs[:first]
+
+    def as_of(self, time: int, *, distinct: bool) -> Updates:
+        """Contents: what the updates at or before `time` add up to. With `distinct` one row per distinct row.
+
+        The result's times are without meaning.
+        """
+        parts = [run.updates.filter(run.updates.time <= time) for run in self.runs]
+        if not parts:
+            return empty(self.schema)
+        found = concat(parts)
+        return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+
+    def closing(self, low: int, high: int, staged: Run | None = None) -> Updates:
+        """The consolidated updates that close when upper goes from `low` to `high`, those of a staged run included."""
+        parts = [run.closing(low, high) for run in self.runs if run.future is not None]
+        if staged is not None:
+            parts.append(staged.updates.filter(staged.updates.time < high))
+        parts = [part for part in parts if len(part)]
+        return consolidate(concat(parts)) if parts else empty(self.schema)
+
+    def changes(self, low: int, high: int) -> Updates:
+        """The consolidated updates with times in `[low, high)`, for any times at or above since."""
+        parts = [run.updates.filter((low <= run.updates.time) & (run.updates.time < high)) for run in self.runs]
+        parts = [part for part in parts if len(part)]
+        if not parts:
+            return empty(self.schema)
+        found = consolidate(concat(parts))
+        return found.take(np.argsort(found.time, kind="stable"))

@@ -1,0 +1,167 @@
+"""One column of a batch, cast to its table's type exactly or refused with the row and the value."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from halfjoin.catalog.models import ColumnModel
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.sql.errors import InvalidRow
+from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
+
+_UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+_CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
+
+
+def invalid(place: str, wanted: str) -> InvalidRow:
+    """An error for a column that is wrong as a whole."""
+    return InvalidRow(f"{place} must be {wanted}")
+
+
+def convert(table: str, column: ColumnModel, given: Any) -> pa.Array:
+    """`given` (an Arrow array or a list of Python values) as one array of the column's type.
+
+    Values are widened, rescaled and parsed (dates, times, numerics and UUIDs from text) where nothing is lost; a float
+    for a numeric column is rounded to its scale. Nothing else is: no text becomes an integer.
+
+    Raises:
+        InvalidRow: with table, column, row number and value.
+    """
+    wanted = arrow_type(column.type)
+    if isinstance(given, pa.Array) and given.type == wanted and column.type.kind not in (*STRINGS, Kind.UUID):
+        return given
+    try:
+        return _convert(_array(given), column.type)
+    except _CAST_ERRORS:
+        row = _first_bad(given, column.type)
+        value = given[row].as_py() if isinstance(given, pa.Array) else given[row]
+        shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
+        raise InvalidRow(f"{table}.{column.name}: row {row}: {shown} is no {column.type}") from None
+
+
+def _first_bad(given: Any, kind: SqlType) -> int:
+    """The first row that cannot be converted, by bisection."""
+    low, high = 0, len(given)  # some row in [low, high) is bad
+    while high - low > 1:
+        middle = (low + high) // 2
+        part = given.slice(low, middle - low) if isinstance(given, pa.Array) else given[low:middle]
+        try:
+            _convert(_array(part), kind)
+            low = middle
+        except _CAST_ERRORS:
+            high = middle
+    return low
+
+
+def _array(given: Any) -> pa.Array:
+    if isinstance(given, pa.Array):
+        array = given
+    else:
+        array = pa.array([str(value) if isinstance(value, UUID) else value for value in given])
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if pt.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array
+
+
+def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
+    wanted, source = arrow_type(kind), array.type
+    text = pt.is_string(source) or pt.is_large_string(source) or pt.is_string_view(source)
+    if pt.is_null(source):
+        return pa.nulls(len(array), wanted)
+    match kind.kind:
+        case Kind.BOOLEAN:
+            return _only(array, pt.is_boolean(source))
+        case family if family in INTEGERS:
+            exact = pt.is_integer(source) or pt.is_floating(source) or pt.is_decimal(source)
+            return _only(array, exact).cast(wanted)
+        case family if family in FLOATS:
+            number = pt.is_integer(source) or pt.is_floating(source) or pt.is_decimal(source)
+            return _only(array, number).cast(wanted, safe=not pt.is_integer(source))
+        case Kind.NUMERIC:
+            return _numeric(array, wanted, text)
+        case family if family in STRINGS:
+            return _text(_only(array, text).cast(wanted), kind)
+        case Kind.UUID:
+            return _uuid(array, text)
+        case Kind.BYTEA:
+            binary = pt.is_binary(source) or pt.is_large_binary(source) or pt.is_fixed_size_binary(source)
+            return _only(array, binary).cast(wanted)
+        case Kind.DATE:
+            return _only(array, text or pt.is_date(source) or pt.is_timestamp(source)).cast(wanted)
+        case Kind.TIME:
+            return _only(array, text or pt.is_time(source)).cast(wanted)
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return _timestamp(_only(array, text or pt.is_date(source) or pt.is_timestamp(source)), wanted, text)
+        case Kind.ARRAY if kind.element is not None:
+            return _list(array, kind.element)
+        case _:
+            raise TypeError(f"no column can be {kind}")
+
+
+def _only(array: pa.Array, allowed: bool) -> pa.Array:
+    if not allowed:
+        raise TypeError("not of a type that is converted")
+    return array
+
+
+def _numeric(array: pa.Array, wanted: pa.DataType, text: bool) -> pa.Array:
+    source = array.type
+    if pt.is_floating(source):
+        array = pc.round(array.cast(pa.float64()), wanted.scale)
+    elif not text and not pt.is_integer(source) and not pt.is_decimal(source):
+        raise TypeError("not a number")
+    return array.cast(wanted)
+
+
+def _text(array: pa.Array, kind: SqlType) -> pa.Array:
+    if kind.kind is Kind.CHAR:  # trailing blanks of a char(n) mean nothing
+        array = pc.utf8_rtrim(array, " ")
+    if kind.precision is not None and len(array):
+        longest = pc.max(pc.utf8_length(array)).as_py()
+        if longest is not None and longest > kind.precision:
+            raise ValueError("too long")
+    return array
+
+
+def _uuid(array: pa.Array, text: bool) -> pa.Array:
+    if pt.is_fixed_size_binary(array.type) and array.type.byte_width == 16:
+        return pa.array([None if value is None else str(UUID(bytes=value)) for value in array.to_pylist()], pa.string())
+    array = _only(array, text).cast(pa.string())
+    if not pc.all(pc.match_substring_regex(array, _UUID), min_count=0).as_py():
+        raise ValueError("not a UUID")
+    return pc.ascii_lower(array)
+
+
+def _timestamp(array: pa.Array, wanted: pa.DataType, text: bool) -> pa.Array:
+    """Without a zone is UTC."""
+    if text and any(value is not None and _ZONE.search(value) for value in array.to_pylist()):
+        return array.cast(pa.timestamp("us", "UTC")).cast(wanted)
+    if text:
+        array = array.cast(pa.timestamp("us"))
+    if pt.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("us", array.type.tz))
+        return array.cast(pa.timestamp("us", "UTC")).cast(wanted) if array.type.tz else array.cast(wanted)
+    return array.cast(pa.timestamp("us")).cast(wanted)
+
+
+_ZONE = re.compile(r"(Z|[+-]\d\d(:?\d\d)?)$")
+
+
+def _list(array: pa.Array, element: SqlType) -> pa.Array:
+    source = array.type
+    if not (pt.is_list(source) or pt.is_large_list(source) or pt.is_fixed_size_list(source)):
+        raise TypeError("not an array")
+    if not pt.is_list(source):
+        array = array.cast(pa.list_(source.value_type))
+    values = _convert(_array(array.flatten()), element)
+    lengths = pc.fill_null(pc.list_value_length(array), 0)
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+    return pa.ListArray.from_arrays(offsets, values, mask=array.is_null())

@@ -1,0 +1,120 @@
+"""The local runner of one view: its delta paths, compiled, and what a batch makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.half_join import HalfJoinOperator, compile_half_join
+from halfjoin.engine.operators import LinearOperator, compile_linear
+from halfjoin.engine.run import Run
+from halfjoin.engine.scalar import compile
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.tables import Registry
+from halfjoin.engine.updates import MINIMUM, Updates, concat, constant, empty
+from halfjoin.planner.plan import Constant, Path, ViewPlan
+
+# Rows of a change that go through a path together: enough to spread the cost of calls, few enough for the memory.
+MORSEL = 1 << 18
+
+# The runs of a collection after (True) or before (False) the batch.
+Lookup = Callable[[str, bool], Sequence[Run]]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPath:
+    """An executable delta path."""
+
+    spec: Path
+    source: LinearOperator
+    stages: tuple[tuple[HalfJoinOperator, LinearOperator], ...]
+    final: LinearOperator
+
+    def run(self, change: Updates, lookup: Lookup, errors: list[Updates]) -> Iterator[Updates]:
+        """What a change of this path's input adds to the view, a morsel at a time; not consolidated."""
+        for start in range(0, len(change), MORSEL):
+            stream: Updates | None = change.slice(start, min(start + MORSEL, len(change))).renamed(self.spec.fetch)
+            assert stream is not None
+            stream = self.source(stream, errors)
+            for half_join, then in self.stages:
+                if not len(stream):
+                    break
+                found = half_join(stream, lookup(half_join.spec.arrangement.collection, half_join.spec.after))
+                stream = found if found is None else then(found, errors)
+                if stream is None:
+                    break
+            if stream is not None and len(stream):
+                stream = self.final(stream, errors)
+                if len(stream):
+                    yield stream
+
+
+class Dataflow:
+    """A view's plan made executable. It remembers nothing between batches: state is in the collections.
+
+    Delta law. A result tuple is produced once, by the path of the component that arrived last; if several arrived in
+    the same batch, by the one with the highest number. So path `i` looks input `j < i` up after the batch's updates
+    went in, and `j > i` before.
+    """
+
+    def __init__(self, plan: ViewPlan, registry: Registry) -> None:
+        self.plan = plan
+        self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
+        self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
+        self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
+
+    def changes(self, staged: Mapping[str, Run], lookup: Lookup) -> tuple[Updates, Updates]:
+        """The view's output and error updates for a batch's staged runs, both consolidated."""
+        outputs: list[Updates] = []
+        errors: list[Updates] = []
+        for paths in self.branches:
+            for path in paths:
+                run = staged.get(path.spec.collection)
+                if run is not None:
+                    outputs += path.run(run.updates, self._with_constants(lookup), errors)
+        return self._sum(outputs, self.schema), self._sum(errors, ERROR_SCHEMA)
+
+    def fill(self, lookup: Lookup) -> tuple[Updates, Updates]:
+        """The view's whole history so far, from one path per branch.
+
+        Corollary of the delta law: it is that path with its input's history as the change and all others "after".
+        """
+        whole = self._with_constants(lambda name, _: lookup(name, True))
+        outputs: list[Updates] = []
+        errors: list[Updates] = []
+        for branch, paths in zip(self.plan.branches, self.branches, strict=True):
+            path = paths[branch.fill]
+            for run in whole(path.spec.collection, True):
+                outputs += path.run(run.updates, whole, errors)
+        return self._sum(outputs, self.schema), self._sum(errors, ERROR_SCHEMA)
+
+    def _with_constants(self, lookup: Lookup) -> Lookup:
+        return lambda name, after: self.constants[name] if name in self.constants else lookup(name, after)
+
+    @staticmethod
+    def _sum(parts: list[Updates], schema: Mapping[str, pa.DataType]) -> Updates:
+        return consolidate(concat([part.select(schema) for part in parts])) if parts else empty(schema)
+
+
+def _compile_path(path: Path, registry: Registry) -> CompiledPath:
+    return CompiledPath(
+        path,
+        compile_linear(path.source, registry),
+        tuple((compile_half_join(s.half_join, registry), compile_linear(s.then, registry)) for s in path.stages),
+        compile_linear(path.final, registry),
+    )
+
+
+def _constant_rows(item: Constant) -> Updates:
+    """The rows of VALUES as updates that have always been there."""
+    columns = {}
+    for position, column in enumerate(item.columns):
+        cells = [compile(row[position]).evaluate({}, 1).values for row in item.rows]
+        columns[column.name] = pa.concat_arrays(cells) if cells else pa.nulls(0, arrow_type(column.type))
+    length = len(item.rows)
+    return Updates(columns, np.full(length, MINIMUM), constant(1, length))

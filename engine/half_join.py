@@ -1,0 +1,127 @@
+"""The half-join: changed rows look their partners up in one arrangement.
+
+Delta law. A result tuple is produced once, by the path of the component that arrived last, so the caller decides which
+runs are looked up: those before this batch, or those after it. The result's time is the maximum of the components'
+times, its diff the product of their diffs. (McSherry's dogsdogsdogs: https://github.com/TimelyDataflow/differential-dataflow.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from halfjoin.engine.codes import codes, is_exact, same
+from halfjoin.engine.evaluate import evaluate_all
+from halfjoin.engine.keys import key_columns
+from halfjoin.engine.run import KeyColumns, Run
+from halfjoin.engine.scalar import Scalar, compile
+from halfjoin.engine.tables import Registry
+from halfjoin.engine.updates import Ints, Mask, Updates, concat
+from halfjoin.planner.plan import HalfJoin
+from halfjoin.sql.expr import Expr
+
+_SORT_FROM = 64  # probes; searching sorted ones keeps to memory that is near
+Rows = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HalfJoinOperator:
+    """A compiled `HalfJoin`; `columns` gives the key columns of the looked-up rows."""
+
+    spec: HalfJoin
+    probes: tuple[tuple[Scalar, Expr], ...]
+    columns: KeyColumns
+
+    def __call__(self, stream: Updates, runs: Sequence[Run]) -> Updates | None:
+        """The stream's rows with each of their partners in `runs`; None where there are none."""
+        if not self.probes:
+            return self._gather(stream, _everything(len(stream), runs))
+        keys, stream = evaluate_all(self.probes, stream, [])
+        stream, keys = self._without_nulls(stream, keys)
+        probes = codes(keys, len(stream))
+        exact = is_exact(keys)
+        order = np.argsort(probes, kind="stable") if len(probes) >= _SORT_FROM else None
+        if order is not None:
+            probes = probes[order]
+        found = []
+        for run in runs:
+            index = run.index(self.spec.arrangement, self.columns)
+            positions, rows = index.find(probes)
+            if not len(positions):
+                continue
+            if order is not None:
+                positions = order[positions]
+            if self.spec.arrangement.through is not None:
+                positions, rows = _distinct_pairs(positions, rows, len(run))
+            elif not (exact and index.exact):
+                positions, rows = self._verified(keys, positions, run, rows)
+            if len(positions):
+                found.append((positions, run, rows))
+        return self._gather(stream, found)
+
+    def _without_nulls(self, stream: Updates, keys: list[pa.Array]) -> tuple[Updates, list[pa.Array]]:
+        """Rows with a NULL in a key that NULL does not match have no partner."""
+        alive: Mask | None = None
+        for key, null_safe in zip(keys, self.spec.null_safe, strict=True):
+            if key.null_count and not null_safe:
+                valid = key.is_valid().to_numpy(zero_copy_only=False)
+                alive = valid if alive is None else alive & valid
+        if alive is None:
+            return stream, keys
+        positions = np.flatnonzero(alive)
+        indices = pa.array(positions)
+        return stream.take(positions), [key.take(indices) for key in keys]
+
+    def _verified(self, keys: list[pa.Array], positions: Ints, run: Run, rows: Rows) -> tuple[Ints, Rows]:
+        """Without the pairs whose codes are equal and whose keys are not."""
+        candidates = run.updates.take(rows)
+        arrays, origins = self.columns(candidates)
+        probe = pa.array(positions)
+        equal = np.ones(len(positions), np.bool_)
+        if origins is not None:  # some candidate's key expression fails: it is no partner
+            equal[:] = False
+            equal[origins] = True
+            indices = np.zeros(len(positions), np.int64)
+            indices[origins] = np.arange(len(origins))
+            arrays = [array.take(pa.array(indices)) for array in arrays] if len(origins) else arrays
+        if not equal.any():
+            return positions[:0], rows[:0]
+        for key, array in zip(keys, arrays, strict=True):
+            equal &= same(key.take(probe), array)
+        return (positions, rows) if equal.all() else (positions[equal], rows[equal])
+
+    def _gather(self, stream: Updates, found: Sequence[tuple[Ints, Run, Rows]]) -> Updates | None:
+        """Stream rows beside the rows they found."""
+        parts = []
+        for positions, run, rows in found:
+            left, indices = stream.take(positions), pa.array(rows)
+            fetched = {name: run.updates.columns[column].take(indices) for column, name in self.spec.fetch}
+            time = np.maximum(left.time, run.updates.time[rows])
+            parts.append(Updates({**left.columns, **fetched}, time, left.diff * run.updates.diff[rows]))
+        return concat(parts) if parts else None
+
+
+def compile_half_join(spec: HalfJoin, registry: Registry) -> HalfJoinOperator:
+    """Make a half-join executable."""
+    probes = tuple((compile(expr), expr) for expr in spec.probe)
+    return HalfJoinOperator(spec, probes, key_columns(spec.arrangement, registry))
+
+
+def _distinct_pairs(positions: Ints, rows: Rows, length: int) -> tuple[Ints, Rows]:
+    """Each (probe, row) once: a row may have several entries with one code."""
+    pairs = np.unique(positions * np.int64(length) + rows)
+    return pairs // length, pairs % length
+
+
+def _everything(length: int, runs: Sequence[Run]) -> list[tuple[Ints, Run, Rows]]:
+    """A cross product: all pairs."""
+    return [
+        (np.repeat(np.arange(length), len(run)), run, np.tile(np.arange(len(run)), length))
+        for run in runs
+        if len(run) and length
+    ]

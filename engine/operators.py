@@ -1,0 +1,122 @@
+"""Linear operators, executed: the steps of `planner.linear` on batches of updates.
+
+Linear law. An update `(row, time, diff)` yields `(row2, max(time, time2), diff * diff2)` for each `(row2, time2, diff2)`
+of the operator's logic. Each step here is a pure function of updates to updates and failing rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.evaluate import evaluate_all, true_mask
+from halfjoin.engine.failures import error_updates
+from halfjoin.engine.scalar import compile
+from halfjoin.engine.tables import Registry, ordinality, table_function
+from halfjoin.engine.temporal import temporal_filter
+from halfjoin.engine.updates import Updates
+from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Step, Temporal
+from halfjoin.sql.expr import TRUE, Call, Column, Expr, conjunction
+from halfjoin.sql.functions import fallible
+from halfjoin.sql.types import BIGINT
+
+Errors = list[Updates]
+Operator = Callable[[Updates, Errors], Updates]
+
+
+@dataclass(frozen=True, slots=True)
+class LinearOperator:
+    """A compiled `Linear`. Errors are appended to what it is given, or dropped where the spec does not report."""
+
+    steps: tuple[Operator, ...]
+    reports: bool
+
+    def __call__(self, updates: Updates, errors: Errors) -> Updates:
+        """The output updates; not consolidated."""
+        if not self.reports:
+            errors = []
+        for step in self.steps:
+            if not len(updates):
+                break
+            updates = step(updates, errors)
+        return updates
+
+
+def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
+    """Make a linear operator executable; `registry` has the user's table functions."""
+    return LinearOperator(tuple(_compile_step(step, registry) for step in spec.steps), spec.reports)
+
+
+def _compile_step(step: Step, registry: Registry) -> Operator:
+    match step:
+        case Filter(predicates):
+            return _filter(predicates)
+        case Extend(items):
+            return _extend(items)
+        case Keep(columns):
+            return lambda updates, _: updates.select(columns)
+        case Explode():
+            return _explode(step, registry)
+        case Temporal(formula):
+            return temporal_filter(formula)
+
+
+def _filter(predicates: tuple[Expr, ...]) -> Operator:
+    """Infallible predicates first; the others see only the rows that are left.
+
+    A row is an error only if some predicate fails and none is false, whatever their order.
+    """
+    safe = [compile(predicate) for predicate in predicates if not fallible(predicate)]
+    risky = conjunction(tuple(predicate for predicate in predicates if fallible(predicate)))
+    last = compile(risky) if risky != TRUE else None
+
+    def run(updates: Updates, errors: Errors) -> Updates:
+        for scalar in safe:
+            updates = updates.filter(true_mask(scalar.evaluate(updates.columns, len(updates)).values))
+            if not len(updates):
+                return updates
+        if last is not None:
+            result = last.evaluate(updates.columns, len(updates))
+            if result.failures is not None:
+                errors.append(error_updates(updates, result.failures.rows, result.failures.messages, risky))
+            updates = updates.filter(true_mask(result.values))
+        return updates
+
+    return run
+
+
+def _extend(items: tuple[tuple[Column, Expr], ...]) -> Operator:
+    """Computed columns; a row for which one fails is one error, by the first that does, and goes no further."""
+    names = [column.name for column, _ in items]
+    scalars = [(compile(expr), expr) for _, expr in items]
+
+    def run(updates: Updates, errors: Errors) -> Updates:
+        values, updates = evaluate_all(scalars, updates, errors)
+        return updates.with_columns(dict(zip(names, values, strict=True)))
+
+    return run
+
+
+def _explode(step: Explode, registry: Registry) -> Operator:
+    function = table_function(step, registry)
+    scalars = [(compile(arg), arg) for arg in step.args]
+    call = Call(step.function, step.args, BIGINT)  # for error texts alone
+    names = [column.name for column in step.outputs]
+
+    def run(updates: Updates, errors: Errors) -> Updates:
+        arguments, updates = evaluate_all(scalars, updates, errors)
+        made = function(arguments, len(updates))
+        if made.failed is not None:
+            errors.append(error_updates(updates, made.failed, [made.message] * len(made.failed), call))
+        repeated = updates.take(made.rows)
+        columns = dict(zip(names, made.columns, strict=True))
+        if step.ordinality is not None:
+            columns[step.ordinality.name] = pa.array(ordinality(made.rows))
+        time = repeated.time if made.time is None else np.maximum(repeated.time, made.time)
+        diff = repeated.diff if made.diff is None else repeated.diff * made.diff
+        return Updates({**repeated.columns, **columns}, time, diff)
+
+    return run

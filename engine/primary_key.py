@@ -1,0 +1,144 @@
+"""PRIMARY KEY: at every time each key has at most one row, and only a row that is there can be deleted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.catalog.models import Table
+from halfjoin.engine.codes import codes
+from halfjoin.engine.collection import Collection
+from halfjoin.engine.consolidate import groups
+from halfjoin.engine.run import KeyColumns
+from halfjoin.engine.updates import Ints, Updates, concat, constant
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.errors import InvalidRow
+from halfjoin.sql.expr import Column
+
+
+@dataclass(frozen=True, slots=True)
+class PrimaryKey:
+    """A table's key and the arrangement by it."""
+
+    table: Table
+    arrangement: ArrangementKey
+    columns: KeyColumns
+
+    def held(self, collection: Collection, updates: Updates) -> Updates:
+        """Every update of the collection with a key of these (and perhaps of others: codes are compared)."""
+        wanted = np.unique(self._codes(updates))
+        parts = []
+        for run in collection.runs:
+            _, rows = run.index(self.arrangement, self.columns).find(wanted)
+            if len(rows):
+                parts.append(run.updates.take(rows))
+        return concat(parts) if parts else updates.slice(0, 0)
+
+    def check(self, collection: Collection, updates: Updates) -> None:
+        """Refuse updates after which some time has two rows of a key, or a row less than none.
+
+        Raises:
+            InvalidRow: with the row's number in the batch, and its key.
+        """
+        held = self.held(collection, updates)
+        if not len(held) and bool((updates.diff == 1).all()):
+            values = np.sort(self._codes(updates))
+            if not (values[1:] == values[:-1]).any():
+                return
+        both = concat([held, updates])
+        keys = groups([both.columns[name] for name in self.table.primary_key], len(both))
+        rows = groups(list(both.columns.values()), len(both))
+        missing = _first_outside(rows, both, 0, np.iinfo(np.int64).max, len(held))
+        if missing is not None:
+            raise InvalidRow(self._missing(both, keys, missing, len(held)))
+        double = _first_outside(keys, both, 0, 1, len(held))
+        if double is not None:
+            raise InvalidRow(
+                f"{self.table.name}: row {double - len(held)}: there is a row with the key {self._key(both, double)} "
+                "already; delete that one in the same batch, or submit hj.upserts(rows)"
+            )
+
+    def replaced(self, collection: Collection, updates: Updates) -> Updates:
+        """Upserts: the new rows, and for each the deletion of the row that has its key at its time, if any.
+
+        Of several new rows with one key and time the last stays.
+        """
+        keys = groups([updates.columns[name] for name in self.table.primary_key], len(updates))
+        order = np.lexsort((np.arange(len(updates)), updates.time, keys))
+        last = np.ones(len(order), np.bool_)
+        last[:-1] = (keys[order][1:] != keys[order][:-1]) | (updates.time[order][1:] != updates.time[order][:-1])
+        new = updates.take(order[last])
+        keys = keys[order[last]]
+        # A new row ends when the next new row of its key begins.
+        follows = np.flatnonzero(keys[1:] == keys[:-1])
+        ended = new.take(follows)
+        parts = [new, Updates(ended.columns, new.time[follows + 1], constant(-1, len(follows)))]
+        first = new.take(np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
+        held = self.held(collection, first)
+        if len(held):
+            parts.append(self._ended(held, first))
+        return concat(parts)
+
+    def _ended(self, held: Updates, first: Updates) -> Updates:
+        """Deletions, at the times of `first`, of what is held under their keys."""
+        both = concat([first, held])
+        numbers = groups([both.columns[name] for name in self.table.primary_key], len(both))
+        start = np.full(int(numbers.max()) + 1, np.iinfo(np.int64).min)
+        start[numbers[: len(first)]] = first.time
+        begins = start[numbers[len(first) :]]
+        known = (held.time <= begins) & (begins != np.iinfo(np.int64).min)
+        return Updates(held.columns, begins, -held.diff).filter(known)
+
+    def _codes(self, updates: Updates) -> Ints:
+        return codes([updates.columns[name] for name in self.table.primary_key], len(updates))
+
+    def _key(self, updates: Updates, row: int) -> str:
+        values = ", ".join(repr(updates.columns[name][row].as_py()) for name in self.table.primary_key)
+        return f"({', '.join(self.table.primary_key)}) = ({values})"
+
+    def _missing(self, both: Updates, keys: Ints, row: int, held: int) -> str:
+        text = f"{self.table.name}: row {row - held}: deletes a row that is not there: {self._key(both, row)}"
+        others = np.flatnonzero((keys == keys[row]) & (both.diff > 0))
+        others = others[others < held]
+        if len(others):
+            there = {name: column[int(others[-1])].as_py() for name, column in both.columns.items()}
+            given = {name: column[row].as_py() for name, column in both.columns.items()}
+            differing = [f"{name} is {there[name]!r}, not {given[name]!r}" for name in there if there[name] != given[name]]
+            if differing:
+                text += f"; in the row with that key {', '.join(differing[:3])}"
+        return text
+
+
+def primary_key(table: Table, columns: KeyColumns) -> PrimaryKey:
+    """The key of a table that has one."""
+    return PrimaryKey(table, arrangement_of(table), columns)
+
+
+def arrangement_of(table: Table) -> ArrangementKey:
+    """The arrangement of a table by its primary key."""
+    by_name = {column.name: column.column for column in table.columns}
+    keys: tuple[Column, ...] = tuple(by_name[name] for name in sorted(table.primary_key))
+    return ArrangementKey(table.name, keys)
+
+
+def _first_outside(numbers: Ints, updates: Updates, low: int, high: int, held: int) -> int | None:
+    """The first row of the batch (from position `held` on) in a group whose running count leaves `[low, high]`."""
+    order = np.lexsort((updates.time, numbers))
+    group, time = numbers[order], updates.time[order]
+    running = np.cumsum(updates.diff[order])
+    starts = np.concatenate([[True], group[1:] != group[:-1]])
+    first = np.flatnonzero(starts)
+    base = np.repeat(np.concatenate([[0], running[first[1:] - 1]]), np.diff(np.append(first, len(group))))
+    count = running - base
+    settled = np.ones(len(group), np.bool_)  # updates of one time take effect together
+    settled[:-1] = (group[1:] != group[:-1]) | (time[1:] != time[:-1])
+    bad = settled & ((count < low) | (count > high))
+    if not bad.any():
+        return None
+    guilty = np.isin(numbers, np.unique(group[bad]))
+    guilty[:held] = False
+    sign = updates.diff < 0 if high > 1 else updates.diff > 0
+    chosen = np.flatnonzero(guilty & sign)
+    return int(chosen[0]) if len(chosen) else int(np.flatnonzero(guilty)[0])

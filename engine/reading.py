@@ -1,0 +1,139 @@
+"""Reads: contents of collections, and queries, as of a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.catalog.models import View
+from halfjoin.engine.adhoc import run_in_duckdb
+from halfjoin.engine.collection import Collection
+from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.dataflow import Dataflow
+from halfjoin.engine.state import State
+from halfjoin.engine.updates import Updates
+from halfjoin.planner import plan
+from halfjoin.sql import bind, parse_query, tables_of
+from halfjoin.sql.errors import DataError, InvalidTime, UnknownName, UnsupportedSQL
+from halfjoin.sql.relation import Relation
+from halfjoin.sql.statements import Query
+
+_QUERY = "this query"  # the user name under which a query shares arrangements
+
+
+def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> Updates:
+    """What a table or view holds; with `distinct` one row per distinct row, counted in diff.
+
+    Raises:
+        UnknownName: there is none of that name.
+        InvalidTime: `as_of` is outside `[since, upper)`.
+        DataError: an expression of the view, or of one it reads, fails for a row at that time.
+    """
+    if name not in state.catalog.names():
+        raise UnknownName("table or view", name, state.catalog.names())
+    if state.catalog.columns(name) is None:  # a plain view
+        return evaluate(state, bind(parse_query(f'SELECT * FROM "{name}"'), state.catalog, ""), as_of)
+    time = readable(state, [name], as_of)
+    return state.collection(name).as_of(time, distinct=distinct)
+
+
+def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Table:
+    """Any SELECT. What a view could be is evaluated as views are, everything else by DuckDB over the contents."""
+    try:
+        relation = bind(statement, state.catalog, text)
+    except UnsupportedSQL as unsupported:
+        names = sorted(tables_of(statement, state.catalog))
+        inputs = {name: rows(state.collection(name), readable(state, names, as_of)) for name in names}
+        return run_in_duckdb(statement, state.catalog, inputs, unsupported)
+    return expand(evaluate(state, relation, as_of), "the query").table(changes=False)
+
+
+def evaluate(state: State, relation: Relation, as_of: int | None) -> Updates:
+    """Consolidated contents of a bound query, one row per distinct row, counted in diff."""
+    planned = plan(relation, state, _QUERY)
+    time = readable(state, planned.collections, as_of)
+    flow = Dataflow(planned, state.functions)
+    users = [state.collection(key.collection) for key in planned.arrangements if not key.collection.startswith("=")]
+    for key in planned.arrangements:
+        if not key.collection.startswith("="):
+            state.collection(key.collection).share(key, _QUERY, state.functions)
+    try:
+        output, errors = flow.fill(state.before_and_after({}))
+    finally:
+        for collection in users:
+            collection.release(_QUERY)
+    _raise_first(errors.filter(errors.time <= time), "the query", time)
+    return consolidate(output.filter(output.time <= time), by_time=False)
+
+
+def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
+    """The time to read at, once it is certain that all the collections can be read there.
+
+    Raises:
+        InvalidTime, DataError: as `contents`.
+    """
+    # Before anything is closed there is nothing but constants, which hold at every time.
+    time = max(state.upper - 1, 0) if as_of is None else as_of
+    if as_of is not None and as_of >= state.upper:
+        raise InvalidTime(f"cannot read as of {as_of}: only times below upper = {state.upper} are closed")
+    for name in _with_inputs(state, names):
+        since = state.collection(name).since
+        if time < since:
+            raise InvalidTime(
+                f"cannot read {name} as of {time}: its history is kept since {since} (upper = {state.upper}); "
+                "keep more with Engine(retain=...) or WITH (RETAIN HISTORY FOR ...)"
+            )
+        if name in state.views:
+            found = state.views[name].errors.as_of(time, distinct=True)
+            _raise_first(found, name, time)
+    return time
+
+
+def rows(collection: Collection, time: int) -> pa.Table:
+    """Contents as a table, a row as often as it is contained."""
+    return expand(collection.as_of(time, distinct=False), collection.name).table(changes=False)
+
+
+def expand(updates: Updates, name: str) -> Updates:
+    """Each row as often as its diff says.
+
+    Raises:
+        DataError: a count is negative.
+    """
+    if bool((updates.diff == 1).all()):
+        return updates
+    negative = np.flatnonzero(updates.diff < 0)
+    if len(negative):
+        position = int(negative[0])
+        row = {column: values[position].as_py() for column, values in updates.columns.items()}
+        raise DataError(
+            f"{name} holds a row {int(updates.diff[position])} times, which no table can show: {row}; "
+            "more copies were deleted than inserted. read(..., multiplicity=True) gives the counts"
+        )
+    return updates.take(np.repeat(np.arange(len(updates)), updates.diff))
+
+
+def _with_inputs(state: State, names: Iterable[str]) -> list[str]:
+    """The collections and the materialized views below them, whose errors are theirs too."""
+    found: dict[str, None] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = None
+            view = state.catalog.views.get(name)
+            if isinstance(view, View) and name in state.views:
+                waiting += [inner for inner in state.views[name].dataflow.plan.collections if inner in state.views]
+    return list(found)
+
+
+def _raise_first(errors: Updates, name: str, time: int) -> None:
+    found = errors.filter(errors.diff > 0)
+    if len(found):
+        found = consolidate(found, by_time=False)
+        text, row = found.columns["error"][0].as_py(), found.columns["row"][0].as_py()
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        where = f", for a row with {row}" if row else ""
+        raise DataError(f"{name} cannot be read as of {time}: {text}{where}{more}")

@@ -1,0 +1,155 @@
+"""Rows of a batch, in any of the forms users have them, to Arrow columns of the table's types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.catalog.models import Table
+from halfjoin.engine.columns import convert, invalid
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.times import to_time
+from halfjoin.engine.updates import DIFF, TIME, Ints
+from halfjoin.sql.errors import InvalidRow, InvalidTime, UnknownName
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows and what is meant by them. Made by `inserts`, `deletes` and `upserts`."""
+
+    data: Any
+    meaning: Literal["inserts", "deletes", "upserts"]
+
+
+def inserts(rows: Any) -> Rows:
+    """Rows to add, one copy each."""
+    return Rows(rows, "inserts")
+
+
+def deletes(rows: Any) -> Rows:
+    """Rows to take away, one copy each; all their columns must be as they are in the table."""
+    return Rows(rows, "deletes")
+
+
+def upserts(rows: Any) -> Rows:
+    """Rows that replace the row with the same PRIMARY KEY, if there is one. Of several with one key the last stays."""
+    return Rows(rows, "upserts")
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """Checked rows of one table; `time` and `diff` are None where the rows did not say."""
+
+    columns: dict[str, pa.Array]
+    length: int
+    time: Ints | None
+    diff: Ints | None
+    upsert: bool = False
+
+
+def submitted(table: Table, rows: Any) -> Submitted:
+    """Columns by name, in the table's order and exactly its types.
+
+    Raises:
+        UnknownName: a column that the table does not have.
+        InvalidRow: a value that is not of its column's type, or NULL where it must not be.
+    """
+    meaning = "plain"
+    if isinstance(rows, Rows):
+        rows, meaning = rows.data, rows.meaning
+    source, length = _source(table, rows)
+    known = [column.name for column in table.columns]
+    for name in source:
+        if name not in known and name not in (TIME, DIFF):
+            raise UnknownName(f"column of {table.name}", name, known)
+    columns = {}
+    for column in table.columns:
+        given = source.get(column.name)
+        if given is None:
+            array = pa.nulls(length, arrow_type(column.type))
+        else:
+            array = convert(table.name, column, given)
+        if column.not_null and array.null_count:
+            row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+            why = "is NULL" if given is not None else "is missing"
+            raise InvalidRow(f"{table.name}.{column.name}: row {row}: {why}, and the column is NOT NULL")
+        columns[column.name] = array
+    diff = _diffs(table, source[DIFF]) if DIFF in source else None
+    if meaning != "plain" and diff is not None:
+        raise InvalidRow(f"{table.name}: rows given as {meaning} cannot have a column {DIFF} too")
+    if meaning == "deletes":
+        diff = np.full(length, -1, np.int64)
+    time = _times(table, source[TIME]) if TIME in source else None
+    return Submitted(columns, length, time, diff, meaning == "upserts")
+
+
+def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
+    """Columns by name (Arrow arrays or lists of Python values) and the number of rows."""
+    if isinstance(rows, pa.RecordBatchReader):
+        rows = rows.read_all()
+    elif isinstance(rows, pa.RecordBatch):
+        rows = pa.Table.from_batches([rows])
+    elif isinstance(rows, Mapping) and not hasattr(rows, "__arrow_c_stream__"):
+        columns = {str(name): list(values) for name, values in rows.items()}
+        lengths = {len(values) for values in columns.values()}
+        if len(lengths) > 1:
+            raise InvalidRow(f"{table.name}: the columns have different lengths: {sorted(lengths)}")
+        return dict(columns), lengths.pop() if lengths else 0
+    elif not isinstance(rows, pa.Table) and hasattr(rows, "__arrow_c_stream__"):
+        rows = pa.table(rows)
+    if isinstance(rows, pa.Table):
+        names = rows.column_names
+        if len(set(names)) < len(names):
+            raise InvalidRow(f"{table.name}: a column is given twice: {', '.join(names)}")
+        return {name: _one_chunk(rows.column(name)) for name in names}, rows.num_rows
+    return _from_dicts(table, rows)
+
+
+def _from_dicts(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
+    if isinstance(rows, str | bytes) or not isinstance(rows, Sequence):
+        raise InvalidRow(
+            f"{table.name}: rows must be a pyarrow Table, a list of dicts, or anything with __arrow_c_stream__, "
+            f"not {type(rows).__name__}"
+        )
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise InvalidRow(f"{table.name}: row {number}: a row must be a dict, not {type(row).__name__}")
+    names = dict.fromkeys(name for row in rows for name in row)
+    source: dict[str, Any] = {}
+    for name in names:
+        default = 1 if name == DIFF else None
+        source[str(name)] = [row.get(name, default) for row in rows]
+    if TIME in source and any(value is None for value in source[TIME]):
+        raise InvalidRow(f"{table.name}: {TIME} must be given in every row or in none")
+    return source, len(rows)
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _diffs(table: Table, given: Any) -> Ints:
+    array = given if isinstance(given, pa.Array) else pa.array(given)
+    if array.null_count or not (pa.types.is_integer(array.type) or len(array) == 0):
+        raise invalid(f"{table.name}.{DIFF}", "whole numbers without NULL")
+    values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return values
+
+
+def _times(table: Table, given: Any) -> Ints:
+    array = given if isinstance(given, pa.Array) else None
+    if array is None:
+        return np.array([to_time(value) for value in given], np.int64)
+    if array.null_count:
+        raise InvalidTime(f"{table.name}.{TIME} must not be NULL")
+    if pa.types.is_integer(array.type):
+        values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return values
+    if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
+        millis: Ints = array.cast(pa.timestamp("ms")).cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return millis
+    raise InvalidTime(f"{table.name}.{TIME} must be int64 or a timestamp, not {array.type}")

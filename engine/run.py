@@ -1,0 +1,97 @@
+"""A run: an immutable piece of a collection, its rows stored once, with an index for each arrangement that asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.consolidate import cancelled
+from halfjoin.engine.index import Index, build, build_from_codes, merge
+from halfjoin.engine.updates import Ints, Positions, Updates, concat
+from halfjoin.planner.plan import ArrangementKey
+
+# The key columns of updates, and the row that each entry belongs to where that is not one entry per row, in order.
+Entries = tuple[list[pa.Array], Positions | None]
+KeyColumns = Callable[[Updates], Entries]
+
+
+@dataclass(slots=True)
+class Run:
+    """Updates and indexes on them. The updates never change; an index is added when first needed.
+
+    `future` lists the rows whose times were still open when the run was made, by time: what closes later is found
+    there, so that a row is stored once however far ahead its time lies.
+    """
+
+    updates: Updates
+    indexes: dict[ArrangementKey, Index] = field(default_factory=dict)
+    future: Index | None = None
+
+    def __len__(self) -> int:
+        return len(self.updates)
+
+    def index(self, key: ArrangementKey, columns: KeyColumns) -> Index:
+        """The index for an arrangement, built now if it is not there."""
+        found = self.indexes.get(key)
+        if found is None:
+            arrays, rows = columns(self.updates)
+            found = self.indexes[key] = build(arrays, rows, len(self.updates) if rows is None else len(rows))
+        return found
+
+    def closing(self, low: int, high: int) -> Updates:
+        """The updates with times in `[low, high)`, where `low` is no less than `upper` was when the run was made."""
+        if self.future is None:
+            return self.updates.slice(0, 0)
+        rows = self.future.between(low, high)
+        return self.updates if len(rows) == len(self.updates) else self.updates.take(np.sort(rows))
+
+    def close(self, upper: int) -> None:
+        """Forget the times of rows once all of them are closed."""
+        if self.future is not None and int(self.future.codes[-1]) < upper:
+            self.future = None
+
+    @property
+    def index_bytes(self) -> int:
+        """Memory held by the indexes, in bytes."""
+        return sum(index.nbytes for index in self.indexes.values()) + (self.future.nbytes if self.future else 0)
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory held by the rows, times and diffs, in bytes; a broadcast view holds none."""
+        ints = sum(array.nbytes for array in (self.updates.time, self.updates.diff) if array.strides != (0,))
+        return ints + sum(int(column.nbytes) for column in self.updates.columns.values())
+
+
+def make_run(updates: Updates, upper: int) -> Run:
+    """A run of updates, where times below `upper` are closed."""
+    rows = np.flatnonzero(updates.time >= upper)
+    return Run(updates, {}, build_from_codes(updates.time[rows], rows, True) if len(rows) else None)
+
+
+def merge_runs(runs: Sequence[Run], since: int, upper: int, live: Mapping[ArrangementKey, KeyColumns]) -> Run:
+    """One run for neighbouring runs; an arrangement's index is merged too where the largest of them has it.
+
+    Compaction law. Times below `since` may be moved up to `since`, after which equal rows are added up and zeros
+    dropped. No read at or above `since` can tell.
+    """
+    joined = concat([run.updates for run in runs]).not_before(since)
+    positions, diffs = cancelled(joined)
+    kept: Ints | None = None
+    if len(positions) < len(joined):
+        kept = np.full(len(joined), -1, np.int64)
+        kept[positions] = np.arange(len(positions))
+        survivors = joined.take(positions)
+        joined = Updates(survivors.columns, survivors.time, diffs)
+    elif diffs is not joined.diff:
+        joined = Updates(joined.columns, joined.time, diffs)
+    merged = make_run(joined, upper)
+    before = np.concatenate([[0], np.cumsum([len(run) for run in runs])])
+    largest = max(runs, key=len)
+    for key, columns in live.items():
+        if key in largest.indexes:
+            indexes = [run.index(key, columns) for run in runs]
+            merged.indexes[key] = merge(list(zip(indexes, before.tolist(), strict=False)), kept)
+    return merged

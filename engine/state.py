@@ -1,0 +1,83 @@
+"""The engine's state: the catalog, a collection for each table and materialized view, and the frontier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from halfjoin.catalog.catalog import Catalog
+from halfjoin.engine.collection import Collection
+from halfjoin.engine.dataflow import Dataflow
+from halfjoin.engine.run import Run
+from halfjoin.engine.tables import UserFunction
+from halfjoin.planner.plan import ArrangementKey
+
+
+@dataclass(slots=True)
+class MaintainedView:
+    """A materialized view: its dataflow, its contents and the errors of its rows."""
+
+    dataflow: Dataflow
+    contents: Collection
+    errors: Collection
+
+
+@dataclass(slots=True)
+class State:
+    """All that an engine holds. `upper`: every time below it is closed, for all collections."""
+
+    retain: int
+    catalog: Catalog = field(default_factory=Catalog)
+    tables: dict[str, Collection] = field(default_factory=dict)
+    views: dict[str, MaintainedView] = field(default_factory=dict)  # in order of dependency
+    functions: dict[str, UserFunction] = field(default_factory=dict)
+    upper: int = 0
+
+    def collection(self, name: str) -> Collection:
+        """The collection of a table or materialized view that is known to exist."""
+        return self.tables[name] if name in self.tables else self.views[name].contents
+
+    def collections(self) -> list[Collection]:
+        """Every collection: tables, views, errors of views."""
+        views = [part for view in self.views.values() for part in (view.contents, view.errors)]
+        return [*self.tables.values(), *views]
+
+    def before_and_after(self, staged: Mapping[str, Run]) -> "Versions":
+        """What half-joins look up while a batch is under way."""
+        return Versions(self, staged)
+
+    # The planner's questions (`catalog.facts.Facts`).
+
+    def rows(self, collection: str) -> int:
+        """Updates held."""
+        return len(self.collection(collection))
+
+    def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
+        """Sets of columns that identify a row: a table's primary key."""
+        table = self.catalog.tables.get(collection)
+        return (table.primary_key,) if table is not None and table.primary_key else ()
+
+    def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
+        """Who shares an existing arrangement."""
+        found = self.collection(key.collection).arrangements.get(key)
+        return None if found is None else tuple(found.users)
+
+    def distinct(self, key: ArrangementKey) -> int | None:
+        """Distinct keys, from the largest run's index where there is one."""
+        runs = self.collection(key.collection).runs
+        index = max(runs, key=len).indexes.get(key) if runs else None
+        return None if index is None else index.distinct()
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """A collection's runs before a batch, and after it with the batch's staged run."""
+
+    state: State
+    staged: Mapping[str, Run]
+
+    def __call__(self, name: str, after: bool) -> Sequence[Run]:
+        """The runs to look up."""
+        runs = self.state.collection(name).runs
+        run = self.staged.get(name) if after else None
+        return runs if run is None else (*runs, run)

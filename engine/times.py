@@ -1,0 +1,44 @@
+"""Times: int64 everywhere inside; at the face also datetimes, dates and the text of SQL timestamps."""
+
+from __future__ import annotations
+
+import time as clock
+from datetime import UTC, date, datetime
+from typing import TypeAlias
+
+from halfjoin.sql.errors import InvalidTime
+
+Time: TypeAlias = int | datetime | date | str
+
+_LEAST, _MOST = -(2**63), 2**63 - 2  # the greatest int64 stands for never
+
+
+def to_time(value: Time) -> int:
+    """A time as int64: a number as it is, everything else as milliseconds since 1970 (UTC where no zone is given).
+
+    Raises:
+        InvalidTime: it is neither a number nor a time.
+    """
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise InvalidTime(f"{value!r} is no time; give a number or a timestamp such as '2024-01-31 10:00'") from None
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        delta = aware - datetime(1970, 1, 1, tzinfo=UTC)
+        return (delta.days * 86_400_000) + (delta.seconds * 1000) + delta.microseconds // 1000
+    if isinstance(value, date):
+        return (value - date(1970, 1, 1)).days * 86_400_000
+    try:
+        number = value.__index__()
+    except AttributeError:
+        raise InvalidTime(f"{value!r} is no time; give a whole number or a timestamp") from None
+    if isinstance(value, bool) or not _LEAST <= number <= _MOST:
+        raise InvalidTime(f"{value!r} is no time; give a number between -2**63 and 2**63 - 2")
+    return number
+
+
+def now() -> int:
+    """The present in milliseconds since 1970."""
+    return clock.time_ns() // 1_000_000

@@ -1,0 +1,114 @@
+"""Updates, the only data that flows: Arrow columns with an int64 time and an int64 diff per row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Positions = NDArray[Any]  # of any integer width
+Mask = NDArray[np.bool_]
+
+MINIMUM = np.iinfo(np.int64).min  # the time of what holds always
+TIME, DIFF = "__time", "__diff"
+
+
+@dataclass(frozen=True, slots=True)
+class Updates:
+    """`(row, time, diff)` in columns: `columns[name][i]` changes by `diff[i]` copies at `time[i]`.
+
+    Columns are single Arrow arrays of equal length (no chunks: lookups gather from them). There may be no columns at
+    all, so the length is that of `time`. A constant time or diff may be a broadcast view, which takes no memory.
+    """
+
+    columns: dict[str, pa.Array]
+    time: Ints
+    diff: Ints
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def take(self, positions: Positions) -> Updates:
+        """The updates at these positions, in their order."""
+        indices = pa.array(positions)
+        return Updates(
+            {name: column.take(indices) for name, column in self.columns.items()},
+            self.time[positions],
+            self.diff[positions],
+        )
+
+    def filter(self, mask: Mask) -> Updates:
+        """The updates where the mask is true; the same object where it is true throughout."""
+        positions = np.flatnonzero(mask)
+        return self if len(positions) == len(self) else self.take(positions)
+
+    def slice(self, start: int, stop: int) -> Updates:
+        """A view of a contiguous part, nothing copied."""
+        return Updates(
+            {name: column.slice(start, stop - start) for name, column in self.columns.items()},
+            self.time[start:stop],
+            self.diff[start:stop],
+        )
+
+    def select(self, names: Iterable[str]) -> Updates:
+        """Only these columns, in this order."""
+        return Updates({name: self.columns[name] for name in names}, self.time, self.diff)
+
+    def renamed(self, pairs: Sequence[tuple[str, str]]) -> Updates:
+        """Only the columns of `(name, new name)`, under the new names."""
+        return Updates({new: self.columns[name] for name, new in pairs}, self.time, self.diff)
+
+    def with_columns(self, columns: Mapping[str, pa.Array]) -> Updates:
+        """These columns added or replaced."""
+        return Updates({**self.columns, **columns}, self.time, self.diff)
+
+    def not_before(self, since: int) -> Updates:
+        """Times below `since` moved up to it."""
+        if not len(self) or int(self.time.min()) >= since:
+            return self
+        return Updates(self.columns, np.maximum(self.time, since), self.diff)
+
+    def table(self, *, changes: bool) -> pa.Table:
+        """As an Arrow table; with `changes` the columns `__time` and `__diff` come last."""
+        columns = dict(self.columns)
+        if changes:
+            columns[TIME], columns[DIFF] = pa.array(self.time), pa.array(self.diff)
+        if not columns:  # a table of no columns cannot tell how many rows it has
+            return pa.table({"": pa.nulls(len(self))}).select([])
+        return pa.Table.from_arrays(list(columns.values()), names=list(columns))
+
+
+def constant(value: int, length: int) -> Ints:
+    """`length` times the same int64, without the memory."""
+    return np.broadcast_to(np.int64(value), (length,))
+
+
+def empty(schema: Mapping[str, pa.DataType]) -> Updates:
+    """No updates, of these columns."""
+    none = np.zeros(0, np.int64)
+    return Updates({name: pa.nulls(0, kind) for name, kind in schema.items()}, none, none)
+
+
+def concat(parts: Sequence[Updates]) -> Updates:
+    """The parts one after the other (at least one part); all have the same columns."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    return Updates(
+        {name: pa.concat_arrays([part.columns[name] for part in parts]) for name in first.columns},
+        _concat_ints([part.time for part in parts]),
+        _concat_ints([part.diff for part in parts]),
+    )
+
+
+def _concat_ints(parts: list[Ints]) -> Ints:
+    """Concatenated, and still a broadcast view where all parts are views of one value."""
+    filled = [part for part in parts if len(part)]
+    if filled and all(part.strides == (0,) and part[0] == filled[0][0] for part in filled):
+        return constant(int(filled[0][0]), sum(map(len, filled)))
+    return np.concatenate(parts)
