@@ -1,0 +1,15 @@
+"""Hypothesis profiles: the everyday suite is the same on every run; `HALFJOIN_FUZZ=n` looks for n new examples a test."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+_SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+
+settings.register_profile("everyday", max_examples=60, derandomize=True, deadline=None, database=None,
+                          suppress_health_check=_SLOW)  # fmt: skip
+settings.register_profile("fuzz", max_examples=int(os.environ.get("HALFJOIN_FUZZ", "1000")), deadline=None,
+                          suppress_health_check=_SLOW)  # fmt: skip
+settings.load_profile("fuzz" if "HALFJOIN_FUZZ" in os.environ else "everyday")
