@@ -1,4 +1,4 @@
-"""Hypothesis profiles: the everyday suite is the same on every run; `HALFJOIN_FUZZ=n` looks for n new examples a test."""
+"""Hypothesis profiles: everyday runs are all the same; `HALFJOIN_FUZZ=n` looks for n new examples a test."""
 
 from __future__ import annotations
 

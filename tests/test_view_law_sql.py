@@ -7,7 +7,7 @@ import pytest
 import halfjoin as hj
 from tests.oracle.choice import Seeded
 from tests.oracle.duck import Oracle
-from tests.oracle.rows import bag, summed, updates
+from tests.oracle.rows import bag, changes, summed
 from tests.oracle.schema import BY_NAME, TABLES
 from tests.oracle.streams import Advance, Apply, tame_batches
 from tests.oracle.written import IN_DUCKDB, VIEWS
@@ -23,7 +23,7 @@ def test_view_law_for(name: str) -> None:
         oracle.create_table(table)
     oracle.create_view("v", IN_DUCKDB.get(name, sql))
     engine.execute(f"CREATE MATERIALIZED VIEW early AS {sql}")
-    changes = [(row, 0, count) for row, count in bag(engine.read("early")).items()]  # of views that read no table
+    history = [(row, 0, count) for row, count in bag(engine.read("early")).items()]  # of views that read no table
     for number, step in enumerate([*tame_batches(Seeded(7), 12, upper=1), Advance(40)]):
         if number == 8:
             engine.execute(f"CREATE MATERIALIZED VIEW late AS {sql}")
@@ -34,10 +34,9 @@ def test_view_law_for(name: str) -> None:
             applied = engine.apply(batch)
         else:
             applied = engine.advance(to=step.to)
-        if "early" in applied.diffs:
-            changes += updates(applied.diffs["early"])
+        history += changes(applied, "early")
     for time in range(applied.upper):
         expected = oracle.ask("SELECT * FROM v", time)
         assert bag(engine.read("early", as_of=time)) == expected, f"made early, as of {time}"
         assert bag(engine.read("late", as_of=time)) == expected, f"filled late, as of {time}"
-        assert summed(changes, time) == expected, f"changes up to {time}"
+        assert summed(history, time) == expected, f"changes up to {time}"

@@ -41,10 +41,15 @@ def updates(table: pa.Table) -> list[Update]:
     return list(zip(rows, times, diffs, strict=True))
 
 
-def summed(changes: Iterable[Update], time: int) -> Bag:
-    """The contents that the changes up to `time` add up to."""
+def changes(applied: Any, view: str) -> list[Update]:
+    """What a batch changed in the view; a view that did not change need not be listed."""
+    return updates(applied.diffs[view]) if view in applied.diffs else []
+
+
+def summed(history: Iterable[Update], time: int) -> Bag:
+    """The contents that the updates up to `time` add up to."""
     total: Bag = Counter()
-    for row, at, diff in changes:
+    for row, at, diff in history:
         if at <= time:
             total[row] += diff
     return nonzero(total)
