@@ -12,7 +12,7 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.dialects.materialize import Materialize
 from sqlglot.parsers.materialize import MaterializeParser
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 
 class AsOf(exp.Expression):
@@ -66,7 +66,7 @@ class HalfjoinParser(MaterializeParser):
         "RETAIN": lambda self: self._parse_retain_history(),
     }
 
-    def _parse_statement(self) -> exp.Expression | None:
+    def _parse_statement(self) -> exp.Expr | None:
         if self._match_text_seq("SUBSCRIBE"):
             return self._parse_subscribe()
         if self._match_text_seq("EXPLAIN"):
@@ -75,21 +75,21 @@ class HalfjoinParser(MaterializeParser):
             return self._parse_show_objects()
         return self._with_as_of(super()._parse_statement())
 
-    def _with_as_of(self, statement: exp.Expression | None) -> exp.Expression | None:
+    def _with_as_of(self, statement: exp.Expr | None) -> exp.Expr | None:
         """The statement, with the AS OF that follows it."""
         if isinstance(statement, exp.Query) and (time := self._parse_as_of()):
             return self.expression(AsOf(this=statement, expression=time))
         return statement
 
-    def _parse_as_of(self) -> exp.Expression | None:
+    def _parse_as_of(self) -> exp.Expr | None:
         if not self._match_text_seq("AS", "OF"):
             return None
-        time: exp.Expression | None = self._parse_disjunction()
+        time: exp.Expr | None = self._parse_disjunction()
         if time is None:
             self.raise_error("Expected a time after AS OF")
         return time
 
-    def _parse_subscribe(self) -> exp.Expression:
+    def _parse_subscribe(self) -> exp.Expr:
         self._match_text_seq("TO")
         if self._curr and self._curr.token_type is TokenType.L_PAREN:
             self.raise_error("SUBSCRIBE takes the name of a view: create a materialized view of the query first")
@@ -98,7 +98,7 @@ class HalfjoinParser(MaterializeParser):
         up_to = self._parse_disjunction() if self._match_text_seq("UP", "TO") else None
         return self.expression(Subscribe(this=collection, as_of=as_of, up_to=up_to))
 
-    def _parse_explain(self) -> exp.Expression:
+    def _parse_explain(self) -> exp.Expr:
         for words in (("MATERIALIZED", "VIEW"), ("VIEW",)):
             if self._match_text_seq(*words):
                 return self.expression(Explain(this=self._parse_table_parts(), kind=" ".join(words).lower()))
@@ -107,7 +107,7 @@ class HalfjoinParser(MaterializeParser):
             self.raise_error("Expected a query, or VIEW and a name, after EXPLAIN")
         return self.expression(Explain(this=query))
 
-    def _parse_show_objects(self) -> exp.Expression:
+    def _parse_show_objects(self) -> exp.Expr:
         for what in SHOWN:
             if self._match_text_seq(*what.upper().split()):
                 source = self._parse_table_parts() if self._match_texts(("FROM", "ON", "IN")) else None
@@ -115,7 +115,7 @@ class HalfjoinParser(MaterializeParser):
         self.raise_error("Expected TABLES, VIEWS, MATERIALIZED VIEWS, INDEXES or COLUMNS FROM a name after SHOW")
         raise AssertionError  # raise_error does not return
 
-    def _parse_retain_history(self) -> exp.Expression:
+    def _parse_retain_history(self) -> exp.Expr:
         if not self._match_text_seq("HISTORY"):
             self.raise_error("Expected RETAIN HISTORY FOR and a duration")
         self._match(TokenType.EQ)
@@ -130,7 +130,7 @@ class HalfjoinParser(MaterializeParser):
         named_of = self._next.token_type is TokenType.VAR and self._next.text.upper() == "OF"
         return named_of and after is not None and after.token_type in AFTER_AS_OF
 
-    def _parse_alias(self, this: exp.Expression | None, explicit: bool = False) -> exp.Expression | None:
+    def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
         return this if self._at_as_of() else super()._parse_alias(this, explicit)
 
     def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
@@ -149,7 +149,7 @@ class HalfjoinParser(MaterializeParser):
             self.raise_error("Write the units inside the text, as in INTERVAL '1 year 2 months'")
         return self.expression(exp.Interval(this=text, unit=unit))
 
-    def _parse_ddl_select(self) -> exp.Expression | None:
+    def _parse_ddl_select(self) -> exp.Expr | None:
         first = self._curr
         query = super()._parse_ddl_select()
         if query is not None and first is not None and self._prev is not None:

@@ -9,7 +9,7 @@ from sqlglot import exp
 from halfjoin.sql.errors import UnsupportedSQL
 
 
-def place(node: exp.Expression | None, sql: str) -> tuple[int | None, int | None]:
+def place(node: exp.Expr | None, sql: str) -> tuple[int | None, int | None]:
     """Line and column (from 1) of the node's first token; of the nearest node around it where it has none."""
     while node is not None:
         starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
@@ -25,13 +25,13 @@ def place_of(offset: int, sql: str) -> tuple[int, int]:
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
 
-def refuse(node: exp.Expression | None, sql: str, reason: str, instead: str | None = None) -> UnsupportedSQL:
+def refuse(node: exp.Expr | None, sql: str, reason: str, instead: str | None = None) -> UnsupportedSQL:
     """The error to raise for a node, with its place."""
     line, column = place(node, sql)
     return UnsupportedSQL(reason, instead=instead, sql=sql, line=line, column=column)
 
 
-def name_of(node: exp.Expression | str) -> str:
+def name_of(node: exp.Expr | str) -> str:
     """A name: as written where quoted, else in lower case. Of a table reference or column, its last part."""
     if isinstance(node, str):
         return node.lower()
@@ -41,11 +41,18 @@ def name_of(node: exp.Expression | str) -> str:
     return name if node.args.get("quoted") else name.lower()
 
 
-def only(node: exp.Expression, sql: str, what: str, allowed: Iterable[str]) -> None:
+def as_query(node: exp.Expr) -> exp.Expr:
+    """VALUES as a query of its own, which selects all from them."""
+    if not isinstance(node, exp.Values):
+        return node
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=node))
+
+
+def only(node: exp.Expr, sql: str, what: str, allowed: Iterable[str]) -> None:
     """Refuse the node if it has a clause that is not `allowed`, so that nothing written is ever passed over."""
     for key, value in node.args.items():
         if value and key not in allowed:
             first = value[0] if isinstance(value, list) else value
             word = key.rstrip("_").replace("_", " ").upper()
-            where = first if isinstance(first, exp.Expression) else node
+            where = first if isinstance(first, exp.Expr) else node
             raise refuse(where, sql, f"{word} is not supported in {what}")

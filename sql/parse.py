@@ -11,7 +11,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from halfjoin.sql import dialect
 from halfjoin.sql.dialect import Halfjoin
 from halfjoin.sql.errors import UnsupportedSQL
-from halfjoin.sql.locate import name_of, only, refuse
+from halfjoin.sql.locate import as_query, name_of, only, refuse
 from halfjoin.sql.parse_create import create, table_name
 from halfjoin.sql.statements import Delete, Drop, Explain, Insert, Select, Show, Statement, Subscribe, Update
 from halfjoin.sql.times import constant_time
@@ -30,7 +30,7 @@ def parse_query(text: str) -> exp.Query:
     return trees[0]
 
 
-def _trees(text: str) -> list[exp.Expression]:
+def _trees(text: str) -> list[exp.Expr]:
     try:
         nodes = Halfjoin().parse(text)
     except ParseError as error:
@@ -38,7 +38,7 @@ def _trees(text: str) -> list[exp.Expression]:
     except (SqlglotError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else str(error).partition("\n")[0]
         raise UnsupportedSQL(f"syntax error: {reason}") from None
-    return [node for node in nodes if node is not None and not isinstance(node, exp.Semicolon)]
+    return [as_query(node) for node in nodes if node is not None and not isinstance(node, exp.Semicolon)]
 
 
 def _syntax_error(error: ParseError, text: str) -> UnsupportedSQL:
@@ -52,7 +52,7 @@ def _syntax_error(error: ParseError, text: str) -> UnsupportedSQL:
     return UnsupportedSQL(reason, sql=text, line=line, column=max(1, end - len(first.get("highlight") or " ") + 1))
 
 
-def _statement(node: exp.Expression, text: str) -> Statement:
+def _statement(node: exp.Expr, text: str) -> Statement:
     for kind, make in STATEMENTS.items():
         if isinstance(node, kind):
             return make(node, text)
@@ -146,13 +146,13 @@ def _update(node: exp.Update, text: str) -> Statement:
     return Update(table, alias, tuple(assignments), node.args["where"].this if node.args.get("where") else None)
 
 
-def _target(node: exp.Expression, text: str) -> tuple[str, str]:
+def _target(node: exp.Expr, text: str) -> tuple[str, str]:
     """The table that is changed and the name its columns go by."""
     table = table_name(node, text, alias=True)
     return table, name_of(node.args["alias"].this) if node.args.get("alias") else table
 
 
-STATEMENTS: dict[type[exp.Expression], Callable[[Any, str], Statement]] = {
+STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     dialect.AsOf: _as_of,
     dialect.Subscribe: _subscribe,
     dialect.Explain: _explain,
@@ -164,7 +164,7 @@ STATEMENTS: dict[type[exp.Expression], Callable[[Any, str], Statement]] = {
     exp.Update: _update,
     exp.Query: _select,
 }
-REMEDIES: tuple[tuple[type[exp.Expression] | tuple[type[exp.Expression], ...], str], ...] = (
+REMEDIES: tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], str], ...] = (
     (exp.TruncateTable, "write DELETE FROM the table"),
     (exp.Alter, "create a new table or view, and insert the old one's rows"),
     (exp.Copy, "load a file with pyarrow or DuckDB and hand its rows to engine.apply"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from sqlglot import exp
 
 from halfjoin.sql import dialect
-from halfjoin.sql.locate import name_of, only, refuse
+from halfjoin.sql.locate import as_query, name_of, only, refuse
 from halfjoin.sql.statements import ColumnDef, CreateIndex, CreateTable, CreateView, Statement
 from halfjoin.sql.times import constant_duration
 from halfjoin.sql.type_names import sql_type
 from halfjoin.sql.types import Kind
 
-CONSTRAINTS = {
+CONSTRAINTS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.UniqueColumnConstraint: ("UNIQUE", "only a PRIMARY KEY is checked"),
     exp.UniqueKeyProperty: ("UNIQUE", "only a PRIMARY KEY is checked"),
     exp.CheckColumnConstraint: ("CHECK", "filter the rows in a view"),
@@ -39,7 +39,7 @@ def create(node: exp.Create, text: str) -> Statement:
     raise refuse(node, text, f"CREATE {kind} is not supported", "create a TABLE, VIEW, MATERIALIZED VIEW or INDEX")
 
 
-def table_name(node: exp.Expression, text: str, alias: bool = False) -> str:
+def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:
     """The name of a table or view; a schema in front of it is refused."""
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         raise refuse(node, text, "expected the name of a table or view")
@@ -73,7 +73,7 @@ def _table(node: exp.Create, text: str) -> CreateTable:
         raise refuse(node, text, "a table needs columns", "write CREATE TABLE t (a integer, ...)")
     _, retain = _properties(node, text)
     columns: list[ColumnDef] = []
-    keys: list[tuple[exp.Expression, tuple[str, ...]]] = []
+    keys: list[tuple[exp.Expr, tuple[str, ...]]] = []
     for item in node.this.expressions:
         if isinstance(item, exp.Constraint):
             item = item.expressions[0]
@@ -113,12 +113,12 @@ def _column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, bool]:
     return ColumnDef(name_of(node), type, not_null or is_key), is_key
 
 
-def _constraint(node: exp.Expression, text: str) -> Exception:
+def _constraint(node: exp.Expr, text: str) -> Exception:
     word, instead = CONSTRAINTS.get(type(node), (node.sql("materialize"), "columns take NOT NULL and PRIMARY KEY"))
     return refuse(node, text, f"{word} is not supported", instead)
 
 
-def _check_names(node: exp.Expression, names: list[str], key: tuple[str, ...], text: str) -> None:
+def _check_names(node: exp.Expr, names: list[str], key: tuple[str, ...], text: str) -> None:
     for name in names:
         if names.count(name) > 1:
             raise refuse(node, text, f"column {name} is named twice")
@@ -132,7 +132,7 @@ def _check_names(node: exp.Expression, names: list[str], key: tuple[str, ...], t
 
 
 def _view(node: exp.Create, text: str) -> CreateView:
-    query = node.expression
+    query = as_query(node.expression) if node.expression else None
     if not isinstance(query, exp.Query):
         raise refuse(node, text, "a view needs a query", "write CREATE MATERIALIZED VIEW v AS SELECT ...")
     materialized, retain = _properties(node, text)
@@ -144,7 +144,7 @@ def _view(node: exp.Create, text: str) -> CreateView:
     if retain is not None and not materialized:
         raise refuse(node, text, "RETAIN HISTORY is not supported for a plain view, which holds no history",
                      "write CREATE MATERIALIZED VIEW, or retain the history of the tables it reads")
-    name, written = table_name(schema, text), query.meta["text"]
+    name, written = table_name(schema, text), node.expression.meta["text"]
     if names:
         query, written = _renamed(query, written, node.this)
     return CreateView(name, query, written, names, materialized, retain,

@@ -51,7 +51,7 @@ class CreateIndex:
 
     name: str | None
     collection: str
-    keys: tuple[exp.Expression, ...]
+    keys: tuple[exp.Expr, ...]
     if_not_exists: bool = False
 
 
@@ -70,7 +70,7 @@ class Delete:
 
     table: str
     alias: str
-    where: exp.Expression | None
+    where: exp.Expr | None
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class Update:
 
     table: str
     alias: str
-    assignments: tuple[tuple[str, exp.Expression], ...]
-    where: exp.Expression | None
+    assignments: tuple[tuple[str, exp.Expr], ...]
+    where: exp.Expr | None
 
 
 @dataclass(frozen=True)

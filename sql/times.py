@@ -13,7 +13,7 @@ from halfjoin.sql.types import BIGINT, INTERVAL, TIMESTAMP, UNKNOWN, Kind
 TIME_KINDS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
-def constant_time(node: exp.Expression, sql: str) -> Expr:
+def constant_time(node: exp.Expr, sql: str) -> Expr:
     """A time written as a number of time units or as the text of a date or timestamp: a Literal of that type."""
     node = node.unnest()
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
@@ -31,7 +31,7 @@ def constant_time(node: exp.Expression, sql: str) -> Expr:
     raise refuse(node, sql, "a time must be a constant", "write a number, or a timestamp like '2024-01-31 10:00'")
 
 
-def constant_duration(node: exp.Expression, sql: str) -> int:
+def constant_duration(node: exp.Expr, sql: str) -> int:
     """A duration in time units: a number, or the text of an interval, which counts in milliseconds."""
     node = node.unnest()
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():

@@ -1,0 +1,61 @@
+"""What all parts of the binder share: the schema, the text for errors, WITH names in scope, and fresh aliases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.locate import place, refuse
+
+if TYPE_CHECKING:
+    from halfjoin.catalog.facts import Schema
+
+
+class Aliases:
+    """Makes aliases that are unique in the whole view: `orders`, then `orders#2`."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, int] = {}
+
+    def fresh(self, name: str) -> str:
+        """The name itself the first time, numbered after that."""
+        self._taken[name] = self._taken.get(name, 0) + 1
+        return name if self._taken[name] == 1 else f"{name}#{self._taken[name]}"
+
+
+@dataclass(frozen=True)
+class CommonTable:
+    """A query named in WITH, and the context it was written in."""
+
+    query: exp.Query
+    columns: tuple[exp.Identifier, ...]
+    context: Context
+
+
+@dataclass(frozen=True)
+class Context:
+    """The surroundings of a query that is being bound."""
+
+    schema: Schema
+    sql: str  # the text that the syntax nodes' positions refer to
+    common: Mapping[str, CommonTable] = field(default_factory=dict)
+    aliases: Aliases = field(default_factory=Aliases)
+
+    def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
+        """The error for a node, with its place."""
+        return refuse(node, self.sql, reason, instead)
+
+    @contextmanager
+    def at(self, node: exp.Expr) -> Iterator[None]:
+        """Errors raised inside get this node's place, unless they have one."""
+        try:
+            yield
+        except (UnsupportedSQL, UnknownName) as error:
+            if error.line is not None:
+                raise
+            raise error.at(self.sql, *place(node, self.sql)) from None

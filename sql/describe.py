@@ -1,0 +1,54 @@
+"""A bound relation as an indented tree of text, stable enough to compare in tests."""
+
+from __future__ import annotations
+
+from halfjoin.sql.expr import Column
+from halfjoin.sql.functions import render
+from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFunction, UnionAll, Values
+
+
+def describe(relation: Relation, types: bool = False) -> str:
+    """The tree, one operator a line, inputs indented; `types`: with the type of every named column."""
+    return "\n".join(_lines(relation, types))
+
+
+def _lines(relation: Relation, types: bool, depth: int = 0) -> list[str]:
+    lines = ["  " * depth + _line(relation, types)]
+    match relation:
+        case Join(inputs=inputs) | UnionAll(inputs=inputs):
+            below: tuple[Relation, ...] = inputs
+        case TableFunction(input=one) | Filter(input=one) | Project(input=one):
+            below = (one,)
+        case _:
+            below = ()
+    for item in below:
+        lines += _lines(item, types, depth + 1)
+    return lines
+
+
+def _line(relation: Relation, types: bool) -> str:
+    match relation:
+        case Scan(collection=collection, alias=alias):
+            return f"Scan {collection}" + (f" as {alias}" if alias != collection else "")
+        case Values(rows=rows):
+            shown = ", ".join(f"({', '.join(map(render, row))})" for row in rows)
+            return f"Values {shown}" + _as(relation.columns, types)
+        case Join():
+            return "Join"
+        case TableFunction(function=function, args=args, outputs=outputs, ordinality=ordinality):
+            columns = outputs + ((ordinality,) if ordinality else ())
+            return f"TableFunction {function}({', '.join(map(render, args))})" + _as(columns, types)
+        case Filter(predicate=predicate):
+            return f"Filter {render(predicate)}"
+        case Project(items=items):
+            return "Project " + ", ".join(f"{_column(column, types)} = {render(expr)}" for column, expr in items)
+        case UnionAll(columns=columns):
+            return "UnionAll" + _as(columns, types)
+
+
+def _as(columns: tuple[Column, ...], types: bool) -> str:
+    return f" as ({', '.join(_column(column, types) for column in columns)})" if columns else ""
+
+
+def _column(column: Column, types: bool) -> str:
+    return f"{column.name} {column.type}" if types else column.name

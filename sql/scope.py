@@ -1,0 +1,110 @@
+"""Which columns a name can mean at a place in a query. Names only; relations are built beside it, in `bind_from`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.expr import Column, Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A column as a name without a table finds it; `table` is the one it comes from (the left one, if merged)."""
+
+    name: str
+    expr: Expr
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One item of FROM by its alias: its columns by the names the query knows them by."""
+
+    name: str
+    columns: tuple[tuple[str, Column], ...]
+    scalar: bool = False  # a function with one column: the alias alone means that column
+
+    def visible(self) -> tuple[Visible, ...]:
+        """Its columns, as seen without the alias."""
+        return tuple(Visible(name, column, self.name) for name, column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The sources of a FROM clause, and the columns visible without a table's name in the order of `*`."""
+
+    sources: tuple[Source, ...] = ()
+    visible: tuple[Visible, ...] = ()
+
+    @staticmethod
+    def of(source: Source) -> Scope:
+        """The scope of one item."""
+        return Scope((source,), source.visible())
+
+    def beside(self, other: Scope) -> Scope:
+        """Both scopes' sources, as of a cross join."""
+        taken = {source.name for source in self.sources}
+        for source in other.sources:
+            if source.name in taken:
+                raise UnsupportedSQL(f"table name {source.name} stands in FROM twice",
+                                     instead=f"give one an alias: {source.name} AS {source.name}2")
+        return Scope(self.sources + other.sources, self.visible + other.visible)
+
+    def merged(self, other: Scope, columns: Iterable[Visible]) -> Scope:
+        """Both scopes after JOIN ... USING: the merged columns come first and stand for both sides' columns."""
+        merged = tuple(columns)
+        names = {column.name for column in merged}
+        rest = tuple(column for column in self.visible + other.visible if column.name not in names)
+        return Scope(self.beside(other).sources, merged + rest)
+
+    def column(self, name: str) -> Expr | None:
+        """The column of that name, None if there is none; UnsupportedSQL if there are two."""
+        found = [column for column in self.visible if column.name == name]
+        if len(found) > 1:
+            owners = " or ".join(dict.fromkeys(f"{column.table}.{name}" for column in found))
+            raise UnsupportedSQL(f"column {name} is ambiguous: it could be {owners}",
+                                 instead="write the one that is meant" if " or " in owners else "give one an alias")
+        if found:
+            return found[0].expr
+        for source in self.sources:
+            if source.name == name:
+                if source.scalar:
+                    return source.columns[0][1]
+                raise UnsupportedSQL(f"{name} is a table, not a column", instead=f"write its columns, or {name}.*")
+        return None
+
+    def star(self, name: str) -> tuple[tuple[str, Column], ...]:
+        """The columns of `name.*`."""
+        if (source := self.source(name)) is None:
+            raise UnknownName("table or alias", name, [source.name for source in self.sources])
+        return source.columns
+
+    def source(self, name: str) -> Source | None:
+        """The source of that alias."""
+        return next((source for source in self.sources if source.name == name), None)
+
+
+def find(scopes: tuple[Scope, ...], name: str, table: str | None) -> Expr:
+    """The column that a name means, seen from the innermost scope out; UnknownName with all that could be meant."""
+    for scope in scopes:
+        if table is None:
+            if (expr := scope.column(name)) is not None:
+                return expr
+        elif (source := scope.source(table)) is not None:
+            return _of_source(source, name)
+    if table is not None:
+        known = (source.name for scope in scopes for source in scope.sources)
+        raise UnknownName("table or alias", table, dict.fromkeys(known))
+    raise UnknownName("column", name, dict.fromkeys(column.name for scope in scopes for column in scope.visible))
+
+
+def _of_source(source: Source, name: str) -> Column:
+    found = [column for known, column in source.columns if known == name]
+    if len(found) > 1:
+        raise UnsupportedSQL(f"column {name} is ambiguous: {source.name} has two of that name",
+                             instead="give one an alias")
+    if not found:
+        raise UnknownName("column", f"{source.name}.{name}", [f"{source.name}.{known}" for known, _ in source.columns])
+    return found[0]

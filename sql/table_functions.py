@@ -1,0 +1,107 @@
+"""Functions that give rows: their argument types and columns, for calls in FROM and in a SELECT list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from halfjoin.sql import functions
+from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.expr import Expr
+from halfjoin.sql.types import (
+    BIGINT,
+    INTEGER,
+    INTEGERS,
+    INTERVAL,
+    STRINGS,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UNKNOWN,
+    Kind,
+    SqlType,
+)
+
+if TYPE_CHECKING:
+    from halfjoin.catalog.facts import Schema
+
+# The arguments, cast, and the columns; a column without a name is called as the call's alias, or as the function.
+Signature = tuple[tuple[Expr, ...], tuple[tuple[str | None, SqlType], ...]]
+BUILT_IN = ("generate_series", "regexp_split_to_table", "repeat_row", "unnest")
+MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+
+
+def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
+    """The call's arguments, cast, and its columns. UnknownName for no such function, UnsupportedSQL for wrong types."""
+    match name:
+        case "generate_series":
+            return _generate_series(args)
+        case "repeat_row":
+            return _repeat_row(args)
+        case "unnest":
+            return _unnest(args)
+        case "regexp_split_to_table":
+            return _regexp_split_to_table(args)
+    columns = schema.table_function(name)
+    if columns is None:
+        raise UnknownName("table function", name, sorted({*BUILT_IN, *schema.table_functions()}))
+    return tuple(_known(arg) for arg in args), columns
+
+
+def returns_rows(name: str, schema: Schema) -> bool:
+    """Whether a function of that name gives rows."""
+    return name in BUILT_IN or schema.table_function(name) is not None
+
+
+def _generate_series(args: Sequence[Expr]) -> Signature:
+    """Numbers of one integer type, or moments with an interval; two dates give timestamptz, as in PostgreSQL."""
+    kinds = {arg.type.kind for arg in args} - {Kind.UNKNOWN}
+    if len(args) not in (2, 3):
+        raise _wrong("generate_series", args)
+    if kinds and kinds <= set(INTEGERS):
+        type = BIGINT if Kind.BIGINT in kinds else INTEGER
+        return tuple(functions.cast(arg, type) for arg in args), ((None, type),)
+    ends = {arg.type.kind for arg in args[:2]} - {Kind.UNKNOWN}
+    if ends and ends <= set(MOMENTS):
+        if len(args) == 2 or args[2].type.kind not in (Kind.INTERVAL, Kind.UNKNOWN):
+            raise UnsupportedSQL("generate_series over dates or timestamps needs an interval as its step",
+                                 instead="write generate_series(first, last, interval '1 day')")
+        type = TIMESTAMP if Kind.TIMESTAMP in ends and Kind.TIMESTAMPTZ not in ends else TIMESTAMPTZ
+        first, last = (functions.cast(arg, type) for arg in args[:2])
+        return (first, last, functions.cast(args[2], INTERVAL)), ((None, type),)
+    raise _wrong("generate_series", args)
+
+
+def _repeat_row(args: Sequence[Expr]) -> Signature:
+    if len(args) != 1 or args[0].type.kind not in (*INTEGERS, Kind.UNKNOWN):
+        raise _wrong("repeat_row", args)
+    return (functions.cast(args[0], BIGINT),), ()
+
+
+def _unnest(args: Sequence[Expr]) -> Signature:
+    if len(args) != 1 or args[0].type.kind is not Kind.ARRAY or args[0].type.element is None:
+        raise _wrong("unnest", args)
+    return tuple(args), ((None, args[0].type.element),)
+
+
+def _regexp_split_to_table(args: Sequence[Expr]) -> Signature:
+    if len(args) != 2 or not all(arg.type.kind in (*STRINGS, Kind.UNKNOWN) for arg in args):
+        raise _wrong("regexp_split_to_table", args)
+    return tuple(functions.cast(arg, TEXT) for arg in args), ((None, TEXT),)
+
+
+def _known(arg: Expr) -> Expr:
+    return functions.cast(arg, TEXT) if arg.type == UNKNOWN else arg
+
+
+TAKES = {
+    "generate_series": "(first, last[, step]) of integers or bigints; (first, last, interval) of dates or timestamps",
+    "repeat_row": "one integer, the weight",
+    "unnest": "one array",
+    "regexp_split_to_table": "(text, pattern)",
+}
+
+
+def _wrong(name: str, args: Sequence[Expr]) -> UnsupportedSQL:
+    types = ", ".join("unknown literal" if arg.type == UNKNOWN else str(arg.type) for arg in args)
+    return UnsupportedSQL(f"no table function {name}({types})", instead=f"{name} takes {TAKES[name]}")
