@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from halfjoin.catalog.facts import Schema
-from halfjoin.sql import to_duckdb
+from halfjoin.sql.adhoc import to_duckdb
 from halfjoin.sql.errors import DataError, UnsupportedSQL
 from halfjoin.sql.statements import Query
 

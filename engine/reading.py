@@ -13,10 +13,12 @@ from halfjoin.engine.collection import Collection
 from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.state import State
-from halfjoin.engine.updates import Updates
-from halfjoin.planner import plan
-from halfjoin.sql import bind, parse_query, tables_of
+from halfjoin.engine.updates import Updates, constant
+from halfjoin.planner.plan_view import plan
+from halfjoin.sql.adhoc import tables_of
+from halfjoin.sql.bind import bind
 from halfjoin.sql.errors import DataError, InvalidTime, UnknownName, UnsupportedSQL
+from halfjoin.sql.parse import parse_query
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import Query
 
@@ -37,6 +39,18 @@ def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> U
         return evaluate(state, bind(parse_query(f'SELECT * FROM "{name}"'), state.catalog, ""), as_of)
     time = readable(state, [name], as_of)
     return state.collection(name).as_of(time, distinct=distinct)
+
+
+def history(state: State, name: str, as_of: int | None, up_to: int | None, snapshot: bool) -> list[pa.Table]:
+    """A view's contents as of a time, then its changes after that which are closed, each with `__time` and `__diff`."""
+    start = readable(state, [name], as_of)
+    contents = state.views[name].contents
+    tables = []
+    if snapshot:
+        found = contents.as_of(start, distinct=True)
+        tables.append(Updates(found.columns, constant(start, len(found)), found.diff).table(changes=True))
+    later = contents.changes(start + 1, state.upper if up_to is None else min(up_to, state.upper))
+    return [*tables, later.table(changes=True)] if len(later) else tables
 
 
 def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Table:

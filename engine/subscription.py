@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from threading import Condition
 
 import pyarrow as pa
@@ -16,13 +15,15 @@ class Subscription:
     `next` waits for the next batch, which another thread applies, until the engine is closed or `up_to` is reached.
     """
 
-    def __init__(self, first: list[pa.Table], up_to: int | None, changed: Condition,
-                 leave: Callable[[Subscription], None]) -> None:
+    def __init__(
+        self, first: list[pa.Table], up_to: int | None, changed: Condition, others: list[Subscription]
+    ) -> None:
         self._waiting = deque(first)
         self._up_to = up_to
         self._changed = changed
-        self._leave = leave
+        self._others = others  # the subscriptions that get the engine's changes, this one among them until it ends
         self._ended = False
+        others.append(self)
 
     def push(self, changes: pa.Table, upper: int) -> None:
         """New closed changes; `upper` after them. The caller holds the lock."""
@@ -31,15 +32,19 @@ class Subscription:
         if len(changes):
             self._waiting.append(changes)
         if self._up_to is not None and upper >= self._up_to:
-            self._ended = True
+            self._end()
         self._changed.notify_all()
 
     def close(self) -> None:
         """End: what has come is still given out, nothing is waited for."""
         with self._changed:
-            self._ended = True
-            self._leave(self)
-            self._changed.notify_all()
+            self._end()
+
+    def _end(self) -> None:
+        self._ended = True
+        if self in self._others:
+            self._others.remove(self)
+        self._changed.notify_all()
 
     def __iter__(self) -> Subscription:
         return self
@@ -49,5 +54,4 @@ class Subscription:
             self._changed.wait_for(lambda: self._waiting or self._ended)
             if self._waiting:
                 return self._waiting.popleft()
-            self._leave(self)
             raise StopIteration

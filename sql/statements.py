@@ -10,6 +10,8 @@ from sqlglot import exp
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.types import SqlType
 
+Query: TypeAlias = exp.Query  # a parsed query, which only this room looks into
+
 
 @dataclass(frozen=True)
 class ColumnDef:

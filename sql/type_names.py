@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlglot import exp
+from sqlglot.errors import ParseError
 
 from halfjoin.sql import types as t
 from halfjoin.sql.locate import refuse
@@ -67,3 +68,12 @@ def _size(node: exp.DataTypeParam, sql: str) -> int:
     if not (isinstance(node.this, exp.Literal) and node.this.name.isdigit()):
         raise refuse(node, sql, "the size of a type must be a whole number")
     return int(node.this.name)
+
+
+def type_named(text: str) -> SqlType:
+    """The type that a text such as `numeric(10,2)` or `bigint[]` names."""
+    try:
+        node = exp.DataType.build(text, dialect="materialize", udt=False)
+    except ParseError:
+        raise refuse(None, text, f"type {text!r} is not supported", f"types: {KNOWN}") from None
+    return sql_type(node, text)

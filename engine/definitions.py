@@ -1,0 +1,147 @@
+"""CREATE and DROP: definitions of the catalog and the collections behind them."""
+
+from __future__ import annotations
+
+from halfjoin.catalog.models import ColumnModel, Index, Table, View
+from halfjoin.engine.collection import Collection
+from halfjoin.engine.dataflow import Dataflow
+from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.primary_key import arrangement_of
+from halfjoin.engine.run import make_run
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.state import MaintainedView, State
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.plan_view import plan
+from halfjoin.sql.adhoc import names_of
+from halfjoin.sql.bind import bind, bind_scalar
+from halfjoin.sql.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.sql.expr import is_temporal
+from halfjoin.sql.functions import render
+from halfjoin.sql.statements import CreateIndex, CreateTable, CreateView, Drop
+
+
+def create_table(state: State, statement: CreateTable) -> None:
+    """An empty table, arranged by its primary key if it has one."""
+    if statement.if_not_exists and statement.name in state.catalog.names():
+        return
+    table = Table(
+        name=statement.name,
+        columns=tuple(ColumnModel(name=c.name, type=c.type, not_null=c.not_null) for c in statement.columns),
+        primary_key=statement.primary_key,
+        retain=statement.retain,
+    )
+    state.catalog.add(table)
+    schema = {column.name: arrow_type(column.type) for column in table.columns}
+    retain = state.retain if table.retain is None else table.retain
+    collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)))
+    if table.primary_key:
+        collection.share(arrangement_of(table), f"primary key of {table.name}", state.functions)
+    state.tables[table.name] = collection
+
+
+def create_view(state: State, statement: CreateView, text: str) -> None:
+    """A view, checked whether or not it is maintained; a materialized one is filled from its inputs' history."""
+    name, catalog = statement.name, state.catalog
+    if name in catalog.names():
+        if statement.if_not_exists:
+            return
+        if not statement.or_replace:
+            raise Conflict(f"{name} exists already; drop it first, or write IF NOT EXISTS or OR REPLACE")
+        if name not in catalog.views:
+            raise Conflict(f"{name} is a table, which a view cannot replace")
+    relation = bind(statement.query, catalog, text)
+    planned = plan(relation, state, name)
+    view = View(
+        name=name,
+        columns=tuple(ColumnModel(name=c.name, type=c.type, not_null=not c.nullable) for c in planned.columns),
+        text=statement.text,
+        materialized=statement.materialized,
+        reads=tuple(sorted(names_of(statement.query, catalog))),
+        retain=statement.retain,
+    )
+    if name in view.reads:
+        raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
+    maintained = _maintained(state, view, Dataflow(planned, state.functions)) if view.materialized else None
+    if name in catalog.views:
+        drop_view(state, catalog.views[name])
+    catalog.add(view)
+    if maintained is None:
+        return
+    for key in planned.arrangements:
+        if not key.collection.startswith("="):
+            state.collection(key.collection).share(key, name, state.functions)
+    output, errors = maintained.dataflow.fill(state.before_and_after({}))
+    for collection, updates in ((maintained.contents, output), (maintained.errors, errors)):
+        collection.publish(make_run(updates.not_before(collection.since), state.upper))
+    state.views[name] = maintained
+
+
+def _maintained(state: State, view: View, flow: Dataflow) -> MaintainedView:
+    """The view's collections, readable since all its inputs are."""
+    retain = state.retain if view.retain is None else view.retain
+    since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in flow.plan.collections])
+    return MaintainedView(
+        flow,
+        Collection(view.name, flow.schema, retain, since),
+        Collection(f"{view.name} errors", ERROR_SCHEMA, retain, since),
+    )
+
+
+def create_index(state: State, statement: CreateIndex, text: str) -> None:
+    """An arrangement that stays until the index is dropped, built now."""
+    catalog, name = state.catalog, statement.collection
+    columns = catalog.columns(name)
+    if columns is None:
+        if name in catalog.views:
+            raise UnsupportedSQL(f"{name} is a plain view, which holds no rows to index",
+                                 instead="CREATE MATERIALIZED VIEW, or index the tables it reads")
+        raise UnknownName("table or materialized view", name, catalog.names())
+    keys = [bind_scalar(node, columns, catalog, text) for node in statement.keys]
+    if any(is_temporal(key) for key in keys):
+        raise UnsupportedSQL("an index key cannot read mz_now()", instead="index the column it is compared with")
+    texts = tuple(render(key) for key in keys)
+    index_name = statement.name or _free_name(state, name, texts)
+    if statement.if_not_exists and index_name in catalog.indexes:
+        return
+    catalog.add(Index(name=index_name, collection=name, keys=texts))
+    key = ArrangementKey(name, tuple(sorted(keys, key=render)))
+    collection = state.collection(name)
+    collection.share(key, f"index {index_name}", state.functions)
+    for run in collection.runs:
+        run.index(key, collection.arrangements[key].columns)
+
+
+def _free_name(state: State, collection: str, keys: tuple[str, ...]) -> str:
+    words = "_".join("".join(c if c.isalnum() else "_" for c in key).strip("_") for key in keys)
+    base = f"{collection}_{words}_idx"
+    taken = state.catalog.indexes
+    return next(name for name in (base, *(f"{base}{i}" for i in range(1, len(taken) + 2))) if name not in taken)
+
+
+def drop(state: State, statement: Drop) -> None:
+    """Drop tables, views or indexes; all of them or none."""
+    for name in statement.names:
+        try:
+            found = state.catalog.find(statement.kind, name)
+        except UnknownName:
+            if statement.if_exists:
+                continue
+            raise
+        match found:
+            case View():
+                drop_view(state, found)
+            case Index():
+                state.catalog.remove(found)
+                state.collection(found.collection).release(f"index {found.name}")
+            case Table():
+                state.catalog.remove(found)
+                del state.tables[found.name]
+
+
+def drop_view(state: State, view: View) -> None:
+    """Take a view out; arrangements that nobody else uses go with it."""
+    state.catalog.remove(view)
+    if state.views.pop(view.name, None) is not None:
+        for collection in state.collections():
+            collection.release(view.name)
+

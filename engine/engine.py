@@ -1,0 +1,285 @@
+"""The `Engine`: what users hold. It keeps the lock and the order of things; the work is done in the rooms below."""
+
+from __future__ import annotations
+
+import re
+import time as clock
+from collections.abc import Callable, Mapping
+from os import PathLike, fspath
+from threading import Condition
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import pyarrow as pa
+
+from halfjoin.engine import reading
+from halfjoin.engine.applied import Applied
+from halfjoin.engine.batch import Staged, fingerprint, publish, stage, updates_of
+from halfjoin.engine.execute import execute
+from halfjoin.engine.explaining import Format, explain
+from halfjoin.engine.rows import submitted
+from halfjoin.engine.state import State
+from halfjoin.engine.stats import Stats, stats
+from halfjoin.engine.subscription import Subscription
+from halfjoin.engine.tables import UserFunction
+from halfjoin.engine.times import Time, now, to_time
+from halfjoin.engine.updates import Updates
+from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidTime, StorageError, UnknownName
+from halfjoin.sql.functions import TABLE
+from halfjoin.sql.parse import parse_query
+from halfjoin.sql.type_names import type_named
+
+
+class Engine:
+    """SQL views, kept up to date in this process. A context manager; calls from several threads take turns.
+
+    Args:
+        warehouse: None: state is in memory, and gone with the engine.
+        runner: `auto` and `local` both run batches in this process.
+        retain: history kept readable, in time units, where a table or view does not say it for itself.
+        memory: the most that rows and indexes may hold, in bytes or as text (`4GB`); a batch past it is refused.
+
+    Raises:
+        StorageError: a warehouse is given.
+    """
+
+    def __init__(
+        self,
+        warehouse: str | PathLike[str] | None = None,
+        *,
+        runner: Literal["auto", "local"] = "auto",
+        retain: int = 1_000_000,
+        memory: int | str | None = None,
+    ) -> None:
+        if warehouse is not None:
+            raise StorageError(f"cannot keep state in {fspath(warehouse)!r}: this version holds it in memory; Engine()")
+        if runner not in ("auto", "local"):
+            raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local")
+        self._state = State(retain)
+        self._memory = None if memory is None else to_bytes(memory)
+        self._changed = Condition()
+        self._subscriptions: dict[str, list[Subscription]] = {}
+        self._answered: dict[str, tuple[bytes, Applied]] = {}
+        self._closed = False
+
+    def execute(self, sql: str) -> pa.Table | None:
+        """Run one or several statements, in order.
+
+        Returns:
+            The rows of the last statement, None if it has none.
+
+        Raises:
+            UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: the statements before the
+            failing one stay done, of that one nothing is.
+        """
+        with self._changed:
+            self._check_open()
+            return execute(self, self._state, sql)
+
+    def apply(
+        self,
+        batches: Mapping[str, Any],
+        time: Time | None = None,
+        batch_id: str | None = None,
+        *,
+        close: bool = True,
+    ) -> Applied:
+        """Submit changed rows of any tables, as one atomic batch.
+
+        Args:
+            batches: rows by table name, as a pyarrow Table or RecordBatchReader, anything with `__arrow_c_stream__`,
+                a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those. Columns go by
+                name; `__diff` (+1) and `__time` (`time`) are optional.
+            time: of rows without their own; None is the present in milliseconds, or `upper` if that is later.
+            batch_id: a second batch with the same id and content is answered as the first was and changes nothing.
+            close: whether all times up to the batch's last are closed by it.
+
+        Raises:
+            UnknownName, InvalidRow, InvalidTime: nothing of the batch is kept.
+            Conflict: the batch id came with other content before.
+        """
+        started = clock.perf_counter()
+        with self._changed:
+            self._check_open()
+            state = self._state
+            rows = {name: submitted(state.catalog.table(name), given) for name, given in batches.items()}
+            given_time = None if time is None else to_time(time)
+            if batch_id is not None:
+                mark = fingerprint(rows, given_time)
+                known = self._answered.get(batch_id)
+                if known is not None:
+                    if known[0] == mark:
+                        return known[1]
+                    raise Conflict(f"batch id {batch_id!r} was used for another batch; a new batch needs a new id")
+            at = max(state.upper, now()) if given_time is None else given_time
+            if at < state.upper:
+                raise InvalidTime(f"time {at} is closed: times below upper = {state.upper} never change again; "
+                                  "submit the batch at upper or later")
+            applied = self._commit(updates_of(state, rows, at), at, close, started)
+            if batch_id is not None:
+                self._answered[batch_id] = (mark, applied)
+            return applied
+
+    def advance(self, to: Time | None = None) -> Applied:
+        """Close every time below `to` without data (None: the present in milliseconds).
+
+        Raises:
+            InvalidTime: `to` is below `upper`.
+        """
+        started = clock.perf_counter()
+        with self._changed:
+            self._check_open()
+            upper = max(self._state.upper, now()) if to is None else to_time(to)
+            if upper < self._state.upper:
+                raise InvalidTime(f"cannot advance to {upper}: times below upper = {self._state.upper} are closed already")
+            return self._publish({}, upper - 1, upper, started)
+
+    def _commit(self, updates: Mapping[str, Updates], at: int, close: bool, started: float) -> Applied:
+        """Run the views over checked updates and publish all of it."""
+        last = max([at, *(int(rows.time.max()) for rows in updates.values() if len(rows))])
+        return self._publish(updates, at, last + 1 if close else self._state.upper, started)
+
+    def _publish(self, updates: Mapping[str, Updates], at: int, upper: int, started: float) -> Applied:
+        staged = stage(self._state, updates, upper)
+        self._check_memory(staged)
+        publish(self._state, staged)
+        for name, waiting in self._subscriptions.items():
+            for subscription in list(waiting):
+                subscription.push(staged.diffs[name], upper)
+        return Applied(at, upper, "local", clock.perf_counter() - started, staged.diffs)
+
+    def read(self, name: str, as_of: Time | None = None, *, multiplicity: bool = False) -> pa.Table:
+        """Contents of a table or view, a row as often as it is contained, in no particular order.
+
+        Args:
+            name: of a table, a materialized or a plain view.
+            as_of: a time in `[since, upper)`; None is `upper - 1`.
+            multiplicity: one row per distinct row instead, with its count (which may be negative) in `__diff`.
+
+        Raises:
+            UnknownName, InvalidTime; DataError: an expression of the view fails for a row at that time.
+        """
+        with self._changed:
+            self._check_open()
+            found = reading.contents(self._state, name, _optional(as_of), distinct=multiplicity)
+            if multiplicity:
+                return found.table(changes=True).drop_columns(["__time"])
+            return reading.expand(found, name).table(changes=False)
+
+    def query(self, sql: str, as_of: Time | None = None) -> pa.Table:
+        """Any SELECT over tables and views as of a time.
+
+        Raises:
+            UnsupportedSQL, UnknownName, InvalidTime, DataError.
+        """
+        with self._changed:
+            self._check_open()
+            return reading.query(self._state, parse_query(sql), _optional(as_of), sql)
+
+    def subscribe(
+        self, name: str, as_of: Time | None = None, up_to: Time | None = None, *, snapshot: bool = True
+    ) -> Subscription:
+        """The changes of a materialized view as they close, as an iterator of tables: columns, `__time`, `__diff`.
+
+        Args:
+            name: of the view.
+            as_of: where to begin; None is `upper - 1`.
+            up_to: where to end: changes at that time and later are not given.
+            snapshot: begin with the contents as of `as_of` (at that `__time`); the changes after it follow.
+        """
+        with self._changed:
+            self._check_open()
+            if name not in self._state.views:
+                raise UnknownName("materialized view", name, self._state.views)
+            start, end = _optional(as_of), _optional(up_to)
+            first = reading.history(self._state, name, start, end, snapshot)
+            subscription = Subscription(first, end, self._changed, self._subscriptions.setdefault(name, []))
+            if end is not None and self._state.upper >= end:
+                subscription.close()
+            return subscription
+
+    def explain(self, view_or_sql: str, format: Format = "text") -> str:
+        """The dataflow of a view, or of a query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
+        with self._changed:
+            self._check_open()
+            return explain(self._state, view_or_sql, format)
+
+    def stats(self) -> Stats:
+        """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
+        with self._changed:
+            return stats(self._state)
+
+    def register_table_function(
+        self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]
+    ) -> None:
+        """Make a function usable in FROM: the general linear operator.
+
+        Args:
+            name: as it is written in SQL, in lower case.
+            function: takes a RecordBatch of its arguments (columns `0`, `1`, ...) and returns one with the columns of
+                `returns`, `__row` (the argument row that a result belongs to) and optionally `__time` (the earliest
+                time of the result, int64) and `__diff` (its weight, int64). It must be deterministic.
+            returns: SQL types by column.
+        """
+        with self._changed:
+            self._check_open()
+            if name in self._state.catalog.functions or name in TABLE:
+                raise Conflict(f"there is a function {name} already; choose another name")
+            types = {column: type_named(kind) for column, kind in returns.items()}
+            self._state.functions[name] = UserFunction(name, function, types)
+            self._state.catalog.functions[name] = tuple(types.items())
+
+    def flush(self) -> None:
+        """Do now what is otherwise left to later batches: merge the newest runs."""
+        with self._changed:
+            for collection in self._state.collections():
+                collection.tidy(self._state.upper)
+
+    def compact(self) -> None:
+        """Merge the runs of every collection into one; history below its since goes."""
+        with self._changed:
+            for collection in self._state.collections():
+                collection.compact(self._state.upper)
+
+    def close(self) -> None:
+        """End the subscriptions and let go of everything."""
+        with self._changed:
+            for subscription in [one for waiting in self._subscriptions.values() for one in waiting]:
+                subscription.close()
+            self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _check_memory(self, staged: Staged) -> None:
+        if self._memory is None:
+            return
+        runs = [run for collection in self._state.collections() for run in collection.runs]
+        held = sum(run.row_bytes + run.index_bytes for run in (*runs, *staged.runs.values()))
+        if held > self._memory:
+            raise StorageError(f"the batch would bring the state to {held:,} bytes, past the budget of {self._memory:,}; "
+                               "give the engine more memory, retain less history, or drop views and indexes")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise HalfjoinError("the engine is closed")
+
+
+def _optional(time: Time | None) -> int | None:
+    return None if time is None else to_time(time)
+
+
+def to_bytes(size: int | str) -> int:
+    """A size such as `4GB` or `512 MiB` in bytes; a number is bytes already."""
+    if isinstance(size, int):
+        return size
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", size, re.IGNORECASE)
+    if match is None:
+        raise HalfjoinError(f"{size!r} is no size; write it like 512MB or 4GB")
+    number, unit, binary = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))

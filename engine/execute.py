@@ -1,0 +1,132 @@
+"""SQL statements, carried out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from halfjoin.engine import definitions, reading
+from halfjoin.engine.explaining import explain_query, explain_view
+from halfjoin.engine.scalar import compile
+from halfjoin.engine.state import State
+from halfjoin.engine.times import to_time
+from halfjoin.engine.updates import Updates, concat
+from halfjoin.sql.changes import bind_delete, bind_insert, bind_update
+from halfjoin.sql.errors import UnknownName
+from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.parse import parse
+from halfjoin.sql.statements import (
+    CreateIndex,
+    CreateTable,
+    CreateView,
+    Delete,
+    Drop,
+    Explain,
+    Insert,
+    Select,
+    Show,
+    Statement,
+    Subscribe,
+    Update,
+)
+
+if TYPE_CHECKING:
+    from halfjoin.engine.engine import Engine
+
+
+def execute(engine: Engine, state: State, sql: str) -> pa.Table | None:
+    """Run the statements in order; the rows of the last one, if it has any."""
+    result = None
+    for statement in parse(sql):
+        result = _run(engine, state, statement, sql)
+    return result
+
+
+def _run(engine: Engine, state: State, statement: Statement, sql: str) -> pa.Table | None:
+    match statement:
+        case CreateTable():
+            definitions.create_table(state, statement)
+        case CreateView():
+            definitions.create_view(state, statement, sql)
+        case CreateIndex():
+            definitions.create_index(state, statement, sql)
+        case Drop():
+            definitions.drop(state, statement)
+        case Insert() | Delete() | Update():
+            engine.apply({statement.table: changed_rows(state, statement, sql)})
+        case Select(query, as_of):
+            return reading.query(state, query, _constant(as_of), sql)
+        case Subscribe(collection, as_of, up_to):
+            return _changes(engine, state, collection, _constant(as_of), _constant(up_to))
+        case Explain(view, query):
+            text = explain_view(state, view, "text") if view is not None else explain_query(state, query, sql, "text")
+            return pa.table({"plan": text.splitlines()})
+        case Show(what, collection):
+            return _show(state, what, collection)
+    return None
+
+
+def changed_rows(state: State, statement: Insert | Delete | Update, sql: str) -> pa.Table:
+    """What INSERT, DELETE or UPDATE changes now: the table's columns and `__diff`."""
+    table = state.catalog.table(statement.table)
+    match statement:
+        case Insert():
+            changed = reading.evaluate(state, bind_insert(statement, state.catalog, sql), None)
+        case Delete():
+            gone = reading.evaluate(state, bind_delete(statement, state.catalog, sql), None)
+            changed = Updates(gone.columns, gone.time, -gone.diff)
+        case Update():
+            old, new = (reading.evaluate(state, part, None) for part in bind_update(statement, state.catalog, sql))
+            changed = concat([Updates(old.columns, old.time, -old.diff), new])
+    return changed.select([column.name for column in table.columns]).table(changes=True).drop_columns(["__time"])
+
+
+def _changes(engine: Engine, state: State, name: str, as_of: int | None, up_to: int | None) -> pa.Table:
+    """SUBSCRIBE as a statement: the snapshot and every change that is closed by now, as one table."""
+    subscription = engine.subscribe(name, as_of, up_to)
+    subscription.close()
+    return pa.concat_tables(list(subscription))
+
+
+def _constant(expr: Expr | None) -> int | None:
+    """AS OF and UP TO as a time."""
+    if expr is None:
+        return None
+    if isinstance(expr, Literal):
+        return to_time(expr.value)  # type: ignore[arg-type]
+    value = compile(expr).evaluate({}, 1).values[0].as_py()
+    return to_time(value)
+
+
+def _show(state: State, what: str, name: str | None) -> pa.Table:
+    catalog = state.catalog
+    match what:
+        case "tables":
+            tables = list(catalog.tables.values())
+            return pa.table({
+                "name": pa.array([table.name for table in tables], pa.string()),
+                "primary_key": pa.array([", ".join(table.primary_key) for table in tables], pa.string()),
+            })
+        case "views" | "materialized views":
+            views = [view for view in catalog.views.values() if view.materialized or what == "views"]
+            return pa.table({
+                "name": pa.array([view.name for view in views], pa.string()),
+                "materialized": pa.array([view.materialized for view in views], pa.bool_()),
+            })
+        case "indexes":
+            indexes = [index for index in catalog.indexes.values() if name in (None, index.collection)]
+            return pa.table({
+                "name": pa.array([index.name for index in indexes], pa.string()),
+                "on": pa.array([index.collection for index in indexes], pa.string()),
+                "key": pa.array([", ".join(index.keys) for index in indexes], pa.string()),
+            })
+        case _:
+            if name not in catalog.names():
+                raise UnknownName("table or view", str(name), catalog.names())
+            found = catalog.tables.get(name) or catalog.views[name]
+            return pa.table({
+                "name": pa.array([column.name for column in found.columns], pa.string()),
+                "type": pa.array([str(column.type) for column in found.columns], pa.string()),
+                "nullable": pa.array([not column.not_null for column in found.columns], pa.bool_()),
+            })

@@ -1,0 +1,76 @@
+"""SQL types as Arrow types and back."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from halfjoin.sql import types as sql
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType
+
+_ARROW: dict[Kind, Any] = {
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.SMALLINT: pa.int16(),
+    Kind.INTEGER: pa.int32(),
+    Kind.BIGINT: pa.int64(),
+    Kind.REAL: pa.float32(),
+    Kind.DOUBLE: pa.float64(),
+    Kind.TEXT: pa.string(),
+    Kind.VARCHAR: pa.string(),
+    Kind.CHAR: pa.string(),
+    Kind.UUID: pa.string(),
+    Kind.BYTEA: pa.binary(),
+    Kind.DATE: pa.date32(),
+    Kind.TIME: pa.time64("us"),
+    Kind.TIMESTAMP: pa.timestamp("us"),
+    Kind.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
+    Kind.INTERVAL: pa.month_day_nano_interval(),
+    Kind.MZ_TIMESTAMP: pa.int64(),
+    Kind.UNKNOWN: pa.string(),
+}
+
+
+@lru_cache(maxsize=4096)
+def arrow_type(type: SqlType) -> Any:
+    """The Arrow type that holds values of the SQL type."""
+    if type.kind is Kind.ARRAY:
+        assert type.element is not None
+        return pa.list_(arrow_type(type.element))
+    if type.kind is Kind.NUMERIC:
+        precision, scale = type.precision or STORED_DIGITS, type.scale or 0
+        return decimal_type(precision, scale)
+    return _ARROW[type.kind]
+
+
+def decimal_type(precision: int, scale: int) -> Any:
+    """The narrowest of Arrow's two decimals: 16 bytes up to 38 digits, 32 bytes above."""
+    return pa.decimal128(precision, scale) if precision <= STORED_DIGITS else pa.decimal256(precision, scale)
+
+
+def sql_type(type: Any) -> SqlType:
+    """The SQL type whose values an Arrow type holds; narrower and unsigned integers take the next wider one."""
+    t = pa.types
+    if t.is_list(type) or t.is_large_list(type) or t.is_fixed_size_list(type):
+        return sql.array(sql_type(type.value_type))
+    if t.is_dictionary(type):
+        return sql_type(type.value_type)
+    if t.is_decimal(type):
+        return sql.numeric(type.precision, type.scale)
+    if t.is_uint64(type):
+        return sql.numeric(20, 0)
+    for matches, kind in (
+        (t.is_boolean, sql.BOOLEAN), (lambda x: t.is_int8(x) or t.is_uint8(x) or t.is_int16(x), sql.SMALLINT),
+        (lambda x: t.is_uint16(x) or t.is_int32(x), sql.INTEGER), (lambda x: t.is_uint32(x) or t.is_int64(x), sql.BIGINT),
+        (lambda x: t.is_float16(x) or t.is_float32(x), sql.REAL), (t.is_float64, sql.DOUBLE), (t.is_null, sql.TEXT),
+        (lambda x: t.is_string(x) or t.is_large_string(x) or t.is_string_view(x), sql.TEXT),
+        (lambda x: t.is_binary(x) or t.is_large_binary(x) or t.is_binary_view(x) or t.is_fixed_size_binary(x), sql.BYTEA),
+        (t.is_date, sql.DATE), (t.is_time, sql.TIME), (t.is_interval, sql.INTERVAL), (t.is_duration, sql.INTERVAL),
+    ):  # fmt: skip
+        if matches(type):
+            return kind
+    if t.is_timestamp(type):
+        return sql.TIMESTAMP if type.tz is None else sql.TIMESTAMPTZ
+    raise UnsupportedSQL(f"Arrow type {type} has no SQL type", instead="cast the column before it is given")

@@ -1,0 +1,208 @@
+"""Kernels of casts between numbers, booleans, dates and times, and of arrays of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.scalar import decimals
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.casts_text import from_text, to_text
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.intervals import DAY, fields, intervals
+from halfjoin.engine.scalar.values import (
+    Datum,
+    Kernel,
+    any_true,
+    call,
+    fail_where,
+    from_numpy,
+    mask_of,
+    on_arrays,
+    raw,
+    valid,
+)  # fmt: skip
+from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
+
+_UNSAFE_DATE = pc.CastOptions.unsafe(pa.date32())
+_is_inf, _is_nan, _or = call("is_inf"), call("is_nan"), call("or")
+
+
+def cast_kernel(source: SqlType, target: SqlType) -> Kernel | None:
+    """The kernel of `source::target`; None where the values are the same."""
+    a, b = source.kind, target.kind
+    if b is Kind.ARRAY:
+        return _array(source, target)
+    if a in STRINGS or a is Kind.UNKNOWN:
+        return from_text(target) if a not in STRINGS or b not in STRINGS else to_text(source, target)
+    if b in STRINGS:
+        return to_text(source, target)
+    if source == target:
+        return None
+    if a in INTEGERS:
+        return _from_integer(source, target)
+    if a is Kind.NUMERIC:
+        return _from_numeric(source, target)
+    if a in FLOATS:
+        return _from_float(source, target)
+    type = arrow_type(target)
+    if b is Kind.DATE:
+        return lambda datum: pc.cast(datum, options=_UNSAFE_DATE)
+    if b is Kind.INTERVAL:
+        return _time_to_interval
+    if a is Kind.INTERVAL:
+        return _interval_to_time
+    return lambda datum: datum.cast(type)
+
+
+def _array(source: SqlType, target: SqlType) -> Kernel | None:
+    """Cast the elements, wherever they are in the array; a failing element fails its row."""
+    assert source.element is not None and target.element is not None
+    element = cast_kernel(source.element, target.element)
+    if element is None:
+        return None
+    type = arrow_type(target)
+
+    @on_arrays
+    def run(array: Any) -> Datum:
+        values = array.flatten()
+        lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        try:
+            values = element(values)
+        except Failed as error:
+            if error.mask is None:
+                raise
+            bad = np.zeros(len(array), np.bool_)
+            bad[np.repeat(np.arange(len(array)), lengths)[error.mask]] = True
+            raise Failed(error.message, bad) from None
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        mask = pa.array(~valid(array)) if array.null_count else None
+        return pa.ListArray.from_arrays(pa.array(offsets), values, mask=mask).cast(type)
+
+    return run
+
+
+def _from_integer(source: SqlType, target: SqlType) -> Kernel:
+    type = arrow_type(target)
+    if target.kind in INTEGERS:
+        limit = 1 << (type.bit_width - 1)
+        return _within(type, f"{target} out of range", lambda a: _or(pc.less(a, -limit), pc.greater_equal(a, limit)))
+    if target.kind is Kind.NUMERIC:
+        whole = pa.decimal128(19, 0)
+        resize = decimals.rescale(whole, type)
+        return lambda a: resize(a.cast(whole))
+    options = pc.CastOptions.unsafe(type)
+    return lambda a: pc.cast(a, options=options)
+
+
+def _within(type: Any, message: str, outside: Any) -> Kernel:
+    """A safe cast; where it fails, the values outside are named."""
+
+    def run(a: Datum) -> Datum:
+        try:
+            return a.cast(type)
+        except pa.ArrowInvalid:
+            raise Failed(message, _mask(outside, a)) from None
+
+    return run
+
+
+def _mask(outside: Any, a: Datum) -> Any:
+    """The rows outside; None if the limits do not even fit the type, so that rows are tried one by one."""
+    try:
+        return mask_of(outside(a))
+    except pa.ArrowInvalid:
+        return None
+
+
+def _from_numeric(source: SqlType, target: SqlType) -> Kernel:
+    type, own = arrow_type(target), arrow_type(source)
+    if target.kind is Kind.NUMERIC:
+        return decimals.rescale(own, type)
+    if target.kind in FLOATS:
+        return _decimal_to_float(target)
+    whole = decimals.decimal_type(min(own.precision - own.scale + 1, 76), 0)
+    round_to = decimals.rescale(own, whole)
+    limit = 1 << (type.bit_width - 1)
+    bounds = [pa.scalar(bound, pa.decimal128(20, 0)) for bound in (-limit, limit)]
+
+    def outside(a: Datum) -> Datum:
+        wide = a.cast(decimals.decimal_type(max(whole.precision, 20), 0))
+        low, high = (bound.cast(wide.type) for bound in bounds)
+        return _or(pc.less(wide, low), pc.greater_equal(wide, high))
+
+    convert = _within(type, f"{target} out of range", outside)
+    return lambda a: convert(round_to(a))
+
+
+def _decimal_to_float(target: SqlType) -> Kernel:
+    """By way of text, which is read correctly rounded; Arrow's own cast may be off by one unit in the last place."""
+    type = arrow_type(target)
+
+    def run(a: Datum) -> Datum:
+        result = a.cast(pa.string()).cast(type)
+        infinite = _is_inf(result)
+        if any_true(infinite):
+            fail_where(infinite, f"value out of range for type {target}")
+        return result
+
+    return run
+
+
+def _from_float(source: SqlType, target: SqlType) -> Kernel:
+    type = arrow_type(target)
+    if target.kind is Kind.DOUBLE:
+        return lambda a: a.cast(type)
+    if target.kind is Kind.REAL:
+        return _narrow
+    if target.kind is Kind.NUMERIC:
+        return _float_to_numeric(source, target)
+    limit = float(1 << (type.bit_width - 1))
+    rounding = call("round", pc.RoundOptions(0, "half_to_even"))
+
+    def run(a: Datum) -> Datum:
+        whole = rounding(a)
+        inside = pc.and_(pc.greater_equal(whole, -limit), pc.less(whole, limit))  # NaN is in no range
+        bad = pc.invert(inside)
+        fail_where(bad, f"{target} out of range")
+        return whole.cast(type)
+
+    return run
+
+
+def _narrow(a: Datum) -> Datum:
+    result = pc.cast(a, pa.float32(), safe=False)
+    infinite = _is_inf(result)
+    if any_true(infinite):
+        fail_where(pc.and_(infinite, pc.invert(_is_inf(a))), "value out of range: overflow")
+    zero = pc.equal(result, pa.scalar(0, pa.float32()))
+    if any_true(zero):
+        fail_where(pc.and_(zero, pc.not_equal(a, 0.0)), "value out of range: underflow")
+    return result
+
+
+def _float_to_numeric(source: SqlType, target: SqlType) -> Kernel:
+    """By way of text of 15 significant digits (6 of a real), as PostgreSQL does."""
+    spec = "%.5e" if source.kind is Kind.REAL else "%.14e"
+    parse = from_text(target)
+
+    @on_arrays
+    def run(a: Any) -> Datum:
+        fail_where(_or(_is_nan(a), _is_inf(a)), f"cannot convert NaN or infinity to {target}")
+        texts = pa.array(np.char.mod(spec, raw(a)), pa.string())
+        return parse(pc.if_else(a.is_valid(), texts, pa.scalar(None, pa.string())))
+
+    return run
+
+
+@on_arrays
+def _time_to_interval(a: Any) -> Datum:
+    return intervals(0, 0, raw(a), ~valid(a))
+
+
+@on_arrays
+def _interval_to_time(a: Any) -> Datum:
+    return from_numpy(fields(a)[2] % DAY, pa.time64("us"), ~valid(a))

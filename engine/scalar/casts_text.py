@@ -1,0 +1,195 @@
+"""Casts to text as PostgreSQL prints values, and from text as it reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.scalar import decimals
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.duck import duck_kernel
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.intervals import fields
+from halfjoin.engine.scalar.literals import scalar_of
+from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, mask_of, on_arrays, raw
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.expr import Literal
+from halfjoin.sql.functions.render import plain
+from halfjoin.sql.functions.text_input import parse
+from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, TEXT, Kind, SqlType
+
+_SPACE = " \t\n\r\v\f"
+_STRING = pa.string()
+
+
+def to_text(source: SqlType, target: SqlType) -> Kernel | None:
+    """The kernel of a cast to a text type, which cuts to its length; None where nothing changes."""
+    printed = None if source.kind in STRINGS else _PRINTERS.get(source.kind, _plain)(source)
+    shorter = target.precision is not None and not (
+        source.kind in STRINGS and source.precision is not None and source.precision <= target.precision)
+    steps = [printed] if printed else []
+    if shorter:
+        steps.append(call("utf8_slice_codeunits", pc.SliceOptions(0, target.precision)))
+    if (target.kind is Kind.CHAR and source.kind is not Kind.CHAR) or (target.kind is Kind.CHAR and shorter):
+        steps.append(call("utf8_rtrim", pc.TrimOptions(" ")))
+    if not steps:
+        return None
+
+    def run(datum: Datum) -> Datum:
+        for step in steps:
+            datum = step(datum)
+        return datum
+
+    return run
+
+
+def _plain(_: SqlType) -> Kernel:
+    return lambda a: a.cast(_STRING)
+
+
+def _decimal_text(_: SqlType) -> Kernel:
+    """Arrow writes small numbers with an exponent; those are written digit by digit."""
+
+    @on_arrays
+    def run(a: Any) -> Datum:
+        text = a.cast(_STRING)
+        small = pc.match_substring(text, "E")
+        if not any_true(small):
+            return text
+        return pc.if_else(small, _spelled(a, small), text)
+
+    return run
+
+
+def _spelled(a: Any, small: Any) -> Any:
+    rows = mask_of(small)
+    values = [f"{value:f}" if wanted else None for value, wanted in zip(a.to_pylist(), rows, strict=True)]
+    return pa.array(values, _STRING)
+
+
+def _float_text(source: SqlType) -> Kernel:
+    """The shortest digits that read back the same; an exponent below 1e-4 and from 1e15 (1e6 for real)."""
+    high = 1e6 if source.kind is Kind.REAL else 1e15
+
+    @on_arrays
+    def run(a: Any) -> Datum:
+        text = a.cast(_STRING)
+        values = raw(a)
+        size = np.abs(values)
+        odd = ~np.isfinite(values) | (size >= high) | ((size < 1e-4) & (size > 0))
+        odd &= mask_of(a.is_valid())
+        if not odd.any():
+            return text
+        fixed = np.full(len(values), None, object)
+        fixed[odd] = [_odd_float(value) for value in values[odd]]
+        return pc.if_else(pa.array(odd), pa.array(fixed, _STRING), text)
+
+    return run
+
+
+def _odd_float(value: Any) -> str:
+    if np.isnan(value):
+        return "NaN"
+    if np.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return np.format_float_scientific(value, unique=True, trim="-", exp_digits=2)
+
+
+def _clock_text(suffix: str) -> Callable[[SqlType], Kernel]:
+    """Date and time without trailing zeros of the second's fraction."""
+    plain_time = pa.timestamp("us")
+    zeros, point = call("utf8_rtrim", pc.TrimOptions("0")), call("utf8_rtrim", pc.TrimOptions("."))
+
+    def build(_: SqlType) -> Kernel:
+        def run(a: Datum) -> Datum:
+            text = (a.cast(plain_time) if suffix else a).cast(_STRING)
+            text = point(zeros(text))
+            return pc.binary_join_element_wise(text, suffix, "") if suffix else text
+
+        return run
+
+    return build
+
+
+def _interval_text(source: SqlType) -> Kernel:
+    @on_arrays
+    def run(a: Any) -> Datum:
+        months, days, micros = (part.tolist() for part in fields(a))
+        given = mask_of(a.is_valid())
+        rows = zip(months, days, micros, given, strict=True)
+        return pa.array([plain((m, d, u), source) if ok else None for m, d, u, ok in rows], _STRING)
+
+    return run
+
+
+_PRINTERS: dict[Kind, Callable[[SqlType], Kernel]] = {
+    Kind.NUMERIC: _decimal_text,
+    Kind.REAL: _float_text,
+    Kind.DOUBLE: _float_text,
+    Kind.TIMESTAMP: _clock_text(""),
+    Kind.TIME: _clock_text(""),
+    Kind.TIMESTAMPTZ: _clock_text("+00"),
+    Kind.INTERVAL: _interval_text,
+    Kind.BYTEA: lambda _: duck_kernel("'\\x' || lower(hex($1))", TEXT),
+}
+
+
+# Spellings that Arrow reads exactly as PostgreSQL does; any other text goes through the parser of literals.
+_SIMPLE: dict[Kind, str] = {
+    **dict.fromkeys(INTEGERS, r"^-?[0-9]+$"),
+    **dict.fromkeys(FLOATS, r"^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$"),
+    Kind.NUMERIC: r"^-?[0-9]{1,38}(\.[0-9]{1,38})?$",
+    Kind.BOOLEAN: r"^(true|false)$",
+    Kind.DATE: r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+    Kind.TIMESTAMP: r"^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$",
+    Kind.UUID: r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+}
+
+
+def from_text(target: SqlType) -> Kernel:
+    """The kernel of a cast from text: Arrow's where all is plain, else the literals' parser once per distinct text."""
+    type = arrow_type(target)
+    simple = _SIMPLE.get(target.kind)
+    pattern = call("match_substring_regex", pc.MatchSubstringOptions(simple)) if simple else None
+    convert = _simple_numeric(type) if target.kind is Kind.NUMERIC else lambda a: a.cast(type)
+
+    @on_arrays
+    def run(a: Any) -> Datum:
+        if pattern is not None and pattern(a).false_count == 0:
+            try:
+                result = convert(a)
+            except (pa.ArrowInvalid, Failed):
+                return _parsed(a, target, type)
+            if target.kind not in FLOATS or np.isfinite(raw(result)[mask_of(a.is_valid())]).all():
+                return result
+        return _parsed(a, target, type)
+
+    return run
+
+
+def _simple_numeric(type: Any) -> Kernel:
+    wide = pa.decimal256(76, 38)
+    resize = decimals.rescale(wide, type)
+    return lambda a: resize(a.cast(wide))
+
+
+def _parsed(texts: Any, target: SqlType, type: Any) -> Any:
+    """Each distinct text parsed; the first reason of failure stands for all rows that share it."""
+    codes = texts.dictionary_encode()
+    scalars, reasons = [], {}
+    for i, text in enumerate(codes.dictionary.to_pylist()):
+        try:
+            scalars.append(scalar_of(Literal(parse(text, target), target)).as_py())
+        except UnsupportedSQL as error:
+            scalars.append(None)
+            reasons[i] = error.reason
+    if reasons:
+        first = next(iter(reasons))
+        raise Failed(reasons[first], mask_of(pc.equal(codes.indices, first)))
+    return pa.array(scalars, type).take(codes.indices)
+
+

@@ -1,0 +1,226 @@
+"""Exact arithmetic, comparison and rounding of decimals up to 76 digits.
+
+Arrow's kernels are exact as long as their result type has room for every result of the argument types. Where it has
+not, the arguments are first narrowed to the digits their values really have, and where that does not help either, the
+few rows there can be of such numbers are computed one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.values import Datum, Kernel, call, fail_where, mask_of, on_arrays
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.types import STORED_DIGITS, WORKING_DIGITS
+
+_EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
+_NAMES = {"+": "add_checked", "-": "subtract_checked", "*": "multiply_checked", "neg": "negate", "abs": "abs"}
+OVERFLOW = "numeric field overflow"
+
+
+def to(datum: Datum, type: Any) -> Datum:
+    """A cast that is known to fit."""
+    return datum if datum.type == type else datum.cast(type)
+
+
+def arithmetic(expr: Call) -> Kernel:
+    """The kernel of an operator on numerics."""
+    types = [arrow_type(arg.type) for arg in expr.args]
+    result = arrow_type(expr.type)
+    operator = expr.function
+    if operator in ("neg", "abs"):
+        compute = call(_NAMES[operator])
+        return lambda a: to(compute(a), result)
+    if operator == "/":
+        return _division(types, result)
+    if operator == "%":
+        return _remainder(types, result)
+    (p1, s1), (p2, s2) = ((type.precision, type.scale) for type in types)
+    if operator == "*":
+        needed = p1 + p2 + 1
+    else:
+        needed = max(p1 - s1, p2 - s2) + max(s1, s2) + 1
+    if needed > WORKING_DIGITS:
+        return row_by_row(operator, result)
+    compute = call(_NAMES[operator])
+    if needed <= STORED_DIGITS:
+        return lambda a, b: to(compute(a, b), result)
+    wide = [pa.decimal256(type.precision, type.scale) for type in types]
+    return lambda a, b: to(compute(to(a, wide[0]), to(b, wide[1])), result)
+
+
+def _division(types: Sequence[Any], result: Any) -> Kernel:
+    """A quotient truncated beyond the result's decimals, then rounded: exact, since rounding looks at one digit."""
+    exact = row_by_row("/", result)
+    compute = call("divide_checked")
+    (p1, s1), (p2, s2), scale = *((t.precision, t.scale) for t in types), result.scale
+    rounding = call("round", pc.RoundOptions(scale, "half_towards_infinity"))
+
+    def run(a: Datum, b: Datum) -> Datum:
+        fail_where(pc.equal(b, pa.scalar(0, b.type)), "division by zero")
+        p, q = p1, p2
+        if _quotient_digits(p, s1, q, s2, scale)[1] > WORKING_DIGITS:
+            p, q = digits(a), digits(b)
+        left, needed = _quotient_digits(p, s1, q, s2, scale)
+        if needed > WORKING_DIGITS:
+            return exact(a, b)
+        make = pa.decimal256 if needed > STORED_DIGITS else pa.decimal128
+        quotient = compute(a.cast(make(max(p - s1, 0) + left, left)), b.cast(make(q, s2)))
+        return rounding(quotient).cast(result)
+
+    return run
+
+
+def _quotient_digits(p: int, s1: int, q: int, s2: int, scale: int) -> tuple[int, int]:
+    """Decimals to give the dividend for one more than `scale` in Arrow's quotient, and that quotient's precision."""
+    left = max(s1, scale - q + s2)
+    return left, p - s1 + s2 + max(4, left + q - s2 + 1)
+
+
+def _remainder(types: Sequence[Any], result: Any) -> Kernel:
+    scale = max(t.scale for t in types)
+    precision = max(t.precision - t.scale for t in types) + scale
+    if precision > WORKING_DIGITS:
+        return row_by_row("%", result)
+    common = decimal_type(precision, scale)
+    compute = call("remainder_checked")
+
+    def run(a: Datum, b: Datum) -> Datum:
+        fail_where(pc.equal(b, pa.scalar(0, b.type)), "division by zero")
+        return to(compute(to(a, common), to(b, common)), result)
+
+    return run
+
+
+def digits(datum: Datum) -> int:
+    """Digits of the widest value, its decimals included; at least as many as the type has decimals."""
+    limits = pc.min_max(datum) if not isinstance(datum, pa.Scalar) else {"min": datum, "max": datum}
+    widest = 1
+    for name in ("min", "max"):
+        value = limits[name].as_py()
+        if value is not None:
+            widest = max(widest, len(value.as_tuple().digits))
+    return max(widest, datum.type.scale)
+
+
+def _quotient(a: Decimal, b: Decimal) -> Decimal:
+    return _EXACT.divide(a, b)
+
+
+_EXACTLY: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
+    "+": _EXACT.add,
+    "-": _EXACT.subtract,
+    "*": _EXACT.multiply,
+    "/": _quotient,
+    "%": lambda a, b: a - b * _EXACT.divide(a, b).to_integral_value(ROUND_DOWN),
+}
+
+
+def row_by_row(operator: str, result: Any) -> Kernel:
+    """The operator in Python's decimals, for types whose results may not fit 76 digits; such rows fail."""
+    compute = _EXACTLY[operator]
+    unit = Decimal(1).scaleb(-result.scale)
+    limit = Decimal(10) ** (result.precision - result.scale)
+
+    @on_arrays
+    def run(a: Any, b: Any) -> Datum:
+        values: list[Decimal | None] = []
+        outside = np.zeros(len(a), np.bool_)
+        for i, (x, y) in enumerate(zip(a.to_pylist(), b.to_pylist(), strict=True)):
+            value = None if x is None or y is None else compute(x, y).quantize(unit, context=_EXACT)
+            if value is not None and abs(value) >= limit:
+                value, outside[i] = None, True
+            values.append(value)
+        if outside.any():
+            raise Failed(OVERFLOW, outside)
+        return pa.array(values, result)
+
+    return run
+
+
+def rescale(type: Any, result: Any) -> Kernel:
+    """Round to the result's decimals, halves away from zero; what has too many digits before the point fails."""
+    before, room = type.precision - type.scale, result.precision - result.scale
+    if result.scale >= type.scale and room >= before:
+        return lambda a: a.cast(result)
+    drops = result.scale < type.scale
+    wide = decimal_type(min(type.precision + 1, WORKING_DIGITS), type.scale) if drops else type
+    rounding = call("round", pc.RoundOptions(result.scale, "half_towards_infinity"))
+    limit = pa.scalar(Decimal(10) ** room, decimal_type(room + 1, 0)) if room < WORKING_DIGITS else None
+
+    def run(a: Datum) -> Datum:
+        if drops:
+            a = rounding(to(a, wide))
+        try:
+            return a.cast(result)
+        except pa.ArrowInvalid:
+            raise Failed(OVERFLOW, _beyond(a, limit)) from None
+
+    return run
+
+
+def _beyond(a: Datum, limit: Any) -> Any:
+    """Where the absolute value is at least the limit."""
+    if limit is None:
+        return None
+    common = decimal_type(min(max(a.type.precision - a.type.scale, limit.type.precision) + a.type.scale, 76), a.type.scale)
+    try:
+        return mask_of(pc.greater_equal(pc.abs(to(a, common)), limit.cast(common)))
+    except pa.ArrowInvalid:
+        return None
+
+
+def compare(plain: Kernel, operator: str, left: Expr, right: Expr) -> Kernel:
+    """A comparison of numerics of any digits; constants are made of the other side's type where they fit it."""
+    first, second = arrow_type(left.type), arrow_type(right.type)
+    if first == second:
+        return plain
+    if isinstance(right, Literal) and (fixed := _restated(right, first)) is not None:
+        return lambda a, _: plain(a, fixed)
+    if isinstance(left, Literal) and (fixed := _restated(left, second)) is not None:
+        return lambda _, b: plain(fixed, b)
+    scale = max(first.scale, second.scale)
+    precision = max(first.precision - first.scale, second.precision - second.scale) + scale
+    if precision <= WORKING_DIGITS:
+        common = decimal_type(precision, scale)
+        return lambda a, b: plain(to(a, common), to(b, common))
+    test: Callable[[Decimal, Decimal], bool] = {
+        "=": lambda x, y: x == y, "<>": lambda x, y: x != y, "<": lambda x, y: x < y,
+        "<=": lambda x, y: x <= y, ">": lambda x, y: x > y, ">=": lambda x, y: x >= y,
+    }[operator]  # fmt: skip
+
+    @on_arrays
+    def run(a: Any, b: Any) -> Datum:
+        pairs = zip(a.to_pylist(), b.to_pylist(), strict=True)
+        return pa.array([None if x is None or y is None else test(x, y) for x, y in pairs], pa.bool_())
+
+    return run
+
+
+def _restated(literal: Literal, type: Any) -> Any | None:
+    """The constant in the other type, if that holds it exactly."""
+    if literal.value is None:
+        return pa.scalar(None, type)
+    try:
+        return pa.scalar(literal.value, type)
+    except pa.ArrowInvalid:
+        return None
+
+
+def storable(type: Any, scalars: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """Of constants, those that the type holds exactly: no value of the type equals another."""
+    kept = []
+    for scalar in scalars:
+        try:
+            kept.append(pa.scalar(scalar.as_py(), type))
+        except pa.ArrowInvalid:
+            continue
+    return type, kept

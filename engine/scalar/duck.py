@@ -1,0 +1,48 @@
+"""Kernels that DuckDB computes, for what Arrow lacks: one private in-memory connection without access to anything."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.values import Datum, Kernel, on_arrays
+from halfjoin.sql.types import SqlType
+
+_LOCK = Lock()
+
+
+@lru_cache(maxsize=1)
+def _connection() -> Any:
+    connection = duckdb.connect(":memory:", config={"threads": 1})
+    connection.execute("SET enable_external_access = false; SET TimeZone = 'UTC'; SET lock_configuration = true")
+    return connection
+
+
+def duck_kernel(template: str, type: SqlType) -> Kernel:
+    """A kernel from DuckDB SQL in which `$1`, `$2`, ... are the arguments."""
+    sql = template
+    for i in range(9, 0, -1):
+        sql = sql.replace(f"${i}", f"a{i}")
+    query = f"SELECT {sql} AS result FROM arguments"
+    result_type = arrow_type(type)
+
+    @on_arrays
+    def run(*arrays: Any) -> Datum:
+        table = pa.table({f"a{i}": array for i, array in enumerate(arrays, 1)})
+        try:
+            with _LOCK:
+                connection = _connection()
+                connection.register("arguments", table)
+                column = connection.sql(query).to_arrow_table().column(0)
+        except duckdb.Error as error:
+            raise Failed(str(error).split("\n")[0]) from error
+        result = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        return result if result.type == result_type else result.cast(result_type)
+
+    return run

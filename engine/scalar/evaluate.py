@@ -1,0 +1,95 @@
+"""The one evaluator of scalar expressions: `compile` an expression once, `evaluate` it on many batches.
+
+An expression becomes a tree of closures over Arrow kernels. Literals stay scalars, a kernel runs on whole arrays, and
+only when it fails are the failing rows searched. A row fails if an argument fails for it; AND, OR, CASE and COALESCE
+decide themselves which arguments a row needs (`forms`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.casts import cast_kernel
+from halfjoin.engine.scalar.failures import Failures
+from halfjoin.engine.scalar.forms import FORMS
+from halfjoin.engine.scalar.kernels import kernel_of
+from halfjoin.engine.scalar.literals import scalar_of
+from halfjoin.engine.scalar.nodes import Batch, Node, strict
+from halfjoin.engine.scalar.values import broadcast, mask_of
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
+from halfjoin.sql.functions import render
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """`values`: an Array with a value for each row, of the expression's Arrow type; NULL at rows that failed."""
+
+    values: Any
+    failures: Failures | None
+
+
+class Scalar:
+    """A compiled expression."""
+
+    __slots__ = ("_node", "arrow_type", "expr")
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+        self.arrow_type = arrow_type(expr.type)
+        self._node = build(expr)
+
+    def evaluate(self, columns: Mapping[str, Any], n: int) -> Result:
+        """The value for each of `n` rows; `columns` holds an Array of length `n` for each column it reads."""
+        if n == 0:
+            return Result(pa.nulls(0, self.arrow_type), None)
+        datum, failures = self._node(Batch(columns, n))
+        if isinstance(datum, pa.Scalar):
+            datum = broadcast(datum, n)
+        if datum.type != self.arrow_type:
+            datum = datum.cast(self.arrow_type)
+        return Result(datum, failures)
+
+
+@lru_cache(maxsize=8192)
+def compile(expr: Expr) -> Scalar:
+    """The evaluator of an expression; the same object for equal expressions."""
+    return Scalar(expr)
+
+
+def evaluate_filter(
+    predicate: Expr, columns: Mapping[str, Any], n: int
+) -> tuple[NDArray[np.bool_], Failures | None]:
+    """Where the predicate is true (false where NULL or failed), and the failures."""
+    result = compile(predicate).evaluate(columns, n)
+    return mask_of(result.values), result.failures
+
+
+def build(expr: Expr) -> Node:
+    """The closure of an expression."""
+    match expr:
+        case Column(name=name):
+            return lambda batch: (batch.columns[name], None)
+        case Literal():
+            value = scalar_of(expr)
+            return lambda batch: (value, None)
+        case Cast(arg=arg, type=type):
+            kernel = cast_kernel(arg.type, type)
+            return build(arg) if kernel is None else strict(kernel, [build(arg)], arrow_type(type))
+        case Call(function=name, args=args):
+            form = FORMS.get(name)
+            if form is not None:
+                return form(expr, [build(arg) for arg in args])
+            return strict(kernel_of(expr), [build(arg) for arg in args], arrow_type(expr.type))
+        case _:
+            raise UnsupportedSQL(f"{render(expr)} outside a temporal filter")
+
+

@@ -1,0 +1,181 @@
+"""The forms that decide which arguments a row needs: AND, OR, CASE, COALESCE.
+
+Failures of an argument count for a row only if the row needs it: `false AND 1/0 = 1` is false whichever side comes
+first, and a branch of CASE that can fail is evaluated for the rows that reach it, and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.failures import Failures, merge
+from halfjoin.engine.scalar.nodes import Batch, Node, blank
+from halfjoin.engine.scalar.values import Datum, broadcast, call, mask_of
+from halfjoin.sql.expr import Call, columns_of
+from halfjoin.sql.functions import fallible
+
+
+def _connective(name: str, decisive: bool) -> Callable[[Call, Sequence[Node]], Node]:
+    """AND (decided by false) or OR (decided by true); a decided row has no failure."""
+    combine = call(name)
+
+    def form(expr: Call, children: Sequence[Node]) -> Node:
+        def run(batch: Batch) -> tuple[Datum, Failures | None]:
+            result, failures = children[0](batch)
+            for child in children[1:]:
+                datum, failed = child(batch)
+                result = combine(result, datum)
+                failures = merge(failures, failed)
+            if failures is not None:
+                decided = broadcast(pc.equal(result, decisive), batch.n)
+                failures = failures.only(~mask_of(decided))
+            if failures is not None:
+                result = blank(result, batch.n, failures)
+            return result, failures
+
+        return run
+
+    return form
+
+
+class _Pieces:
+    """Collects the values of disjoint sets of rows and puts them in order."""
+
+    def __init__(self, n: int, type: Any) -> None:
+        self.n, self.type = n, type
+        self.arrays: list[Any] = []
+        self.rows: list[NDArray[np.int64]] = []
+        self.failures: Failures | None = None
+
+    def add(self, array: Any, rows: NDArray[np.int64]) -> None:
+        self.arrays.append(array)
+        self.rows.append(rows)
+
+    def fail(self, failures: Failures | None, rows: NDArray[np.int64]) -> None:
+        if failures is not None:
+            self.failures = merge(self.failures, failures.at(rows))
+
+    def result(self) -> tuple[Datum, Failures | None]:
+        """One value per row; NULL for rows that nobody gave one."""
+        position = np.full(self.n, -1, np.int64)
+        offset = 0
+        for rows in self.rows:
+            position[rows] = np.arange(offset, offset + len(rows))
+            offset += len(rows)
+        if not self.arrays:
+            return pa.scalar(None, self.type), self.failures
+        index = pa.array(position, mask=position < 0)
+        return pa.concat_arrays(self.arrays).take(index), self.failures
+
+
+def _case(expr: Call, children: Sequence[Node]) -> Node:
+    """Branch by branch over the rows that are left, if a branch can fail; else all at once."""
+    conditions, values = children[:-1:2], [*children[1::2], children[-1]]
+    if not any(fallible(arg) for arg in expr.args):
+        return _case_at_once(conditions, values)
+    needs = [columns_of(arg) for arg in (*expr.args[:-1:2], *expr.args[1::2], expr.args[-1])]
+    type = arrow_type(expr.type)
+    branches = len(conditions)
+
+    def run(batch: Batch) -> tuple[Datum, Failures | None]:
+        pieces = _Pieces(batch.n, type)
+        left = np.arange(batch.n)
+        for i, condition in enumerate(conditions):
+            datum, failures = condition(_sub(batch, left, needs[i]))
+            true = mask_of(broadcast(datum, len(left)))
+            pieces.fail(failures, left)
+            _value(pieces, values[i], batch, left[true], needs[branches + i])
+            rest = ~true
+            if failures is not None:
+                rest[failures.rows] = False
+            left = left[rest]
+            if not len(left):
+                break
+        _value(pieces, values[-1], batch, left, needs[-1])
+        return pieces.result()
+
+    return run
+
+
+def _case_at_once(conditions: Sequence[Node], values: Sequence[Node]) -> Node:
+    def run(batch: Batch) -> tuple[Datum, Failures | None]:
+        result, _ = values[-1](batch)
+        for condition, value in zip(reversed(conditions), reversed(values[:-1]), strict=True):
+            test, _ = condition(batch)
+            chosen, _ = value(batch)
+            result = _choose(test, chosen, result)
+        return result, None
+
+    return run
+
+
+def _choose(test: Datum, yes: Datum, no: Datum) -> Datum:
+    if isinstance(test, pa.Scalar):
+        return yes if test.as_py() is True else no
+    if test.null_count:
+        test = test.fill_null(False)
+    return pc.if_else(test, yes, no)
+
+
+def _value(pieces: _Pieces, node: Node, batch: Batch, rows: NDArray[np.int64], names: frozenset[str]) -> None:
+    if not len(rows):
+        return
+    datum, failures = node(_sub(batch, rows, names))
+    pieces.fail(failures, rows)
+    pieces.add(broadcast(datum, len(rows)), rows)
+
+
+def _sub(batch: Batch, rows: NDArray[np.int64], names: frozenset[str]) -> Batch:
+    return batch if len(rows) == batch.n else batch.take(rows, names)
+
+
+def _coalesce(expr: Call, children: Sequence[Node]) -> Node:
+    """Each argument over the rows that are still NULL, if an argument can fail; else all at once."""
+    if not any(fallible(arg) for arg in expr.args):
+        return _coalesce_at_once(children)
+    needs: list[frozenset[str]] = [columns_of(arg) for arg in expr.args]
+    type = arrow_type(expr.type)
+
+    def run(batch: Batch) -> tuple[Datum, Failures | None]:
+        pieces = _Pieces(batch.n, type)
+        left = np.arange(batch.n)
+        for child, names in zip(children, needs, strict=True):
+            datum, failures = child(_sub(batch, left, names))
+            pieces.fail(failures, left)
+            array = broadcast(datum, len(left))
+            null = mask_of(array.is_null())
+            given = np.flatnonzero(~null)
+            pieces.add(array.take(pa.array(given)), left[given])
+            if failures is not None:
+                null[failures.rows] = False
+            left = left[null]
+            if not len(left):
+                break
+        return pieces.result()
+
+    return run
+
+
+def _coalesce_at_once(children: Sequence[Node]) -> Node:
+    function = call("coalesce")
+
+    def run(batch: Batch) -> tuple[Datum, Failures | None]:
+        return function(*(child(batch)[0] for child in children)), None
+
+    return run
+
+
+FORMS: dict[str, Callable[[Call, Sequence[Node]], Node]] = {
+    "and": _connective("and_kleene", False),
+    "or": _connective("or_kleene", True),
+    "case": _case,
+    "coalesce": _coalesce,
+}
+

@@ -1,0 +1,18 @@
+"""The kernels by function name; a builder makes one from a call, whose types it may read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from halfjoin.engine.scalar.arithmetic import ARITHMETIC
+from halfjoin.engine.scalar.comparison import COMPARISON
+from halfjoin.engine.scalar.logic import LOGIC
+from halfjoin.engine.scalar.values import Kernel
+from halfjoin.sql.expr import Call
+
+KERNELS: dict[str, Callable[[Call], Kernel]] = {**COMPARISON, **LOGIC, **ARITHMETIC}
+
+
+def kernel_of(call: Call) -> Kernel:
+    """The kernel of a resolved call."""
+    return KERNELS[call.function](call)

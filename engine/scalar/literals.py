@@ -1,0 +1,29 @@
+"""Constants as Arrow scalars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.sql.expr import Literal
+from halfjoin.sql.types import Kind, SqlType
+
+
+def scalar_of(literal: Literal) -> Any:
+    """The Arrow scalar of a literal."""
+    return pa.scalar(_python(literal.value, literal.type), arrow_type(literal.type))
+
+
+def _python(value: Any, type: SqlType) -> Any:
+    """The value as pyarrow takes it; an interval's microseconds become nanoseconds."""
+    if value is None:
+        return None
+    if type.kind is Kind.INTERVAL:
+        months, days, micros = value
+        return pa.MonthDayNano([months, days, micros * 1000])
+    if type.kind is Kind.ARRAY:
+        assert type.element is not None
+        return [_python(item, type.element) for item in value]
+    return value

@@ -1,0 +1,124 @@
+"""Kernels of + - * / on dates, times and intervals.
+
+Months are added first, clamped to the last day of the month, then days, then microseconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.intervals import DAY, fields, intervals
+from halfjoin.engine.scalar.values import Kernel, from_numpy, on_arrays, raw, valid
+from halfjoin.sql.expr import Call
+from halfjoin.sql.types import Kind
+
+# PostgreSQL's ranges: 4713-11-24 BC until 294277-01-01 (timestamp) and 5874898-01-01 (date).
+_FIRST_DAY, _LAST_DAY, _LAST_DATE = -2_440_588, 106_751_983, 2_145_031_949
+_NANO_LIMIT = 9_223_372_036_854_775  # microseconds that an interval's 64-bit nanoseconds hold
+
+
+def moment_arithmetic(expr: Call) -> Kernel:
+    """The kernel for the kinds of the arguments."""
+    left, right = (arg.type.kind for arg in expr.args)
+    sign = -1 if expr.function == "-" else 1
+    if expr.function in ("*", "/"):
+        raise NotImplementedError
+    if expr.function == "+" and (left in (Kind.INTEGER, Kind.TIME) or left is Kind.INTERVAL is not right):
+        inner = moment_arithmetic(Call("+", (expr.args[1], expr.args[0]), expr.type))
+        return lambda a, b: inner(b, a)
+    match left, right:
+        case Kind.DATE, Kind.INTEGER:
+            return on_arrays(lambda a, b: _days(a, b, sign))
+        case Kind.DATE, Kind.DATE:
+            return on_arrays(lambda a, b: from_numpy(raw(a) - raw(b), pa.int32(), _null(a, b)))
+        case (Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ), (Kind.INTERVAL | Kind.TIME):
+            type = pa.timestamp("us", "UTC") if left is Kind.TIMESTAMPTZ else pa.timestamp("us")
+            return on_arrays(lambda a, b: _shift(a, b, sign, type))
+        case (Kind.TIMESTAMP | Kind.TIMESTAMPTZ), _:
+            return on_arrays(_between)
+        case Kind.TIME, Kind.TIME:
+            return on_arrays(lambda a, b: intervals(0, 0, raw(a) - raw(b), _null(a, b)))
+        case Kind.TIME, _:
+            return on_arrays(lambda a, b: from_numpy((raw(a) + sign * fields(b)[2]) % DAY, a.type, _null(a, b)))
+        case _:
+            return on_arrays(lambda a, b: _combine(a, b, sign))
+
+
+def _null(*arrays: Any) -> NDArray[np.bool_]:
+    return ~np.logical_and.reduce([valid(array) for array in arrays])
+
+
+def _days(a: Any, b: Any, sign: int) -> Any:
+    result, null = raw(a).astype(np.int64) + sign * raw(b).astype(np.int64), _null(a, b)
+    _fail(~null & ((result < _FIRST_DAY) | (result > _LAST_DATE)), "date out of range")
+    return from_numpy(result.astype(np.int32), pa.date32(), null)
+
+
+def _shift(a: Any, b: Any, sign: int, type: Any) -> Any:
+    """A date or timestamp plus or minus an interval or time of day."""
+    null = _null(a, b)
+    if pa.types.is_date(a.type):
+        days, clock = raw(a).astype(np.int64), np.zeros(len(a), np.int64)
+    else:
+        days, clock = np.divmod(raw(a), DAY)
+    zeros = np.zeros(len(b), np.int64)
+    months, more, micros = (zeros, zeros, raw(b)) if pa.types.is_time(b.type) else fields(b)
+    if null.any():  # where a value is missing, its bits may be anything
+        days, clock = np.where(null, 0, days), np.where(null, 0, clock)
+        months, more, micros = (np.where(null, 0, part) for part in (months, more, micros))
+    days = add_months(days, sign * months) + sign * more
+    spill, rest = np.divmod(clock + sign * micros, DAY)
+    days = days + spill
+    _fail((days < _FIRST_DAY) | (days > _LAST_DAY), "timestamp out of range")
+    return from_numpy(days * DAY + rest, type, null)
+
+
+def add_months(days: NDArray[np.int64], months: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Days since 1970 moved by whole months, at most to the month's last day."""
+    if not months.any():
+        return days
+    date = days.astype("datetime64[D]")
+    month = date.astype("datetime64[M]")
+    day_of_month = (date - month.astype("datetime64[D]")).astype(np.int64)
+    target = month + months
+    start, end = target.astype("datetime64[D]").astype(np.int64), (target + 1).astype("datetime64[D]").astype(np.int64)
+    moved = np.minimum(start + day_of_month, end - 1)
+    return np.where(months == 0, days, moved)
+
+
+def _between(a: Any, b: Any) -> Any:
+    """The days and the rest between two timestamps."""
+    null = _null(a, b)
+    days_a, clock_a = np.divmod(np.where(null, 0, raw(a)), DAY)
+    days_b, clock_b = np.divmod(np.where(null, 0, raw(b)), DAY)
+    days, rest = days_a - days_b, clock_a - clock_b  # days and rest get the same sign
+    days, rest = np.where((days > 0) & (rest < 0), days - 1, days), np.where((days > 0) & (rest < 0), rest + DAY, rest)
+    days, rest = np.where((days < 0) & (rest > 0), days + 1, days), np.where((days < 0) & (rest > 0), rest - DAY, rest)
+    return intervals(0, days, rest, null)
+
+
+def _combine(a: Any, b: Any, sign: int) -> Any:
+    """Two intervals, field by field."""
+    null = _null(a, b)
+    parts = [np.where(null, 0, x + sign * y) for x, y in zip(fields(a), fields(b), strict=True)]
+    return checked(parts[0], parts[1], parts[2], null)
+
+
+def checked(months: Any, days: Any, micros: Any, null: NDArray[np.bool_]) -> Any:
+    """The interval of these fields, if each is in range."""
+    limit = 1 << 31
+    bad = (np.abs(months) >= limit) | (np.abs(days) >= limit) | (np.abs(micros) > _NANO_LIMIT)
+    _fail(bad, "interval out of range")
+    return intervals(months, days, micros, null)
+
+
+def _fail(bad: NDArray[np.bool_], message: str) -> None:
+    if bad.any():
+        raise Failed(message, bad)
+
+

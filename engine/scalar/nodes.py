@@ -1,0 +1,136 @@
+"""Compiled nodes: a closure from a batch to a datum and failures; and how a strict kernel becomes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from halfjoin.engine.scalar.failures import Failed, Failures, Rows, merge
+from halfjoin.engine.scalar.values import Datum, Kernel, broadcast
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The rows to evaluate: `n` of them, in the arrays of `columns`."""
+
+    columns: Mapping[str, Any]
+    n: int
+
+    def take(self, rows: Rows, names: Iterable[str]) -> Batch:
+        """Some of the rows, with only the named columns."""
+        index = pa.array(rows)
+        return Batch({name: self.columns[name].take(index) for name in names}, len(rows))
+
+
+Node: TypeAlias = Callable[[Batch], tuple[Datum, Failures | None]]
+
+
+def strict(kernel: Kernel, children: Sequence[Node], type: Any) -> Node:
+    """The node of a kernel whose arguments every row needs."""
+    if len(children) == 2:  # the common case, without a loop
+        left, right = children
+
+        def pair(batch: Batch) -> tuple[Datum, Failures | None]:
+            (a, f), (b, g) = left(batch), right(batch)
+            return apply(kernel, (a, b), batch.n, f if g is None else merge(f, g), type)
+
+        return pair
+
+    def run(batch: Batch) -> tuple[Datum, Failures | None]:
+        data: list[Datum] = []
+        failures: Failures | None = None
+        for child in children:
+            datum, failed = child(batch)
+            data.append(datum)
+            if failed is not None:
+                failures = merge(failures, failed)
+        return apply(kernel, data, batch.n, failures, type)
+
+    return run
+
+
+def apply(
+    kernel: Kernel, data: Sequence[Datum], n: int, failures: Failures | None, type: Any
+) -> tuple[Datum, Failures | None]:
+    """Run a kernel on whole arrays; where it fails, find the rows and leave NULL there."""
+    try:
+        result = kernel(*data)
+    except (Failed, pa.ArrowInvalid) as error:
+        result, found = _isolate(kernel, data, n, error, type)
+        failures = merge(failures, found)
+    if failures is not None:
+        result = blank(result, n, failures)
+    return result, failures
+
+
+def blank(datum: Datum, n: int, failures: Failures) -> Datum:
+    """NULL at the rows that failed."""
+    if len(failures.rows) == n:
+        return pa.scalar(None, datum.type)
+    keep = np.ones(n, np.bool_)
+    keep[failures.rows] = False
+    return pc.if_else(pa.array(keep), broadcast(datum, n), pa.scalar(None, datum.type))
+
+
+def _isolate(
+    kernel: Kernel, data: Sequence[Datum], n: int, error: Exception, type: Any
+) -> tuple[Datum, Failures]:
+    """The result for the rows that do not fail, after `error` for all of them together."""
+    if all(isinstance(datum, pa.Scalar) for datum in data):
+        return pa.scalar(None, type), Failures.of(np.arange(n), _message(error))
+    arrays = [broadcast(datum, n) for datum in data]
+    pieces: list[Any] = []
+    failures: list[Failures] = []
+    _halves(kernel, arrays, 0, n, error, type, pieces, failures)
+    found = failures[0]
+    for failure in failures[1:]:
+        found = merge(found, failure) or found
+    result = pa.concat_arrays(pieces)
+    return result, found
+
+
+def _halves(
+    kernel: Kernel, arrays: list[Any], start: int, stop: int, error: Exception | None, type: Any,
+    pieces: list[Any], failures: list[Failures],
+) -> None:  # fmt: skip
+    """Append results of rows `start` to `stop` in order. Rows named by a Failed are blanked, others halved."""
+    part = [array.slice(start, stop - start) for array in arrays]
+    done = np.zeros(stop - start, np.bool_)
+    while True:
+        if error is None:
+            try:
+                pieces.append(broadcast(kernel(*part), stop - start))
+                return
+            except (Failed, pa.ArrowInvalid) as raised:
+                error = raised
+        bad = error.mask if isinstance(error, Failed) else None
+        if bad is not None and len(bad) == 1 != stop - start:
+            bad = np.repeat(bad, stop - start)  # the kernel looked at a scalar
+        if stop - start == 1:
+            bad = np.ones(1, np.bool_)
+        if bad is None or not (bad & ~done).any():
+            break
+        failures.append(Failures.of(start + np.flatnonzero(bad & ~done), _message(error)))
+        done |= bad
+        if done.all():
+            pieces.append(pa.nulls(stop - start, type))
+            return
+        part = [_blanked(array, done) for array in part]
+        error = None
+    middle = (start + stop) // 2
+    _halves(kernel, arrays, start, middle, None, type, pieces, failures)
+    _halves(kernel, arrays, middle, stop, None, type, pieces, failures)
+
+
+def _blanked(array: Any, done: NDArray[np.bool_]) -> Any:
+    return pc.if_else(pa.array(~done), array, pa.scalar(None, array.type))
+
+
+def _message(error: Exception) -> str:
+    return error.message if isinstance(error, Failed) else str(error)

@@ -1,0 +1,91 @@
+"""Arrow arrays and scalars as numpy values and back; what kernels share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from halfjoin.engine.scalar.failures import Failed
+
+Datum: TypeAlias = Any  # a pyarrow Array, or a Scalar that stands for the same value in every row
+Kernel: TypeAlias = Callable[..., Datum]  # Datum, ... -> Datum; raises Failed
+
+_DTYPES = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+
+
+def broadcast(datum: Datum, n: int) -> Any:
+    """An array of `n` rows."""
+    return pa.repeat(datum, n) if isinstance(datum, pa.Scalar) else datum
+
+
+def count(*data: Datum) -> int:
+    """The number of rows; 1 where all are scalars."""
+    return next((len(datum) for datum in data if not isinstance(datum, pa.Scalar)), 1)
+
+
+def on_arrays(kernel: Kernel) -> Kernel:
+    """A kernel of arrays only, made one of scalars too."""
+
+    @wraps(kernel)
+    def run(*data: Datum) -> Datum:
+        n = count(*data)
+        result = kernel(*(broadcast(datum, n) for datum in data))
+        return result[0] if all(isinstance(datum, pa.Scalar) for datum in data) else result
+
+    return run
+
+
+def raw(array: Any) -> NDArray[Any]:
+    """The values of a fixed-width array as integers or floats of its width, without a copy; NULLs hold anything."""
+    type = array.type
+    dtype: Any = _DTYPES[type.bit_width]
+    if pa.types.is_floating(type):
+        dtype = np.float32 if type.bit_width == 32 else np.float64
+    return np.frombuffer(array.buffers()[1], dtype)[array.offset : array.offset + len(array)]
+
+
+def valid(array: Any) -> NDArray[np.bool_]:
+    """Where an array is not NULL."""
+    if array.null_count == 0:
+        return np.ones(len(array), np.bool_)
+    return mask_of(array.is_valid())
+
+
+def mask_of(datum: Datum) -> NDArray[np.bool_]:
+    """A boolean array (or a scalar: one row) as numpy; NULL is false."""
+    if isinstance(datum, pa.Scalar):
+        return np.array([datum.as_py() is True])
+    if datum.null_count:
+        datum = datum.fill_null(False)
+    return np.asarray(datum.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def any_true(datum: Datum) -> bool:
+    """Whether a boolean datum is true anywhere."""
+    return datum.as_py() is True if isinstance(datum, pa.Scalar) else datum.true_count > 0
+
+
+def from_numpy(values: NDArray[Any], type: Any, null: NDArray[np.bool_] | None = None) -> Any:
+    """An array of `type` from values of its width; `null` is true where it is NULL."""
+    array = pa.array(values, mask=null if null is not None and null.any() else None)
+    return array if array.type == type else array.view(type)
+
+
+def fail_where(bad: Datum, message: str) -> None:
+    """Raise Failed if `bad` is true anywhere."""
+    if any_true(bad):
+        raise Failed(message, mask_of(bad))
+
+
+def call(name: str, options: Any = None) -> Kernel:
+    """An Arrow compute function looked up once."""
+    function = pc.get_function(name)
+    if options is None:
+        return lambda *data: function.call(data)
+    return lambda *data: function.call(data, options)
