@@ -63,10 +63,12 @@ def sql_type(type: Any) -> SqlType:
         return sql.numeric(20, 0)
     for matches, kind in (
         (t.is_boolean, sql.BOOLEAN), (lambda x: t.is_int8(x) or t.is_uint8(x) or t.is_int16(x), sql.SMALLINT),
-        (lambda x: t.is_uint16(x) or t.is_int32(x), sql.INTEGER), (lambda x: t.is_uint32(x) or t.is_int64(x), sql.BIGINT),
+        (lambda x: t.is_uint16(x) or t.is_int32(x), sql.INTEGER),
+        (lambda x: t.is_uint32(x) or t.is_int64(x), sql.BIGINT),
         (lambda x: t.is_float16(x) or t.is_float32(x), sql.REAL), (t.is_float64, sql.DOUBLE), (t.is_null, sql.TEXT),
         (lambda x: t.is_string(x) or t.is_large_string(x) or t.is_string_view(x), sql.TEXT),
-        (lambda x: t.is_binary(x) or t.is_large_binary(x) or t.is_binary_view(x) or t.is_fixed_size_binary(x), sql.BYTEA),
+        (lambda x: t.is_binary(x) or t.is_large_binary(x) or t.is_binary_view(x), sql.BYTEA),
+        (t.is_fixed_size_binary, sql.BYTEA),
         (t.is_date, sql.DATE), (t.is_time, sql.TIME), (t.is_interval, sql.INTERVAL), (t.is_duration, sql.INTERVAL),
     ):  # fmt: skip
         if matches(type):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.scalar import decimals
-from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.casts_text import from_text, to_text
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.intervals import DAY, fields, intervals
@@ -124,13 +124,13 @@ def _from_numeric(source: SqlType, target: SqlType) -> Kernel:
         return decimals.rescale(own, type)
     if target.kind in FLOATS:
         return _decimal_to_float(target)
-    whole = decimals.decimal_type(min(own.precision - own.scale + 1, 76), 0)
+    whole = decimal_type(min(own.precision - own.scale + 1, 76), 0)
     round_to = decimals.rescale(own, whole)
     limit = 1 << (type.bit_width - 1)
     bounds = [pa.scalar(bound, pa.decimal128(20, 0)) for bound in (-limit, limit)]
 
     def outside(a: Datum) -> Datum:
-        wide = a.cast(decimals.decimal_type(max(whole.precision, 20), 0))
+        wide = a.cast(decimal_type(max(whole.precision, 20), 0))
         low, high = (bound.cast(wide.type) for bound in bounds)
         return _or(pc.less(wide, low), pc.greater_equal(wide, high))
 

@@ -155,7 +155,7 @@ def from_text(target: SqlType) -> Kernel:
     type = arrow_type(target)
     simple = _SIMPLE.get(target.kind)
     pattern = call("match_substring_regex", pc.MatchSubstringOptions(simple)) if simple else None
-    convert = _simple_numeric(type) if target.kind is Kind.NUMERIC else lambda a: a.cast(type)
+    convert: Kernel = _simple_numeric(type) if target.kind is Kind.NUMERIC else lambda a: a.cast(type)
 
     @on_arrays
     def run(a: Any) -> Datum:

@@ -44,10 +44,7 @@ def arithmetic(expr: Call) -> Kernel:
     if operator == "%":
         return _remainder(types, result)
     (p1, s1), (p2, s2) = ((type.precision, type.scale) for type in types)
-    if operator == "*":
-        needed = p1 + p2 + 1
-    else:
-        needed = max(p1 - s1, p2 - s2) + max(s1, s2) + 1
+    needed = p1 + p2 + 1 if operator == "*" else max(p1 - s1, p2 - s2) + max(s1, s2) + 1
     if needed > WORKING_DIGITS:
         return row_by_row(operator, result)
     compute = call(_NAMES[operator])
@@ -108,7 +105,7 @@ def digits(datum: Datum) -> int:
         value = limits[name].as_py()
         if value is not None:
             widest = max(widest, len(value.as_tuple().digits))
-    return max(widest, datum.type.scale)
+    return max(widest, int(datum.type.scale))
 
 
 def _quotient(a: Decimal, b: Decimal) -> Decimal:
@@ -171,7 +168,9 @@ def _beyond(a: Datum, limit: Any) -> Any:
     """Where the absolute value is at least the limit."""
     if limit is None:
         return None
-    common = decimal_type(min(max(a.type.precision - a.type.scale, limit.type.precision) + a.type.scale, 76), a.type.scale)
+    scale = a.type.scale
+    before = max(a.type.precision - scale, limit.type.precision)
+    common = decimal_type(min(before + scale, WORKING_DIGITS), scale)
     try:
         return mask_of(pc.greater_equal(pc.abs(to(a, common)), limit.cast(common)))
     except pa.ArrowInvalid:

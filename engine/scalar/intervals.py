@@ -48,7 +48,8 @@ def compare_intervals(operator: str, a: Datum, b: Datum) -> Datum:
 def _sign(a: Fields, b: Fields) -> NDArray[np.int64]:
     days_a, rest_a = _span(a)
     days_b, rest_b = _span(b)
-    return np.where(days_a != days_b, np.sign(days_a - days_b), np.sign(rest_a - rest_b))
+    sign: NDArray[np.int64] = np.where(days_a != days_b, np.sign(days_a - days_b), np.sign(rest_a - rest_b))
+    return sign
 
 
 def _span(parts: Fields) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -50,7 +50,8 @@ def moment_arithmetic(expr: Call) -> Kernel:
 
 
 def _null(*arrays: Any) -> NDArray[np.bool_]:
-    return ~np.logical_and.reduce([valid(array) for array in arrays])
+    null: NDArray[np.bool_] = ~np.logical_and.reduce([valid(array) for array in arrays])
+    return null
 
 
 def _days(a: Any, b: Any, sign: int) -> Any:

@@ -74,7 +74,8 @@ def _operator(name: str, doc: str, examples: Sequence[tuple[str, str | None]], *
 ARITHMETIC = (
     _operator("+", "Sum; also of dates and intervals", [
         ("1 + 2", "3"), ("2147483647 + 1", "ERROR: integer out of range"), ("1.10 + 2.5", "3.60"), ("1 + NULL", None),
-        ("9223372036854775807 + 1", "ERROR: bigint out of range"), ("0.1::double precision + 0.2", "0.30000000000000004"),
+        ("9223372036854775807 + 1", "ERROR: bigint out of range"),
+        ("0.1::double precision + 0.2", "0.30000000000000004"),
         ("1::real + 1", "2")],
         "date, integer -> date or error", "integer, date -> date or error", "date, time -> timestamp or error",
         "date, interval -> timestamp or error", "interval, date -> timestamp or error",

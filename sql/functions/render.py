@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now
 from halfjoin.sql.functions.coercion import implicit, same_values
-from halfjoin.sql.types import FLOATS, STRINGS, Kind, SqlType
+from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
 # How tightly an operator binds, loosest first; what is not listed is a call.
 _LEVELS = {
@@ -41,7 +41,7 @@ def _text(expr: Expr) -> tuple[str, int]:
         case Now():
             return "mz_now()", _ATOM
         case Cast(arg=arg, type=type):
-            if implicit(arg.type, type) and (same_values(arg.type, type) or arg.type.kind is not type.kind):
+            if _hidden(arg.type, type):
                 return _text(arg)
             return f"{_at_least(arg, _CAST)}::{type}", _CAST
         case Call(function=name, args=args):
@@ -51,6 +51,14 @@ def _text(expr: Expr) -> tuple[str, int]:
             if name in _LEVELS:
                 return _operator(name, args), _LEVELS[name]
             return f"{name}({', '.join(render(arg) for arg in args)})", _ATOM
+
+
+def _hidden(source: SqlType, target: SqlType) -> bool:
+    """Whether a cast says nothing: a wider integer or numeric of the same value, text of any length."""
+    if target.kind is Kind.NUMERIC:
+        return source.kind in INTEGERS
+    return same_values(source, target) or (source.kind in INTEGERS and implicit(source, target) and
+                                           target.kind in INTEGERS)
 
 
 def _operator(name: str, args: tuple[Expr, ...]) -> str:
