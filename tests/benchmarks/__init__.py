@@ -1,0 +1,1 @@
+"""What the figures in the README are printed by."""
