@@ -8,8 +8,7 @@ from halfjoin.sql import dialect
 from halfjoin.sql.locate import as_query, name_of, only, refuse
 from halfjoin.sql.statements import ColumnDef, CreateIndex, CreateTable, CreateView, Statement
 from halfjoin.sql.times import constant_duration
-from halfjoin.sql.type_names import sql_type
-from halfjoin.sql.types import Kind
+from halfjoin.sql.type_names import stored_type
 
 CONSTRAINTS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.UniqueColumnConstraint: ("UNIQUE", "only a PRIMARY KEY is checked"),
@@ -97,10 +96,7 @@ def _table(node: exp.Create, text: str) -> CreateTable:
 def _column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, bool]:
     if node.args.get("kind") is None:
         raise refuse(node, text, f"column {name_of(node)} has no type")
-    type = sql_type(node.args["kind"], text)
-    if type.kind is Kind.INTERVAL:
-        raise refuse(node, text, "a column of type interval is not supported",
-                     "keep a number of seconds, or two timestamps; intervals are fine in expressions")
+    type = stored_type(node.args["kind"], text)
     not_null = is_key = False
     for constraint in node.args.get("constraints") or ():
         kind = constraint.kind

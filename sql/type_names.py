@@ -33,7 +33,7 @@ KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,
 
 
 def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
-    """The type that a parsed type means; UnsupportedSQL for one that is not supported."""
+    """The type that a parsed type means; `numeric` has no digits here. UnsupportedSQL for one that is not supported."""
     kind, sizes = node.this, [_size(part, sql) for part in node.expressions if isinstance(part, exp.DataTypeParam)]
     if kind is exp.DType.ARRAY:
         element = sql_type(node.expressions[0], sql)
@@ -54,9 +54,20 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
     return NAMED[kind]
 
 
+def stored_type(node: exp.DataType, sql: str) -> SqlType:
+    """The type of a column: `numeric` alone gets the digits that a column can hold."""
+    type = sql_type(node, sql)
+    if type.kind is t.Kind.INTERVAL:
+        raise refuse(node, sql, "a column of type interval is not supported",
+                     "keep a number of seconds, or two timestamps; intervals are fine in expressions")
+    if type == SqlType(t.Kind.NUMERIC):
+        return t.numeric()
+    return t.array(t.numeric()) if type.element == SqlType(t.Kind.NUMERIC) else type
+
+
 def _numeric(node: exp.DataType, sizes: list[int], sql: str) -> SqlType:
     if not sizes:
-        return t.numeric()
+        return SqlType(t.Kind.NUMERIC)
     precision, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
     if not 1 <= precision <= t.STORED_DIGITS or not 0 <= scale <= precision:
         raise refuse(node, sql, f"numeric({precision},{scale}) is not supported",
