@@ -10,7 +10,6 @@ from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
 
 
-
 class Catalog:
     """Tables, views and indexes in the order of their creation, which is also the order of dependency.
 
@@ -64,7 +63,9 @@ class Catalog:
         Raises:
             Conflict: the name is taken.
         """
-        taken = self.indexes if isinstance(item, Index) else {**self.tables, **self.views}
+        taken: dict[str, Table | View | Index] = {**self.tables, **self.views}
+        if isinstance(item, Index):
+            taken = {**self.indexes}
         if item.name in taken:
             kind = _kind(taken[item.name])
             raise Conflict(f"{item.name} is a {kind} already; drop it first, or write IF NOT EXISTS")
@@ -82,9 +83,8 @@ class Catalog:
         Raises:
             UnknownName: there is none.
         """
-        known: dict[str, Table | View | Index] = {
-            item.name: item for item in self._all() if _kind(item) == kind or (kind == "view" and isinstance(item, View))
-        }
+        kinds = ("view", "materialized view") if kind == "view" else (kind,)
+        known = {item.name: item for item in self._all() if _kind(item) in kinds}
         if name not in known:
             raise UnknownName(kind, name, known)
         return known[name]
@@ -100,7 +100,7 @@ class Catalog:
             return
         readers = [view.name for view in self.views.values() if item.name in view.reads]
         if readers:
-            raise Conflict(f"{item.name} is read by {', '.join(readers)}; drop {'it' if len(readers) == 1 else 'them'} first")
+            raise Conflict(f"{item.name} is read by {', '.join(readers)}; drop what reads it first")
         for index in [index for index in self.indexes.values() if index.collection == item.name]:
             del self.indexes[index.name]
         (self.tables if isinstance(item, Table) else self.views).pop(item.name)

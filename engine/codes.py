@@ -78,7 +78,8 @@ def factorize(column: pa.Array) -> Ints:
         column = pa.array(_integers_of_floats(column), mask=column.is_null().to_numpy(zero_copy_only=False))
     indices = column.dictionary_encode().indices
     filled = indices.fill_null(-1) if indices.null_count else indices
-    return filled.to_numpy(zero_copy_only=False).astype(np.int64)
+    plain: Ints = filled.to_numpy(zero_copy_only=False).astype(np.int64)
+    return plain
 
 
 def _factorized(left: pa.Array, right: pa.Array) -> Mask:

@@ -25,7 +25,7 @@ from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, now, to_time
 from halfjoin.engine.updates import Updates
 from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidTime, StorageError, UnknownName
-from halfjoin.sql.functions import TABLE
+from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.parse import parse_query
 from halfjoin.sql.type_names import type_named
 
@@ -131,7 +131,7 @@ class Engine:
             self._check_open()
             upper = max(self._state.upper, now()) if to is None else to_time(to)
             if upper < self._state.upper:
-                raise InvalidTime(f"cannot advance to {upper}: times below upper = {self._state.upper} are closed already")
+                raise InvalidTime(f"cannot advance to {upper}: upper is {self._state.upper} already")
             return self._publish({}, upper - 1, upper, started)
 
     def _commit(self, updates: Mapping[str, Updates], at: int, close: bool, started: float) -> Applied:
@@ -223,7 +223,7 @@ class Engine:
         """
         with self._changed:
             self._check_open()
-            if name in self._state.catalog.functions or name in TABLE:
+            if name in self._state.catalog.functions or name in ENTRIES:
                 raise Conflict(f"there is a function {name} already; choose another name")
             types = {column: type_named(kind) for column, kind in returns.items()}
             self._state.functions[name] = UserFunction(name, function, types)
@@ -262,8 +262,10 @@ class Engine:
         runs = [run for collection in self._state.collections() for run in collection.runs]
         held = sum(run.row_bytes + run.index_bytes for run in (*runs, *staged.runs.values()))
         if held > self._memory:
-            raise StorageError(f"the batch would bring the state to {held:,} bytes, past the budget of {self._memory:,}; "
-                               "give the engine more memory, retain less history, or drop views and indexes")
+            raise StorageError(
+                f"the batch would bring the state to {held:,} bytes, past the budget of {self._memory:,}; "
+                "give the engine more memory, retain less history, or drop views and indexes"
+            )
 
     def _check_open(self) -> None:
         if self._closed:

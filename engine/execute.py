@@ -60,7 +60,7 @@ def _run(engine: Engine, state: State, statement: Statement, sql: str) -> pa.Tab
         case Subscribe(collection, as_of, up_to):
             return _changes(engine, state, collection, _constant(as_of), _constant(up_to))
         case Explain(view, query):
-            text = explain_view(state, view, "text") if view is not None else explain_query(state, query, sql, "text")
+            text = explain_query(state, query, sql, "text") if query is not None else explain_view(state, view, "text")
             return pa.table({"plan": text.splitlines()})
         case Show(what, collection):
             return _show(state, what, collection)

@@ -37,12 +37,12 @@ def explain(state: State, view_or_sql: str, format: Format) -> str:
             raise UnsupportedSQL("only a view or a query has a plan", instead="give a view's name or a SELECT")
 
 
-def explain_view(state: State, name: str, format: Format) -> str:
+def explain_view(state: State, name: str | None, format: Format) -> str:
     """The plan by which a materialized view is maintained; a plain view's as if it were."""
     if name in state.views:
         return _show(state, state.views[name].dataflow.plan, name, format)
     if name not in state.catalog.names():
-        raise UnknownName("view", name, state.catalog.names())
+        raise UnknownName("view", str(name), state.catalog.names())
     return explain_query(state, parse_query(f'SELECT * FROM "{name}"'), "", format)
 
 

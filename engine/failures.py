@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from halfjoin.sql.functions import render
 SCHEMA = {"error": pa.string(), "row": pa.string()}
 
 
-def error_updates(updates: Updates, rows: Positions, messages: Sequence[str], expr: Expr) -> Updates:
+def error_updates(updates: Updates, rows: Positions, messages: Iterable[str], expr: Expr) -> Updates:
     """One error per failing row, with that row's time and diff, so that it goes away when the row does.
 
     `messages[i]` belongs to `rows[i]`. The text names the expression and the values it read, and nothing that depends

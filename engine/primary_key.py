@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.codes import codes
@@ -105,7 +104,8 @@ class PrimaryKey:
         if len(others):
             there = {name: column[int(others[-1])].as_py() for name, column in both.columns.items()}
             given = {name: column[row].as_py() for name, column in both.columns.items()}
-            differing = [f"{name} is {there[name]!r}, not {given[name]!r}" for name in there if there[name] != given[name]]
+            unequal = [name for name in there if there[name] != given[name]]
+            differing = [f"{name} is {there[name]!r}, not {given[name]!r}" for name in unequal]
             if differing:
                 text += f"; in the row with that key {', '.join(differing[:3])}"
         return text

@@ -69,13 +69,11 @@ def submitted(table: Table, rows: Any) -> Submitted:
     columns = {}
     for column in table.columns:
         given = source.get(column.name)
-        if given is None:
-            array = pa.nulls(length, arrow_type(column.type))
-        else:
-            array = convert(table.name, column, given)
+        absent = given is None
+        array = pa.nulls(length, arrow_type(column.type)) if absent else convert(table.name, column, given)
         if column.not_null and array.null_count:
             row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-            why = "is NULL" if given is not None else "is missing"
+            why = "is missing" if absent else "is NULL"
             raise InvalidRow(f"{table.name}.{column.name}: row {row}: {why}, and the column is NOT NULL")
         columns[column.name] = array
     diff = _diffs(table, source[DIFF]) if DIFF in source else None

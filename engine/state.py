@@ -42,7 +42,7 @@ class State:
         views = [part for view in self.views.values() for part in (view.contents, view.errors)]
         return [*self.tables.values(), *views]
 
-    def before_and_after(self, staged: Mapping[str, Run]) -> "Versions":
+    def before_and_after(self, staged: Mapping[str, Run]) -> Versions:
         """What half-joins look up while a batch is under way."""
         return Versions(self, staged)
 

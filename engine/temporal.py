@@ -1,8 +1,8 @@
 """Temporal filters: a row is in while a formula over `mz_now()` is true, however often that changes.
 
-Linear law. `lo <= mz_now() AND mz_now() < hi` yields `(row, lo, +1), (row, hi, -1)`, nothing when `hi <= lo` or a bound
-is NULL. Any formula of AND, OR and NOT is a step function of time, constant between the bounds of its comparisons: so it
-is evaluated at each bound, and where its truth changes an update is made. (Materialize takes conjunctions only:
+Linear law. `lo <= mz_now() AND mz_now() < hi` yields `(row, lo, +1), (row, hi, -1)`, nothing when `hi <= lo` or a
+bound is NULL. Any formula of AND, OR and NOT is a step function of time, constant between the bounds of its
+comparisons: so it is evaluated at each bound, and where its truth changes an update is made. (Materialize takes conjunctions only:
 https://materialize.com/docs/transform-data/patterns/temporal-filters/.)
 """
 
@@ -82,19 +82,26 @@ def _bind(formula: Formula, values: Mapping[Expr, pa.Array], points: list[Ints])
             return lambda at: (known & (start <= at) & (at < stop), known & ~((start <= at) & (at < stop)))
         case Combination("not", args):
             inner = _bind(args[0], values, points)
-            return lambda at: inner(at)[::-1]  # type: ignore[return-value]
+            return lambda at: _negated(inner(at))
         case Combination(op, args):
             parts = [_bind(arg, values, points) for arg in args]
             return lambda at: _combine(op, [part(at) for part in parts])
 
 
+def _negated(truth: Truth) -> Truth:
+    return truth[1], truth[0]
+
+
 def _combine(op: str, truths: list[Truth]) -> Truth:
-    trues, falses = np.stack([t for t, _ in truths]), np.stack([f for _, f in truths])
-    return (trues.all(axis=0), falses.any(axis=0)) if op == "and" else (trues.any(axis=0), falses.all(axis=0))
+    """AND is true where all are and false where any is; OR the other way round."""
+    trues, falses = [true for true, _ in truths], [false for _, false in truths]
+    if op == "and":
+        return np.logical_and.reduce(trues), np.logical_or.reduce(falses)
+    return np.logical_or.reduce(trues), np.logical_and.reduce(falses)
 
 
 def _interval(op: str, bound: pa.Array) -> tuple[Ints, Ints, Mask]:
-    """The times `[start, stop)` at which `mz_now() op bound` (for `<>`: at which it does not), and where bound is known."""
+    """The times `[start, stop)` at which `mz_now() op bound` (at which it does not, for `<>`); where it is known."""
     ceiling, after = _whole_times(bound)
     everything = np.full(len(bound), MINIMUM), np.full(len(bound), NEVER)
     known: Mask = bound.is_valid().to_numpy(zero_copy_only=False)

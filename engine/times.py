@@ -23,7 +23,7 @@ def to_time(value: Time) -> int:
         try:
             value = datetime.fromisoformat(value.strip())
         except ValueError:
-            raise InvalidTime(f"{value!r} is no time; give a number or a timestamp such as '2024-01-31 10:00'") from None
+            raise InvalidTime(f"{value!r} is no time; give a number or a timestamp like '2024-01-31 10:00'") from None
     if isinstance(value, datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         delta = aware - datetime(1970, 1, 1, tzinfo=UTC)
