@@ -1,0 +1,208 @@
+"""TPC-H, maintained: six views over eight tables while days pass, beside recomputing them. Run by `make demo`.
+
+`SF=1 make demo` takes a larger scale factor. Time is in milliseconds since 1970, a batch a day from 1995-03-15 on, so
+that the temporal filter moves as the days do. Every view is checked against recomputation at the end; the pictures of
+the plans and the latencies go to `demo.html`.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import halfjoin as hj
+from examples.demo_page import page
+from examples.recompute import Recompute
+from examples.tpch import COLUMNS, Q3, Changes, create_table, load
+
+DAY = 86_400_000
+START = 795_225_600_000  # 1995-03-15
+SIZES = (1, 10, 100, 1_000) * 6  # changed rows of each batch
+
+CHANGE_TABLE = """
+    CREATE TABLE customer_changes (before_key bigint, before_segment text, after_key bigint, after_segment text)
+"""
+VIEWS = {
+    "q3_lines": Q3,
+    "q5_lines": """
+SELECT l_orderkey, l_linenumber, n_name, l_extendedprice * (1 - l_discount) AS revenue
+FROM customer, orders, lineitem, supplier, nation
+WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND l_suppkey = s_suppkey AND c_nationkey = s_nationkey
+  AND s_nationkey = n_nationkey AND n_regionkey = 2
+  AND o_orderdate >= date '1994-01-01' AND o_orderdate < date '1995-01-01'
+""",
+    "brass_supply": """
+SELECT p_partkey, p_mfgr, s_name, n_name, r_name, ps_supplycost
+FROM part, partsupp, supplier, nation, region
+WHERE p_partkey = ps_partkey AND s_suppkey = ps_suppkey AND s_nationkey = n_nationkey AND n_regionkey = r_regionkey
+  AND p_size = 15 AND p_type LIKE '%BRASS'
+""",
+    "days_in_transit": """
+SELECT l_orderkey, l_linenumber, d.day
+FROM lineitem, generate_series(l_shipdate, l_receiptdate, interval '1 day') AS d(day)
+WHERE l_shipmode = 'AIR' AND l_quantity = 50
+""",
+    "recent_orders": """
+SELECT o_orderkey, o_custkey, o_orderdate
+FROM orders
+WHERE o_orderdate <= mz_now() AND mz_now() < o_orderdate + interval '90 days'
+""",
+    "segments": """
+SELECT before_key AS custkey, before_segment AS segment FROM customer_changes, repeat_row(-1)
+WHERE before_key IS NOT NULL
+UNION ALL
+SELECT after_key AS custkey, after_segment AS segment FROM customer_changes, repeat_row(1)
+WHERE after_key IS NOT NULL
+""",
+}
+
+
+def in_duckdb(view: str, now: int) -> str:
+    """The view's SQL as DuckDB computes it from scratch at a time."""
+    if view == "recent_orders":
+        return (f"SELECT o_orderkey, o_custkey, o_orderdate FROM orders WHERE epoch_ms(o_orderdate) <= {now} "
+                f"AND {now} < epoch_ms(o_orderdate + interval '90 days')")  # fmt: skip
+    if view == "days_in_transit":
+        return ("SELECT l_orderkey, l_linenumber, unnest(generate_series(l_shipdate::timestamp, "
+                "l_receiptdate::timestamp, interval '1 day')) AS day "
+                "FROM lineitem WHERE l_shipmode = 'AIR' AND l_quantity = 50")  # fmt: skip
+    if view == "segments":
+        return ("SELECT after_key, after_segment FROM customer_changes WHERE after_key IS NOT NULL EXCEPT ALL "
+                "SELECT before_key, before_segment FROM customer_changes WHERE before_key IS NOT NULL")  # fmt: skip
+    return VIEWS[view]
+
+
+@dataclass
+class Batch:
+    """What one batch did."""
+
+    rows: int
+    seconds: float
+    recomputed: float
+    changed: dict[str, int]
+
+
+@dataclass
+class Demo:
+    """The engine, DuckDB with the same tables beside it, and what the batches did."""
+
+    console: Console
+    scale: str
+    engine: hj.Engine = field(default_factory=lambda: hj.Engine(retain=90 * DAY))
+    duckdb: Recompute = field(default_factory=Recompute)
+    batches: list[Batch] = field(default_factory=list)
+    now: int = START
+
+    def load(self, progress: Progress) -> Changes:
+        """The tables and the views, filled."""
+        tables = load(self.scale, COLUMNS)
+        tables["customer_changes"] = change_events(
+            tables["customer"].append_column("__diff", pa.array([1] * tables["customer"].num_rows))
+        )
+        self.engine.execute(CHANGE_TABLE)
+        for name in COLUMNS:
+            self.engine.execute(create_table(name))
+        task = progress.add_task("load", total=len(tables) + len(VIEWS))
+        for name, rows in tables.items():
+            progress.update(task, description=f"load {name}")
+            self.engine.apply({name: rows}, time=self.now, close=False)
+            self.duckdb.load(name, rows)
+            progress.advance(task)
+        self.engine.advance(to=self.now + 1)
+        for name, sql in VIEWS.items():
+            progress.update(task, description=f"fill {name}")
+            self.engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {sql}")
+            progress.advance(task)
+        progress.update(task, description="loaded and filled")
+        return Changes(tables, sum(SIZES), seed=1)
+
+    def run(self, changes: Changes, progress: Progress) -> None:
+        """A batch a day: maintained here, recomputed there."""
+        task = progress.add_task("batches", total=len(SIZES))
+        for size in SIZES:
+            self.now += DAY
+            batch = changes.take(size)
+            if "customer" in batch:
+                batch["customer_changes"] = change_events(batch["customer"])
+            applied = self.engine.apply(batch, time=self.now)
+            self.duckdb.apply(batch)
+            recomputed = sum(self.duckdb.run(in_duckdb(view, self.now))[1] for view in VIEWS)
+            changed = {view: rows.num_rows for view, rows in applied.diffs.items()}
+            self.batches.append(Batch(sum(map(len, batch.values())), applied.seconds, recomputed, changed))
+            progress.advance(task)
+
+    def show(self) -> None:
+        """What each batch changed, who shares which arrangement, and contents as of three times."""
+        changes = Table(title="A batch a day: rows of each view that changed, and milliseconds", header_style="bold")
+        for title in ("rows", *VIEWS, "maintain", "recompute"):
+            changes.add_column(title, justify="right")
+        for batch in self.batches:
+            counts = [f"{batch.changed.get(view, 0):,}" for view in VIEWS]
+            changes.add_row(f"{batch.rows:,}", *counts, f"{batch.seconds * 1e3:.1f}", f"{batch.recomputed * 1e3:.0f}")
+        self.console.print(changes)
+
+        shared = Table(title="Arrangements, and who shares them", header_style="bold")
+        for title in ("arrangement", "entries", "bytes", "users"):
+            shared.add_column(title, justify="right" if title in ("entries", "bytes") else "left")
+        for item in self.engine.stats().arrangements:
+            shared.add_row(item.name, f"{item.rows:,}", f"{item.bytes:,}", ", ".join(item.users))
+        self.console.print(shared)
+
+        times = (START, START + len(SIZES) // 2 * DAY, self.now)
+        contents = Table(title="Rows as of three times", header_style="bold")
+        contents.add_column("view")
+        for at in times:
+            contents.add_column(time.strftime("%Y-%m-%d", time.gmtime(at / 1000)), justify="right")
+        for view in VIEWS:
+            contents.add_row(view, *(f"{self.engine.read(view, as_of=at).num_rows:,}" for at in times))
+        self.console.print(contents)
+
+    def check(self) -> None:
+        """Every view against recomputation."""
+        for view in VIEWS:
+            if not self.duckdb.same(in_duckdb(view, self.now), self.engine.read(view)):
+                raise SystemExit(f"{view} differs from its recomputation")
+        self.console.print(f"All {len(VIEWS)} views are what recomputing them gives.", style="bold green")
+        ours = statistics.median(batch.seconds for batch in self.batches) * 1e3
+        theirs = statistics.median(batch.recomputed for batch in self.batches) * 1e3
+        self.console.print(f"Median of a batch over all views: {ours:.1f} ms maintained, {theirs:.0f} ms recomputed.")
+
+
+def change_events(customers: pa.Table) -> pa.Table:
+    """Customers with `__diff` as events of their before and after images, the two of one customer in one event."""
+    sides = []
+    for side, diff in (("before", -1), ("after", 1)):
+        rows = customers.filter(pc.equal(customers["__diff"], diff)).select(["c_custkey", "c_mktsegment"])
+        rows = rows.append_column(f"{side}_key", rows["c_custkey"])
+        sides.append(rows.rename_columns(["key", f"{side}_segment", f"{side}_key"]))
+    events = sides[0].join(sides[1], "key", join_type="full outer")
+    return events.select(["before_key", "before_segment", "after_key", "after_segment"])
+
+
+def main() -> None:
+    """Load, run, show, check, write the page."""
+    console = Console(width=None if os.isatty(1) else 140)
+    demo = Demo(console, os.environ.get("SF", "0.1"))
+    console.print(f"TPC-H at scale {demo.scale}: {len(VIEWS)} views, {len(SIZES)} batches")
+    bars = (TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*bars, console=console) as progress:
+        demo.run(demo.load(progress), progress)
+    demo.show()
+    demo.check()
+    latencies = [(batch.rows, batch.seconds * 1e3, batch.recomputed * 1e3) for batch in demo.batches]
+    target = Path("demo.html")
+    target.write_text(page(demo.scale, latencies, {view: demo.engine.explain(view, format="html") for view in VIEWS}))
+    console.print(f"Plans and latencies: {target}")
+
+
+if __name__ == "__main__":
+    main()
