@@ -24,9 +24,11 @@ class Recompute:
         self._duck.unregister("loaded")
 
     def apply(self, batch: dict[str, pa.Table]) -> None:
-        """Changed rows with `__diff`, of tables that hold no row twice."""
+        """Changed rows with `__diff`, of tables that hold no row twice; without `__diff`, rows to add."""
         for name, rows in batch.items():
             columns = self._columns[name]
+            if "__diff" not in rows.column_names:
+                rows = rows.append_column("__diff", pa.repeat(pa.scalar(1), rows.num_rows))
             match = " AND ".join(f"t.{c} IS NOT DISTINCT FROM n.{c}" for c in columns.split(", "))
             self._duck.register("changed", rows)
             self._run(
