@@ -6,7 +6,6 @@ from pydantic import BaseModel
 
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.state import State
-from halfjoin.planner.explain import arrangement_name
 
 
 class RunStats(BaseModel):
@@ -57,7 +56,7 @@ def stats(state: State) -> Stats:
     ]
     arrangements = [
         ArrangementStats(
-            name=arrangement_name(key),
+            name=str(key),
             collection=collection.name,
             rows=sum(len(run.indexes[key]) for run in collection.runs if key in run.indexes),
             bytes=sum(run.indexes[key].nbytes for run in collection.runs if key in run.indexes),

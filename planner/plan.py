@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from halfjoin.planner.linear import Linear
 from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.functions import render
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,10 @@ class ArrangementKey:
     collection: str
     keys: tuple[Expr, ...] = ()
     through: Linear | None = None
+
+    def __str__(self) -> str:
+        """`orders(o_custkey)`."""
+        return f"{self.collection}({', '.join(map(render, self.keys))})"
 
 
 @dataclass(frozen=True, slots=True)
