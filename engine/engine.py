@@ -17,7 +17,7 @@ from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged, fingerprint, publish, stage, updates_of
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
-from halfjoin.engine.rows import submitted
+from halfjoin.engine.rows import Submitted, submitted
 from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
 from halfjoin.engine.subscription import Subscription
@@ -111,10 +111,10 @@ class Engine:
                     if known[0] == mark:
                         return known[1]
                     raise Conflict(f"batch id {batch_id!r} was used for another batch; a new batch needs a new id")
-            at = max(state.upper, now()) if given_time is None else given_time
-            if at < state.upper:
-                raise InvalidTime(f"time {at} is closed: times below upper = {state.upper} never change again; "
+            if given_time is not None and given_time < state.upper:
+                raise InvalidTime(f"time {given_time} is closed: times below upper = {state.upper} never change again; "
                                   "submit the batch at upper or later")
+            at = self._batch_time(rows, given_time)
             applied = self._commit(updates_of(state, rows, at), at, close, started)
             if batch_id is not None:
                 self._answered[batch_id] = (mark, applied)
@@ -133,6 +133,15 @@ class Engine:
             if upper < self._state.upper:
                 raise InvalidTime(f"cannot advance to {upper}: upper is {self._state.upper} already")
             return self._publish({}, upper - 1, upper, started)
+
+    def _batch_time(self, rows: Mapping[str, Submitted], given: int | None) -> int:
+        """The time of rows without their own; where all have one, the last of theirs."""
+        own = [int(part.time.max()) for part in rows.values() if part.time is not None and part.length]
+        if given is not None:
+            return given
+        if own and all(part.time is not None for part in rows.values()):
+            return max(own)
+        return max(self._state.upper, now())
 
     def _commit(self, updates: Mapping[str, Updates], at: int, close: bool, started: float) -> Applied:
         """Run the views over checked updates and publish all of it."""
