@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-from sqlglot.dialects.materialize import Materialize
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 
 from halfjoin.sql.dialect import Halfjoin
-from halfjoin.sql.errors import UnknownName
+from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.locate import name_of, place, refuse
 from halfjoin.sql.parse import parse_query
 from halfjoin.sql.table_functions import returns_rows
@@ -64,12 +64,19 @@ def to_duckdb(query: exp.Query, schema: Schema, sql: str = "") -> str:
         unit = f" {interval.args['unit'].name}" if interval.args.get("unit") else ""
         text = exp.Literal.string(interval.this.name + unit)
         interval.replace(exp.Cast(this=text, to=exp.DataType.build("interval")))
-    plain = Materialize().parse(tree.sql(Halfjoin))[0]
-    assert plain is not None
+    plain = _translatable(tree)
     for type in plain.find_all(exp.DataType):
         if type.this is exp.DType.DECIMAL and not type.expressions:
             type.set("expressions", [exp.DataTypeParam(this=exp.Literal.number(size)) for size in (38, 10)])
     return str(plain.sql("duckdb"))
+
+
+def _translatable(tree: exp.Expr) -> exp.Expr:
+    """The same query in the nodes that sqlglot translates between dialects."""
+    try:
+        return parse_one(tree.sql(Halfjoin), read="materialize")
+    except (SqlglotError, RecursionError) as error:
+        raise UnsupportedSQL(f"the query cannot be translated: {str(error).partition(chr(10))[0]}") from None
 
 
 def _references(query: exp.Expr) -> Iterator[exp.Table]:

@@ -11,7 +11,7 @@ from halfjoin.sql.bind_context import Context
 from halfjoin.sql.bind_scalar import Scalars
 from halfjoin.sql.bind_select import project, select
 from halfjoin.sql.expr import Column, Expr
-from halfjoin.sql.output_names import UNNAMED
+from halfjoin.sql.output_names import UNNAMED, output_name
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.scope import Scope, Source
 from halfjoin.sql.types import Kind
@@ -36,13 +36,20 @@ def bind(query: exp.Query, schema: Schema, sql: str) -> Relation:
     for column in bound.columns:
         if names.count(column.name) > 1:
             shown = "an unnamed column" if column.name == UNNAMED else f"column {column.name}"
-            raise context.refuse(query, f"{shown} stands twice in the output", "give each an alias: expression AS name")
+            raise context.refuse(_second(query, column.name), f"{shown} stands twice in the output",
+                                 "give each an alias: expression AS name")
         if column.name in RESERVED:
             raise context.refuse(query, f"{column.name} is the name of an update's own column", "give it another alias")
         if column.type.kind is Kind.INTERVAL:
             raise context.refuse(query, f"column {column.name} is an interval, which a view cannot hold",
                                  f"give its length: extract(epoch from {column.name})")
     return bound
+
+
+def _second(query: exp.Query, name: str) -> exp.Expr:
+    """The second expression of a SELECT list that is called so; the query where a star gives it."""
+    named = [node for node in query.selects if not node.is_star and output_name(node) == name]
+    return named[1] if len(named) > 1 else query
 
 
 def bind_scalar(node: exp.Expr, columns: Sequence[Column], schema: Schema, sql: str,

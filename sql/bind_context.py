@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -17,15 +18,22 @@ if TYPE_CHECKING:
 
 
 class Aliases:
-    """Makes aliases that are unique in the whole view: `orders`, then `orders#2`."""
+    """Makes names that are unique: `orders`, then `orders#2`."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, int] = {}
+        self._taken: set[str] = set()
 
     def fresh(self, name: str) -> str:
-        """The name itself the first time, numbered after that."""
-        self._taken[name] = self._taken.get(name, 0) + 1
-        return name if self._taken[name] == 1 else f"{name}#{self._taken[name]}"
+        """The name itself if it is free, numbered otherwise; without a dot, which parts alias and column."""
+        name = name.replace(".", "_")
+        free = next(made for made in self._numbered(name) if made not in self._taken)
+        self._taken.add(free)
+        return free
+
+    @staticmethod
+    def _numbered(name: str) -> Iterator[str]:
+        yield name
+        yield from (f"{name}#{number}" for number in count(2))
 
 
 @dataclass(frozen=True)

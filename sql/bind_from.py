@@ -121,7 +121,7 @@ class _From:
             added, source = self._subquery(node.this, node.args.get("alias"), left)
             return added, Scope.of(source)
         selected = bind_select.select(node.this, self.context, relation, (left, *self.outer))
-        name, unique, names = self._named(node.args.get("alias"), "subquery", selected.names)
+        name, unique, names = self._named(node.args.get("alias"), "", selected.names)
         added = bind_select.project(selected.renamed(names), bind_select.qualified(unique), carry=True)
         outputs = added.columns[len(added.columns) - len(names):]
         return added, Scope.of(Source(name, tuple(zip(names, outputs, strict=True))))
@@ -143,7 +143,7 @@ class _From:
                                      instead="write LATERAL before the subquery", sql=error.sql, line=error.line,
                                      column=error.column) from None
             raise
-        return self._derived(selected, alias, "subquery")
+        return self._derived(selected, alias, "")
 
     def _derived(self, selected: bind_select.Selected, alias: exp.TableAlias | None,
                  default: str) -> tuple[Relation, Source]:
@@ -175,7 +175,8 @@ class _From:
     def _named(self, alias: exp.TableAlias | None, default: str, columns: list[str]) -> tuple[str, str, list[str]]:
         """The item's name in this query, the same made unique, and its columns' names, after its alias."""
         name = name_of(alias.this) if alias is not None and alias.this else default
-        return name, self.context.aliases.fresh(name), renamed(columns, alias, name, self.context)
+        unique = self.context.aliases.fresh(name or "subquery")
+        return name or unique, unique, renamed(columns, alias, name or "the subquery", self.context)
 
 
 def _beside(relation: Relation | None, added: Relation) -> Relation:

@@ -15,8 +15,6 @@ from halfjoin.sql.scope import Source
 from halfjoin.sql.table_functions import returns_rows, signature
 from halfjoin.sql.types import BIGINT, INTEGER
 
-CONDITIONAL = (exp.Case, exp.And, exp.Or)
-
 
 def bind_call(call: exp.Anonymous, alias: exp.TableAlias | None, ordinality: bool, relation: Relation,
               scalars: Scalars) -> tuple[TableFunction, Source]:
@@ -65,7 +63,7 @@ def list_calls(items: Sequence[exp.Expr], relation: Relation,
     name = call.name.lower()
     parent = call.parent
     while parent is not None and not isinstance(parent, exp.Query):
-        if isinstance(parent, CONDITIONAL) or (isinstance(parent, exp.Anonymous) and parent.name.lower() == "coalesce"):
+        if isinstance(parent, exp.Case) or (isinstance(parent, exp.Anonymous) and parent.name.lower() == "coalesce"):
             raise context.refuse(call, f"{name} returns rows, and may not stand in a conditional expression",
                                  "write it in FROM")
         parent = parent.parent

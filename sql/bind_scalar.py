@@ -49,7 +49,7 @@ class Scalars:
         """The expression as a value; mz_now() is refused."""
         if id(node) in self.bound:
             return self.bound[id(node)]
-        handler = next((HANDLERS[kind] for kind in type(node).__mro__ if kind in HANDLERS), None)
+        handler = HANDLERS.get(type(node))
         if handler is None:
             raise refuse_expression(node, self.context)
         with self.context.at(node):

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from halfjoin.sql import functions
-from halfjoin.sql.bind_context import CommonTable, Context
+from halfjoin.sql.bind_context import Aliases, CommonTable, Context
 from halfjoin.sql.bind_from import bind_from
 from halfjoin.sql.bind_function import list_calls, numbered
 from halfjoin.sql.bind_scalar import Scalars
 from halfjoin.sql.expr import Column, Expr, Literal
-from halfjoin.sql.locate import name_of, only
+from halfjoin.sql.locate import bare_values, name_of, only
 from halfjoin.sql.output_names import output_name
 from halfjoin.sql.relation import Filter, Project, Relation, UnionAll, Values
 from halfjoin.sql.scope import Scope
@@ -46,6 +46,8 @@ def select(query: exp.Expr, context: Context, base: Relation | None = None,
     if isinstance(query, exp.Subquery):
         only(query, context.sql, "a subquery", ("this", "alias", "with_"))
         return select(query.this, _with(query, context), base, outer)
+    if (values := bare_values(query)) is not None:
+        return _values(values, _with(query, context), base, outer)
     if isinstance(query, exp.Select):
         return _select(query, _with(query, context), base, outer)
     if isinstance(query, exp.Values):
@@ -74,12 +76,8 @@ def project(selected: Selected, namer: Namer, types: Sequence[SqlType] | None = 
 
 def qualified(alias: str) -> Namer:
     """Names outputs `alias.column`; repeated ones are numbered."""
-    used: dict[str, int] = {}
-
-    def name(column: str) -> str:
-        used[column] = used.get(column, 0) + 1
-        return f"{alias}.{column}" if used[column] == 1 else f"{alias}.{column}#{used[column]}"
-    return name
+    columns = Aliases()
+    return lambda column: f"{alias}.{columns.fresh(column)}"
 
 
 def one_row(context: Context) -> Values:

@@ -14,6 +14,9 @@ from sqlglot.dialects.materialize import Materialize
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.locate import place_of
+
 
 class AsOf(exp.Expression):
     """A query and the time it is read at: `SELECT ... AS OF 5`."""
@@ -45,7 +48,7 @@ class RetainHistory(exp.Property):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
-SHOWN = ("materialized views", "tables", "views", "indexes", "columns")
+SHOWN = ("tables", "views", "materialized views", "indexes", "columns")
 INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.VAR,
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
@@ -86,13 +89,13 @@ class HalfjoinParser(MaterializeParser):
             return None
         time: exp.Expr | None = self._parse_disjunction()
         if time is None:
-            self.raise_error("Expected a time after AS OF")
+            raise self._refused("AS OF needs a time", "write AS OF 5, or AS OF '2024-01-31 10:00'")
         return time
 
     def _parse_subscribe(self) -> exp.Expr:
         self._match_text_seq("TO")
         if self._curr and self._curr.token_type is TokenType.L_PAREN:
-            self.raise_error("SUBSCRIBE takes the name of a view: create a materialized view of the query first")
+            raise self._refused("SUBSCRIBE takes the name of a view", "create a materialized view of the query first")
         collection = self._parse_table_parts()
         as_of = self._parse_as_of()
         up_to = self._parse_disjunction() if self._match_text_seq("UP", "TO") else None
@@ -102,9 +105,11 @@ class HalfjoinParser(MaterializeParser):
         for words in (("MATERIALIZED", "VIEW"), ("VIEW",)):
             if self._match_text_seq(*words):
                 return self.expression(Explain(this=self._parse_table_parts(), kind=" ".join(words).lower()))
+        if self._match_text_seq("ANALYZE"):
+            raise self._refused("EXPLAIN ANALYZE is not supported", "write EXPLAIN SELECT ...")
         query = self._parse_statement()
         if query is None:
-            self.raise_error("Expected a query, or VIEW and a name, after EXPLAIN")
+            raise self._refused("EXPLAIN needs a query, or VIEW and a name")
         return self.expression(Explain(this=query))
 
     def _parse_show_objects(self) -> exp.Expr:
@@ -112,12 +117,11 @@ class HalfjoinParser(MaterializeParser):
             if self._match_text_seq(*what.upper().split()):
                 source = self._parse_table_parts() if self._match_texts(("FROM", "ON", "IN")) else None
                 return self.expression(ShowObjects(this=what, source=source))
-        self.raise_error("Expected TABLES, VIEWS, MATERIALIZED VIEWS, INDEXES or COLUMNS FROM a name after SHOW")
-        raise AssertionError  # raise_error does not return
+        raise self._refused("SHOW needs to know what", "write SHOW " + " | ".join(SHOWN).upper() + " FROM name")
 
     def _parse_retain_history(self) -> exp.Expr:
         if not self._match_text_seq("HISTORY"):
-            self.raise_error("Expected RETAIN HISTORY FOR and a duration")
+            raise self._refused("RETAIN needs HISTORY FOR and a duration", "write RETAIN HISTORY FOR '1 hour'")
         self._match(TokenType.EQ)
         self._match_text_seq("FOR")
         return self.expression(RetainHistory(this=self._parse_disjunction()))
@@ -146,7 +150,8 @@ class HalfjoinParser(MaterializeParser):
         text = self.expression(exp.Literal(this=self._prev.text, is_string=True), token=self._prev)
         unit = exp.var(self._prev.text.upper()) if self._match_texts(INTERVAL_UNITS) else None
         if unit is not None and self._match_text_seq("TO"):
-            self.raise_error("Write the units inside the text, as in INTERVAL '1 year 2 months'")
+            raise self._refused("a range of units is not supported",
+                                "write the units in the text: INTERVAL '1 year 2 months'")
         return self.expression(exp.Interval(this=text, unit=unit))
 
     def _parse_ddl_select(self) -> exp.Expr | None:
@@ -155,7 +160,7 @@ class HalfjoinParser(MaterializeParser):
         if query is not None and first is not None and self._prev is not None:
             query.meta["text"] = self._find_sql(first, self._prev)
         if self._at_as_of():
-            self.raise_error("AS OF belongs to a query, not to the definition of a view")
+            raise self._refused("a view has no AS OF", "write AS OF in the query that reads it")
         return query
 
     def _parse_unnest(self, with_alias: bool = True) -> exp.Unnest | None:
@@ -170,8 +175,12 @@ class HalfjoinParser(MaterializeParser):
         return join
 
     def _parse_as_command(self, start: Token) -> exp.Command:
-        self.raise_error("Not a supported statement", start)
-        raise AssertionError  # raise_error does not return
+        raise self._refused(f"syntax error at {(self._curr or self._prev).text!r}")
+
+    def _refused(self, reason: str, instead: str | None = None) -> UnsupportedSQL:
+        """The error at the next token, or at the last one."""
+        line, column = place_of((self._curr or self._prev).start, self.sql)
+        return UnsupportedSQL(reason, instead=instead, sql=self.sql, line=line, column=column)
 
 
 class Halfjoin(Materialize):

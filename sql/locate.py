@@ -8,6 +8,8 @@ from sqlglot import exp
 
 from halfjoin.sql.errors import UnsupportedSQL
 
+BARE_VALUES = "_values"  # the alias that sqlglot gives to VALUES without SELECT
+
 
 def place(node: exp.Expr | None, sql: str) -> tuple[int | None, int | None]:
     """Line and column (from 1) of the node's first token; of the nearest node around it where it has none."""
@@ -32,10 +34,10 @@ def refuse(node: exp.Expr | None, sql: str, reason: str, instead: str | None = N
 
 
 def name_of(node: exp.Expr | str) -> str:
-    """A name: as written where quoted, else in lower case. Of a table reference or column, its last part."""
+    """A name: as written where quoted, else in lower case. Of a table, column or definition, its last part."""
     if isinstance(node, str):
         return node.lower()
-    if isinstance(node, (exp.Table, exp.Column)):
+    if isinstance(node.this, exp.Identifier):
         return name_of(node.this)
     name: str = node.name
     return name if node.args.get("quoted") else name.lower()
@@ -45,7 +47,15 @@ def as_query(node: exp.Expr) -> exp.Expr:
     """VALUES as a query of its own, which selects all from them."""
     if not isinstance(node, exp.Values):
         return node
+    node.set("alias", exp.TableAlias(this=exp.to_identifier(BARE_VALUES)))
     return exp.Select(expressions=[exp.Star()], from_=exp.From(this=node))
+
+
+def bare_values(node: exp.Expr) -> exp.Values | None:
+    """The VALUES that a query consists of, where it was written without SELECT."""
+    clause = node.args.get("from_") if isinstance(node, exp.Select) else None
+    values = clause.this if clause is not None else None
+    return values if isinstance(values, exp.Values) and values.alias == BARE_VALUES else None
 
 
 def only(node: exp.Expr, sql: str, what: str, allowed: Iterable[str]) -> None:

@@ -35,8 +35,6 @@ def _name(node: exp.Expr) -> tuple[str, bool]:
     if isinstance(node, exp.Cast):
         name, strong = _name(node.this)
         return (name, True) if strong else (_type_name(node.to), False)
-    if isinstance(node, exp.Boolean):
-        return "bool", False
     if isinstance(node, exp.Interval):
         return "interval", False
     if isinstance(node, exp.Case):

@@ -43,13 +43,12 @@ def _trees(text: str) -> list[exp.Expr]:
 
 def _syntax_error(error: ParseError, text: str) -> UnsupportedSQL:
     first: dict[str, Any] = error.errors[0] if error.errors else {}
-    reason = str(first.get("description") or "syntax error").rstrip(".")
-    if reason.startswith(("Invalid expression", "Required keyword", "Expecting")):
-        reason = f"syntax error at {str(first.get('highlight') or 'the end').strip()!r}"
-    line, end = first.get("line"), first.get("col")
-    if line is None or end is None:
-        return UnsupportedSQL(reason)
-    return UnsupportedSQL(reason, sql=text, line=line, column=max(1, end - len(first.get("highlight") or " ") + 1))
+    written, line, end = str(first.get("highlight") or ""), first.get("line"), first.get("col")
+    if not written or line is None or end is None:
+        return UnsupportedSQL("syntax error")
+    last = not str(first.get("end_context") or "").strip(" ;\n\t")
+    reason = f"syntax error at the end, after {written!r}" if last else f"syntax error at {written!r}"
+    return UnsupportedSQL(reason, sql=text, line=line, column=max(1, end - len(written) + 1))
 
 
 def _statement(node: exp.Expr, text: str) -> Statement:
@@ -79,9 +78,11 @@ def _subscribe(node: dialect.Subscribe, text: str) -> Statement:
 def _explain(node: dialect.Explain, text: str) -> Statement:
     if node.args.get("kind"):
         return Explain(view=table_name(node.this, text))
+    if not isinstance(node.this, (exp.Query, dialect.AsOf)):
+        raise refuse(node, text, "EXPLAIN takes a query or a view", EXPLAINED)
     inner = _statement(node.this, text)
     if not isinstance(inner, Select) or inner.as_of is not None:
-        raise refuse(node, text, "EXPLAIN takes a query or a view", "write EXPLAIN SELECT ... or EXPLAIN VIEW name")
+        raise refuse(node, text, "EXPLAIN takes a view, or a query without AS OF", EXPLAINED)
     return Explain(query=inner.query)
 
 
@@ -110,8 +111,10 @@ def _insert(node: exp.Insert, text: str) -> Statement:
                      "a row whose key is taken is an error; replace rows with engine.apply({table: hj.upserts(rows)})")
     only(node, text, "INSERT", ("this", "expression", "with_", "source"))
     target, query = node.this, node.expression
-    if query is None:
+    if node.args.get("default"):
         raise refuse(target, text, "DEFAULT VALUES is not supported", "columns have no defaults: name the values")
+    if query is None:
+        raise refuse(target, text, "expected VALUES or a query after the table's name")
     columns = tuple(name_of(column) for column in target.expressions) if isinstance(target, exp.Schema) else ()
     if node.args.get("with_"):
         query.set("with_", node.args["with_"])
@@ -172,5 +175,6 @@ REMEDIES: tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], str], ...] = 
     ((exp.Transaction, exp.Commit, exp.Rollback), "each batch is atomic: hand all changes to one engine.apply"),
     (exp.Set, "settings are arguments of halfjoin.Engine"),
 )
+EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 KNOWN = ("CREATE TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, INSERT, DELETE, UPDATE, SELECT [AS OF], SUBSCRIBE, "
          "EXPLAIN, SHOW, DROP")

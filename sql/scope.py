@@ -66,14 +66,7 @@ class Scope:
             owners = " or ".join(dict.fromkeys(f"{column.table}.{name}" for column in found))
             raise UnsupportedSQL(f"column {name} is ambiguous: it could be {owners}",
                                  instead="write the one that is meant" if " or " in owners else "give one an alias")
-        if found:
-            return found[0].expr
-        for source in self.sources:
-            if source.name == name:
-                if source.scalar:
-                    return source.columns[0][1]
-                raise UnsupportedSQL(f"{name} is a table, not a column", instead=f"write its columns, or {name}.*")
-        return None
+        return found[0].expr if found else None
 
     def star(self, name: str) -> tuple[tuple[str, Column], ...]:
         """The columns of `name.*`."""
@@ -88,16 +81,24 @@ class Scope:
 
 def find(scopes: tuple[Scope, ...], name: str, table: str | None) -> Expr:
     """The column that a name means, seen from the innermost scope out; UnknownName with all that could be meant."""
-    for scope in scopes:
-        if table is None:
+    if table is None:
+        for scope in scopes:
             if (expr := scope.column(name)) is not None:
                 return expr
-        elif (source := scope.source(table)) is not None:
-            return _of_source(source, name)
+    for scope in scopes:
+        if (source := scope.source(table or name)) is not None:
+            return _of_source(source, name) if table is not None else _whole(source)
     if table is not None:
         known = (source.name for scope in scopes for source in scope.sources)
         raise UnknownName("table or alias", table, dict.fromkeys(known))
     raise UnknownName("column", name, dict.fromkeys(column.name for scope in scopes for column in scope.visible))
+
+
+def _whole(source: Source) -> Column:
+    """What an alias alone means as a value: the column of a function that has one."""
+    if source.scalar:
+        return source.columns[0][1]
+    raise UnsupportedSQL(f"{source.name} is a table, not a column", instead=f"write its columns, or {source.name}.*")
 
 
 def _of_source(source: Source, name: str) -> Column:

@@ -39,7 +39,7 @@ class CreateView:
 
     name: str
     query: exp.Query
-    text: str  # the query as written, kept in the catalog
+    text: str  # the query as written, kept in the catalog; the column list is applied in it and in `query`
     names: tuple[str, ...] = ()
     materialized: bool = False
     retain: int | None = None
