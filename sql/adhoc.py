@@ -64,17 +64,17 @@ def to_duckdb(query: exp.Query, schema: Schema, sql: str = "") -> str:
         unit = f" {interval.args['unit'].name}" if interval.args.get("unit") else ""
         text = exp.Literal.string(interval.this.name + unit)
         interval.replace(exp.Cast(this=text, to=exp.DataType.build("interval")))
-    plain = _translatable(tree)
-    for type in plain.find_all(exp.DataType):
-        if type.this is exp.DType.DECIMAL and not type.expressions:
-            type.set("expressions", [exp.DataTypeParam(this=exp.Literal.number(size)) for size in (38, 10)])
-    return str(plain.sql("duckdb"))
+    return _translated(tree)
 
 
-def _translatable(tree: exp.Expr) -> exp.Expr:
-    """The same query in the nodes that sqlglot translates between dialects."""
+def _translated(tree: exp.Expr) -> str:
+    """DuckDB's text, by way of the nodes that sqlglot translates between dialects."""
     try:
-        return parse_one(tree.sql(Halfjoin), read="materialize")
+        plain = parse_one(tree.sql(Halfjoin), read="materialize")
+        for type in plain.find_all(exp.DataType):
+            if type.this is exp.DType.DECIMAL and not type.expressions:
+                type.set("expressions", [exp.DataTypeParam(this=exp.Literal.number(size)) for size in (38, 10)])
+        return str(plain.sql("duckdb"))
     except (SqlglotError, RecursionError) as error:
         raise UnsupportedSQL(f"the query cannot be translated: {str(error).partition(chr(10))[0]}") from None
 

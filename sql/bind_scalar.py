@@ -195,8 +195,12 @@ def _negative(scalars: Scalars, node: exp.Neg) -> Expr:
 
 
 def _between(scalars: Scalars, node: exp.Between) -> Expr:
-    only(node, scalars.context.sql, "BETWEEN", ("this", "low", "high"))
     value, low, high = scalars.value(node.this), scalars.value(node.args["low"]), scalars.value(node.args["high"])
+    within = _within(value, low, high)
+    return functions.resolve("or", (within, _within(value, high, low))) if node.args.get("symmetric") else within
+
+
+def _within(value: Expr, low: Expr, high: Expr) -> Expr:
     return functions.resolve("and", (functions.resolve(">=", (value, low)), functions.resolve("<=", (value, high))))
 
 

@@ -80,7 +80,7 @@ class HalfjoinParser(MaterializeParser):
 
     def _with_as_of(self, statement: exp.Expr | None) -> exp.Expr | None:
         """The statement, with the AS OF that follows it."""
-        if isinstance(statement, exp.Query) and (time := self._parse_as_of()):
+        if isinstance(statement, (exp.Query, exp.Values)) and (time := self._parse_as_of()):
             return self.expression(AsOf(this=statement, expression=time))
         return statement
 

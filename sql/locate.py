@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from sqlglot import exp
 
@@ -43,7 +44,7 @@ def name_of(node: exp.Expr | str) -> str:
     return name if node.args.get("quoted") else name.lower()
 
 
-def as_query(node: exp.Expr) -> exp.Expr:
+def as_query(node: exp.Expr) -> Any:
     """VALUES as a query of its own, which selects all from them."""
     if not isinstance(node, exp.Values):
         return node

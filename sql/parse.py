@@ -35,10 +35,30 @@ def _trees(text: str) -> list[exp.Expr]:
         nodes = Halfjoin().parse(text)
     except ParseError as error:
         raise _syntax_error(error, text) from None
-    except (SqlglotError, RecursionError) as error:
-        reason = "nested too deep" if isinstance(error, RecursionError) else str(error).partition("\n")[0]
-        raise UnsupportedSQL(f"syntax error: {reason}") from None
-    return [as_query(node) for node in nodes if node is not None and not isinstance(node, exp.Semicolon)]
+    except RecursionError:
+        raise _too_deep() from None
+    except SqlglotError as error:
+        raise UnsupportedSQL(f"syntax error: {str(error).partition(chr(10))[0]}") from None
+    trees = [as_query(node) for node in nodes if node is not None and not isinstance(node, exp.Semicolon)]
+    for tree in trees:
+        _check_depth(tree)
+    return trees
+
+
+def _too_deep() -> UnsupportedSQL:
+    return UnsupportedSQL("the statement is nested too deep", instead="make a part of it a view of its own")
+
+
+def _check_depth(tree: exp.Expr) -> None:
+    """Refuse what would exhaust Python's stack later; a chain of AND or OR is walked in a loop, and so counts once."""
+    waiting = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise _too_deep()
+        for child in node.iter_expressions():
+            chained = isinstance(node, (exp.And, exp.Or)) and type(child) is type(node)
+            waiting.append((child, depth if chained else depth + 1))
 
 
 def _syntax_error(error: ParseError, text: str) -> UnsupportedSQL:
@@ -55,14 +75,14 @@ def _statement(node: exp.Expr, text: str) -> Statement:
     for kind, make in STATEMENTS.items():
         if isinstance(node, kind):
             return make(node, text)
-    for kinds, instead in REMEDIES:
-        if isinstance(node, kinds):
-            raise refuse(node, text, f"{node.key.upper()} is not supported", instead)
+    if type(node) in REMEDIES:
+        word, instead = REMEDIES[type(node)]
+        raise refuse(node, text, f"{word} is not supported", instead)
     raise refuse(node, text, "not a supported statement", f"statements: {KNOWN}")
 
 
 def _as_of(node: dialect.AsOf, text: str) -> Statement:
-    return Select(node.this, constant_time(node.expression, text))
+    return Select(as_query(node.this), constant_time(node.expression, text))
 
 
 def _select(node: exp.Query, text: str) -> Statement:
@@ -109,10 +129,10 @@ def _insert(node: exp.Insert, text: str) -> Statement:
     if node.args.get("conflict"):
         raise refuse(node.args["conflict"], text, "ON CONFLICT is not supported",
                      "a row whose key is taken is an error; replace rows with engine.apply({table: hj.upserts(rows)})")
-    only(node, text, "INSERT", ("this", "expression", "with_", "source"))
     target, query = node.this, node.expression
     if node.args.get("default"):
         raise refuse(target, text, "DEFAULT VALUES is not supported", "columns have no defaults: name the values")
+    only(node, text, "INSERT", ("this", "expression", "with_", "source"))
     if query is None:
         raise refuse(target, text, "expected VALUES or a query after the table's name")
     columns = tuple(name_of(column) for column in target.expressions) if isinstance(target, exp.Schema) else ()
@@ -167,14 +187,18 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Update: _update,
     exp.Query: _select,
 }
-REMEDIES: tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], str], ...] = (
-    (exp.TruncateTable, "write DELETE FROM the table"),
-    (exp.Alter, "create a new table or view, and insert the old one's rows"),
-    (exp.Copy, "load a file with pyarrow or DuckDB and hand its rows to engine.apply"),
-    (exp.Merge, "apply the rows with hj.upserts(rows) and hj.deletes(rows)"),
-    ((exp.Transaction, exp.Commit, exp.Rollback), "each batch is atomic: hand all changes to one engine.apply"),
-    (exp.Set, "settings are arguments of halfjoin.Engine"),
-)
+ATOMIC = "each batch is atomic: hand all changes to one engine.apply"
+REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.TruncateTable: ("TRUNCATE", "write DELETE FROM the table"),
+    exp.Alter: ("ALTER", "create a new table or view, and insert the old one's rows"),
+    exp.Copy: ("COPY", "load a file with pyarrow or DuckDB and hand its rows to engine.apply"),
+    exp.Merge: ("MERGE", "apply the rows with hj.upserts(rows) and hj.deletes(rows)"),
+    exp.Transaction: ("BEGIN", ATOMIC),
+    exp.Commit: ("COMMIT", ATOMIC),
+    exp.Rollback: ("ROLLBACK", ATOMIC),
+    exp.Set: ("SET", "settings are arguments of halfjoin.Engine"),
+}
 EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
+MAX_DEPTH = 200
 KNOWN = ("CREATE TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, INSERT, DELETE, UPDATE, SELECT [AS OF], SUBSCRIBE, "
          "EXPLAIN, SHOW, DROP")

@@ -110,6 +110,8 @@ def _column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, bool]:
 
 
 def _constraint(node: exp.Expr, text: str) -> Exception:
+    if isinstance(node, exp.Identifier):
+        return refuse(node, text, f"column {name_of(node)} has no type")
     word, instead = CONSTRAINTS.get(type(node), (node.sql("materialize"), "columns take NOT NULL and PRIMARY KEY"))
     return refuse(node, text, f"{word} is not supported", instead)
 

@@ -329,9 +329,22 @@ def test_named_and_transpiled_or_refused(sql: str) -> None:
         assert str(error)
 
 
-def test_a_long_chain_of_conditions() -> None:
-    sql = "SELECT a FROM t WHERE " + " OR ".join(f"a = {i}" for i in range(300))
+@pytest.mark.parametrize("connector", [" AND ", " OR "])
+def test_a_long_chain_of_conditions(connector: str) -> None:
+    sql = "SELECT a FROM t WHERE " + connector.join(f"a = {i}" for i in range(3000))
     _carry_out(parse(sql)[0], sql)
+
+
+@pytest.mark.parametrize(("deep", "deeper"), [
+    ("SELECT " + " + ".join("1" * 190), "SELECT " + " + ".join("1" * 5000)),
+    ("SELECT " + "(" * 20 + "1" + ")" * 20, "SELECT " + "(" * 3000 + "1" + ")" * 3000),
+    ("SELECT * FROM " + "(SELECT * FROM " * 60 + "t" + ")" * 60,
+     "SELECT * FROM " + "(SELECT * FROM " * 300 + "t" + ")" * 300),
+])
+def test_nesting_has_a_limit(deep: str, deeper: str) -> None:
+    _carry_out(parse(deep)[0], deep)
+    with pytest.raises(UnsupportedSQL, match="nested too deep"):
+        parse(deeper)
 
 
 def _carry_out(statement: Statement, sql: str) -> None:
