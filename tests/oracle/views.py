@@ -179,7 +179,8 @@ def _add_function(block: _Block) -> None:
     lateral = choices.one_of(("", "LATERAL "))
     if form == "repeat_row" and small:
         n = choices.one_of(small)
-        block.sql += f", {lateral}repeat_row({n})"
+        named = f" AS {alias}" if " repeat_row(" in block.sql else ""
+        block.sql += f", {lateral}repeat_row({n}){named}"
         block.weights.append(f"coalesce({n}, 0)")
         return
     if form == "unnest" and arrays:
