@@ -1,1 +1,5 @@
-"""Plans for people: text, mermaid, JSON and a page of HTML."""
+"""Explanations of plans: text, Mermaid, JSON, and a page of HTML."""
+
+from halfjoin.planner.explain.names import arrangement_name
+
+__all__ = ["arrangement_name"]

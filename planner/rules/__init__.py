@@ -1,1 +1,25 @@
-"""The rules that bring a bound view into normal form, one file each."""
+"""The rules that bring a view into normal form, in the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from halfjoin.planner.block import Blocks
+from halfjoin.planner.rules.attach_functions import attach_functions
+from halfjoin.planner.rules.drop_empty import drop_empty
+from halfjoin.planner.rules.find_equalities import find_equalities
+from halfjoin.planner.rules.find_temporal import find_temporal
+from halfjoin.planner.rules.flatten import flatten
+from halfjoin.planner.rules.fold_constants import fold_constants
+from halfjoin.planner.rules.split_conjuncts import split_conjuncts
+
+RULES: tuple[Callable[[Blocks], Blocks], ...] = (
+    fold_constants,
+    split_conjuncts,
+    drop_empty,
+    attach_functions,
+    find_temporal,
+    find_equalities,
+)
+
+__all__ = ["RULES", "flatten"]

@@ -1,0 +1,176 @@
+"""The agenda of one path: what is still to be done to its rows, and what can be done now.
+
+Predicates, table functions, temporal filters and computed columns run as soon as their columns are there, with one
+exception: what may fail runs where its failure is reported (see `planner.fallibility`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from halfjoin.planner.block import Aliases, Block, Function, Input, expressions, inputs_of
+from halfjoin.planner.fallibility import explode_fallible, formula_fallible
+from halfjoin.planner.linear import Combination, Explode, Extend, Filter, Formula, Step, Temporal
+from halfjoin.planner.links import Links, equality
+from halfjoin.sql.expr import Column, Expr, Literal, columns_of
+from halfjoin.sql.functions import fallible, render
+
+Admits = Callable[[Aliases], bool]
+
+
+class Agenda:
+    """What is left of a block for the rows of one path. Methods give the steps that are due, and strike them off."""
+
+    def __init__(self, block: Block) -> None:
+        self.block, self.owners = block, block.owners
+        self.present: set[str] = set()
+        self.bound: set[str] = set()
+        self.links = Links(block.equalities)
+        self.computed: dict[Expr, Column] = {}  # members of equalities that are columns now
+        self._predicates = list(block.predicates)
+        self._temporal = list(block.temporal)
+        self._functions = list(block.functions)
+        self._outputs = {
+            column: expr
+            for column, expr in block.outputs
+            if not isinstance(expr, Column) and columns_of(expr) and not fallible(expr) and "." not in column.name
+        }
+        self._early: set[str] = set()
+
+    def arrive(self, item: Input, *, report: bool, used: tuple[Expr, ...] = ()) -> list[Step]:
+        """The steps of one input alone, once its columns are there; the same in every path.
+
+        `report`: equality members that may fail are computed here, so that the failure is reported. So are they where
+        the input is looked up, unless the lookup `used` them: a row whose key fails is not found.
+        """
+        self.bound.add(item.alias)
+        self.present |= {column.name for column in item.columns}
+        alone = frozenset({item.alias})
+        steps = self._due(lambda inputs: inputs == alone, fallible_too=True)
+        return steps + self._members(alone, () if report else used)
+
+    def spread(self) -> list[Step]:
+        """The steps over several inputs that can run now and cannot fail."""
+        steps = self._due(lambda inputs: inputs <= self.bound, fallible_too=False)
+        ready = {column: expr for column, expr in self._outputs.items() if self._has(columns_of(expr))}
+        for column in ready:
+            del self._outputs[column]
+        if ready:
+            steps.append(Extend(tuple(ready.items())))
+            self._early |= {column.name for column in ready}
+        return steps
+
+    def finish(self) -> list[Step]:
+        """The rest, on complete rows, and the view's columns."""
+        steps = self._due(lambda inputs: True, fallible_too=True)
+        items = tuple((column, expr) for column, expr in self.block.outputs if column.name not in self._early)
+        return [*steps, Extend(items)] if items else steps
+
+    def available(self, member: Expr) -> bool:
+        """Whether an equality's member can be computed from the columns that are there."""
+        return self._has(columns_of(member))
+
+    def value(self, member: Expr) -> Expr:
+        """An equality's member, by its column if it has been computed."""
+        return self.computed.get(member, member)
+
+    def _has(self, names: frozenset[str]) -> bool:
+        return names <= self.present
+
+    def _due(self, admits: Admits, fallible_too: bool) -> list[Step]:
+        """Steps until none is due: filters first, then temporal filters, then table functions, which bring columns."""
+        steps: list[Step] = []
+        while True:
+            size = len(steps)
+            for risky in (False, True) if fallible_too else (False,):
+                self._filters(steps, admits, risky)
+                self._temporals(steps, admits, risky)
+                self._explodes(steps, admits, risky)
+                if len(steps) > size:
+                    break
+            if len(steps) == size:
+                return steps
+
+    def _filters(self, steps: list[Step], admits: Admits, risky: bool) -> None:
+        due = [
+            p for p in self._predicates
+            if fallible(p) is risky and self._has(columns_of(p)) and admits(inputs_of(p, self.owners))
+        ]  # fmt: skip
+        self._predicates = [p for p in self._predicates if p not in due]
+        for position, left, right in self.links.missing(lambda member: self._linkable(member, admits, risky)):
+            null_safe = self.block.equalities[position].null_safe
+            due.append(equality(self.value(left), self.value(right), null_safe))
+        if due:
+            steps.append(Filter(tuple(due)))
+
+    def _linkable(self, member: Expr, admits: Admits, risky: bool) -> bool:
+        if isinstance(member, Literal):
+            return True
+        if not self.available(member) or (fallible(member) and not risky and member not in self.computed):
+            return False
+        return admits(inputs_of(member, self.owners))
+
+    def _temporals(self, steps: list[Step], admits: Admits, risky: bool) -> None:
+        due = []
+        for formula in list(self._temporal):
+            names = frozenset[str]().union(*(columns_of(expr) for expr in expressions(formula)))
+            inputs = frozenset[str]().union(*(self.owners[name] for name in names))
+            if formula_fallible(formula) is risky and self._has(names) and admits(inputs):
+                due.append(formula)
+                self._temporal.remove(formula)
+        if due:
+            steps.append(Temporal(_all(due)))
+
+    def _explodes(self, steps: list[Step], admits: Admits, risky: bool) -> None:
+        for function in list(self._functions):
+            names = frozenset[str]().union(*(columns_of(arg) for arg in function.step.args))
+            if explode_fallible(function.step) is risky and self._has(names) and admits(function.inputs):
+                steps.append(function.step)
+                self._functions.remove(function)
+                self.present |= {column.name for column in function.columns}
+
+    def _members(self, alone: Aliases, used: tuple[Expr, ...]) -> list[Step]:
+        """Members of equalities that may fail, as columns."""
+        items: list[tuple[Column, Expr]] = []
+        for member in dict.fromkeys(m for equality in self.block.equalities for m in equality.members):
+            if fallible(member) and member not in used and inputs_of(member, self.owners) == alone:
+                column = Column(self._name(member), member.type)
+                items.append((column, member))
+                self.computed[member] = column
+        self.present |= {column.name for column, _ in items}
+        return [Extend(tuple(items))] if items else []
+
+    def _name(self, expr: Expr) -> str:
+        name = f"={render(expr)}"
+        while name in self.owners:
+            name += "'"
+        return name
+
+
+def _all(formulas: list[Formula]) -> Formula:
+    return formulas[0] if len(formulas) == 1 else Combination("and", tuple(formulas))
+
+
+def through(block: Block, item: Input, member: Expr) -> tuple[Step, ...]:
+    """What leads from an input's row to the columns of `member`: table functions, and filters that cannot fail."""
+    steps = Agenda(block).arrive(item, report=False)
+    wanted = columns_of(member)
+    functions: list[Explode] = []
+    for step in reversed(steps):
+        if isinstance(step, Explode) and wanted & _made(step):
+            wanted = wanted.union(*(columns_of(arg) for arg in step.args))
+            functions.append(step)
+    kept: list[Step] = []
+    present = {column.name for column in item.columns}
+    for step in steps[: steps.index(functions[0]) + 1]:
+        if isinstance(step, Filter):
+            safe = tuple(p for p in step.predicates if not fallible(p) and columns_of(p) <= present)
+            kept += [Filter(safe)] if safe else []
+        elif isinstance(step, Explode) and step in functions:
+            kept.append(step)
+            present |= _made(step)
+    return tuple(kept)
+
+
+def _made(step: Explode) -> set[str]:
+    return {column.name for column in Function(step).columns}

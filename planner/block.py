@@ -1,0 +1,93 @@
+"""The normal form of a view: a sum of blocks, each one join with everything that filters it and computes from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from halfjoin.planner.linear import Atom, Combination, Explode, Formula, Static
+from halfjoin.sql.expr import Column, Expr, columns_of
+
+Row: TypeAlias = tuple[Expr, ...]
+Aliases: TypeAlias = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input of a join: a collection under an alias. Its columns are named `alias.column`.
+
+    `rows`: the rows of a constant, None for a table or materialized view.
+    """
+
+    alias: str
+    collection: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...] | None = None
+
+    def bare(self, name: str) -> str:
+        """The collection's own name of the column `alias.column`."""
+        return name[len(self.alias) + 1 :]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A table function of the join; `inputs` are the inputs whose rows it stands beside."""
+
+    step: Explode
+    inputs: Aliases = frozenset()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that it adds."""
+        return self.step.outputs + ((self.step.ordinality,) if self.step.ordinality else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """Expressions that are all equal, and not NULL. `null_safe`: two that are not distinct, so NULL equals NULL."""
+
+    members: tuple[Expr, ...]
+    null_safe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One join. A row of the view is an expression list over a combination of the inputs' rows for which all holds."""
+
+    inputs: tuple[Input, ...]
+    functions: tuple[Function, ...]
+    predicates: tuple[Expr, ...]
+    outputs: tuple[tuple[Column, Expr], ...]
+    temporal: tuple[Formula, ...] = ()
+    equalities: tuple[Equality, ...] = ()
+
+    @property
+    def aliases(self) -> Aliases:
+        """All inputs."""
+        return frozenset(item.alias for item in self.inputs)
+
+    @property
+    def owners(self) -> Mapping[str, Aliases]:
+        """For each column the inputs that it is computed from."""
+        owners = {column.name: frozenset({item.alias}) for item in self.inputs for column in item.columns}
+        owners.update((column.name, function.inputs) for function in self.functions for column in function.columns)
+        return owners
+
+
+Blocks: TypeAlias = tuple[Block, ...]
+
+
+def inputs_of(expr: Expr, owners: Mapping[str, Aliases]) -> Aliases:
+    """The inputs that an expression reads."""
+    return frozenset[str]().union(*(owners[name] for name in columns_of(expr)))
+
+
+def expressions(formula: Formula) -> Iterator[Expr]:
+    """The scalar expressions in a temporal formula."""
+    match formula:
+        case Atom(bound=expr) | Static(expr=expr):
+            yield expr
+        case Combination(args=args):
+            for arg in args:
+                yield from expressions(arg)

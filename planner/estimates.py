@@ -1,0 +1,110 @@
+"""Estimates of sizes, from what is known of the collections: for choosing join orders, and for EXPLAIN.
+
+Rough on purpose: a plan outlives the sizes it was made for. A unique key finds one row; an index that exists knows its
+distinct keys; a probe by another input's unique key has as many values as that input has rows; of anything else the
+square root of the rows is taken for the number of distinct values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from halfjoin.catalog.facts import Facts
+from halfjoin.planner.linear import Filter, Linear, Temporal
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.expr import Call, Column, Expr, Literal
+
+UNKNOWN_ROWS = 1000.0  # of a collection that is still empty
+_SELECTIVITY = {"=": 0.1, "in": 0.2, "<": 0.4, "<=": 0.4, ">": 0.4, ">=": 0.4, "like": 0.2, "is null": 0.1}
+_TEMPORAL_SELECTIVITY = 0.4
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Sizes of the collections that a view reads; `constants` gives the rows of those that never change."""
+
+    facts: Facts
+    constants: Mapping[str, int]
+
+    def rows(self, collection: str) -> float:
+        """Rows of a collection, at least 1."""
+        if collection in self.constants:
+            return max(1.0, self.constants[collection])
+        return float(self.facts.rows(collection)) or UNKNOWN_ROWS
+
+    def unique_keys(self, collection: str) -> tuple[frozenset[str], ...]:
+        """Sets of columns that identify a row; the smallest first."""
+        if collection in self.constants:
+            return ()
+        return tuple(sorted(map(frozenset, self.facts.unique_keys(collection)), key=lambda k: (len(k), sorted(k))))
+
+    def exists(self, key: ArrangementKey) -> bool:
+        """Whether the engine holds this arrangement already."""
+        return key.collection not in self.constants and self.facts.users(key) is not None
+
+    def is_unique(self, key: ArrangementKey) -> bool:
+        """Whether a lookup finds at most one row (at any one time)."""
+        columns = {expr.name for expr in key.keys if isinstance(expr, Column)}
+        return key.through is None and any(unique <= columns for unique in self.unique_keys(key.collection))
+
+    def fan_out(self, key: ArrangementKey, probe: Sequence[Expr], sources: Mapping[str, str]) -> float:
+        """Rows that one lookup finds on average; `sources` gives the collection behind each alias of the stream."""
+        rows = self.rows(key.collection)
+        if not key.keys:
+            return rows
+        if self.is_unique(key):
+            return 1.0
+        if key.collection not in self.constants and (known := self.facts.distinct(key)):
+            return max(1.0, rows / known)
+        return max(1.0, rows / min(rows, self._distinct(rows, key, probe, sources)))
+
+    def _distinct(
+        self, rows: float, key: ArrangementKey, probe: Sequence[Expr], sources: Mapping[str, str]
+    ) -> float:
+        """A guess at the number of distinct keys."""
+        by_alias: dict[str, set[str]] = {}
+        for expr in probe:
+            if isinstance(expr, Column):
+                alias, _, name = expr.name.rpartition(".")
+                by_alias.setdefault(alias, set()).add(name)
+        counts: list[float] = []
+        covered: set[str] = set()
+        for alias, names in by_alias.items():
+            collection = sources.get(alias)
+            if collection is not None and any(unique <= names for unique in self.unique_keys(collection)):
+                counts.append(self.rows(collection))
+                covered |= {f"{alias}.{name}" for name in names}
+        for expr, own in zip(probe, key.keys, strict=True):
+            if isinstance(expr, Column) and expr.name in covered:
+                continue
+            alone = ArrangementKey(key.collection, (own,), key.through)
+            known = self.facts.distinct(alone) if len(key.keys) > 1 and self.exists(alone) else None
+            counts.append(float(known or math.sqrt(rows)))
+        return math.prod(counts)
+
+
+def selectivity(operator: Linear) -> float:
+    """The share of rows that an operator's filters are guessed to let through."""
+    share = 1.0
+    for step in operator.steps:
+        if isinstance(step, Filter):
+            share *= math.prod(map(_share, step.predicates))
+        elif isinstance(step, Temporal):
+            share *= _TEMPORAL_SELECTIVITY
+    return share
+
+
+def _share(predicate: Expr) -> float:
+    if not isinstance(predicate, Call):
+        return 0.5
+    if predicate.function == "or":
+        return min(1.0, sum(map(_share, predicate.args)))
+    if predicate.function == "and":
+        return math.prod(map(_share, predicate.args))
+    if predicate.function == "=" and not any(isinstance(arg, Literal) for arg in predicate.args):
+        return 0.3  # between columns, as what a lookup left to be checked
+    return _SELECTIVITY.get(predicate.function, 0.7)
+
+

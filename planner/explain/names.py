@@ -1,0 +1,39 @@
+"""What arrangements, inputs and steps are called in explanations."""
+
+from __future__ import annotations
+
+from halfjoin.planner.linear import Explode
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.expr import Column, Expr, substitute
+from halfjoin.sql.functions import render
+
+
+def collection_name(name: str) -> str:
+    """A collection, or the constant rows of VALUES."""
+    return f"({name.removeprefix('=')})" if name.startswith("=") else name
+
+
+def arrangement_name(key: ArrangementKey) -> str:
+    """`orders(o_custkey)`; `orders` alone where all of it is read.
+
+    A key on a table function's column is shown as the call: `t(generate_series(1, n))`.
+    """
+    collection = collection_name(key.collection)
+    if not key.keys:
+        return collection
+    calls: dict[str, Expr] = {}
+    for step in key.through.steps if key.through else ():
+        if isinstance(step, Explode):
+            args = [substitute(arg, calls) for arg in step.args]
+            text = f"{step.function}({', '.join(map(render, args))})"
+            made = (*step.outputs, step.ordinality) if step.ordinality else step.outputs
+            for position, column in enumerate(made):
+                suffix = "" if len(made) == 1 else f".{'ordinality' if column is step.ordinality else position + 1}"
+                calls[column.name] = Column(f"{text}{suffix}", column.type)
+    keys = [substitute(expr, calls) for expr in key.keys]
+    return f"{collection}({', '.join(_plain(render(expr)) for expr in keys)})"
+
+
+def _plain(text: str) -> str:
+    """A call shown in place of a column's name loses the quotes of an identifier."""
+    return text.replace('"', "") if "(" in text else text

@@ -1,0 +1,39 @@
+"""What may fail for some row, and so has one place only where its failure is reported.
+
+Errors must not depend on the path by which a row came. What reads one input fails in the operator of that input, and is
+reported where the input itself changes; what reads several fails on complete rows, whichever path made them.
+"""
+
+from __future__ import annotations
+
+from halfjoin.planner.block import expressions
+from halfjoin.planner.linear import Explode, Formula
+from halfjoin.sql.expr import Literal
+from halfjoin.sql.functions import fallible
+
+
+def formula_fallible(formula: Formula) -> bool:
+    """Whether an expression of a temporal filter may fail."""
+    return any(fallible(expr) for expr in expressions(formula))
+
+
+def explode_fallible(step: Explode) -> bool:
+    """Whether a table function, or an argument of it, may fail."""
+    return any(fallible(arg) for arg in step.args) or _function_fallible(step)
+
+
+def _function_fallible(step: Explode) -> bool:
+    match step.function:
+        case "generate_series":
+            return len(step.args) > 2 and not _is_step(step.args[2])
+        case "regexp_split_to_table":
+            return not isinstance(step.args[1], Literal)
+        case "repeat_row" | "unnest":
+            return False
+        case _:  # a user's
+            return True
+
+
+def _is_step(arg: object) -> bool:
+    """Whether it is a constant that is not zero."""
+    return isinstance(arg, Literal) and arg.value not in (0, (0, 0, 0))

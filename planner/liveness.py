@@ -1,0 +1,118 @@
+"""Drop columns as soon as nothing later needs them, and fetch only those that something needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from halfjoin.planner.block import Function, Input, expressions
+from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Step, Temporal
+from halfjoin.planner.plan import HalfJoin, Path, Stage
+from halfjoin.sql.expr import columns_of
+
+Names: TypeAlias = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A path before it is known which columns it needs: no `fetch`, no Keep."""
+
+    input: int
+    source: Sequence[Step]
+    stages: Sequence[tuple[HalfJoin, Sequence[Step]]]
+    final: Sequence[Step]
+
+
+def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> Path:
+    """The path that ends with exactly the columns `outputs`, and on its way carries no column for nothing."""
+    # Backwards: what is needed before each step.
+    live = frozenset(outputs)
+    final, live = _needs(draft.final, live)
+    stages: list[tuple[HalfJoin, list[tuple[Step, Names]], Names]] = []
+    for half_join, then in reversed(draft.stages):
+        after, live = _needs(then, live)
+        fetch = _fetch(inputs[half_join.input], live)
+        live = (live - {name for _, name in fetch}).union(*map(columns_of, half_join.probe))
+        stages.append((replace(half_join, fetch=fetch), after, live))
+    source, live = _needs(draft.source, live)
+    item = inputs[draft.input]
+    own = _fetch(item, live)
+
+    # Forwards: what is there, less what is not needed.
+    segment, present = _trimmed(source, [name for _, name in own])
+    operators, joins = [segment], []
+    for half_join, after, needed in reversed(stages):
+        present = _keep(operators[-1], present, needed)
+        segment, present = _trimmed(after, [*present, *(name for _, name in half_join.fetch)])
+        operators.append(segment)
+        joins.append(half_join)
+    segment, present = _trimmed(final, present)
+    if present != list(outputs):
+        segment.append(Keep(tuple(outputs)))
+    return Path(
+        draft.input, item.alias, item.collection, own,
+        Linear(tuple(operators[0]), reports=True),
+        tuple(Stage(join, Linear(tuple(then))) for join, then in zip(joins, operators[1:], strict=True)),
+        Linear(tuple(segment), reports=True),
+    )  # fmt: skip
+
+
+def _fetch(item: Input, live: Names) -> tuple[tuple[str, str], ...]:
+    return tuple((item.bare(column.name), column.name) for column in item.columns if column.name in live)
+
+
+def _needs(steps: Sequence[Step], live: Names) -> tuple[list[tuple[Step, Names]], Names]:
+    """Each step with the columns needed before it; `live` are those needed after the last."""
+    needed = []
+    for step in reversed(steps):
+        live = (live - frozenset(makes(step))).union(reads(step))
+        needed.append((step, live))
+    return needed[::-1], live
+
+
+def _trimmed(steps: Iterable[tuple[Step, Names]], present: list[str]) -> tuple[list[Step], list[str]]:
+    """The steps with a Keep before each one that copies rows and columns nobody needs, and the columns at the end."""
+    trimmed: list[Step] = []
+    for step, needed in steps:
+        if not isinstance(step, Extend):
+            present = _keep(trimmed, present, needed)
+        trimmed.append(step)
+        made = makes(step)
+        present = [*(name for name in present if name not in made), *made]
+    return trimmed, present
+
+
+def _keep(steps: list[Step], present: list[str], needed: Names) -> list[str]:
+    """Append a Keep if something present is not needed."""
+    kept = [name for name in present if name in needed]
+    if len(kept) < len(present):
+        steps.append(Keep(tuple(kept)))
+    return kept
+
+
+def makes(step: Step) -> tuple[str, ...]:
+    """The columns that a step adds."""
+    match step:
+        case Extend(items):
+            return tuple(column.name for column, _ in items)
+        case Explode():
+            return tuple(column.name for column in Function(step).columns)
+        case _:
+            return ()
+
+
+def reads(step: Step) -> Names:
+    """The columns that a step reads."""
+    match step:
+        case Filter(predicates):
+            exprs = list(predicates)
+        case Extend(items):
+            exprs = [expr for _, expr in items]
+        case Explode(args=args):
+            exprs = list(args)
+        case Temporal(formula):
+            exprs = list(expressions(formula))
+        case Keep(columns):
+            return frozenset(columns)
+    return frozenset[str]().union(*map(columns_of, exprs))

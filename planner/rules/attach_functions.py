@@ -1,0 +1,37 @@
+"""Attach each table function to the inputs whose columns its arguments read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from halfjoin.planner.block import Aliases, Block, Blocks, Function, inputs_of
+from halfjoin.sql.expr import Call, columns_of
+
+
+def attach_functions(blocks: Blocks) -> Blocks:
+    """The same blocks with every function's inputs known.
+
+    A function of constants stands beside the input that an equality compares it with; without one beside the complete
+    row, since it only multiplies.
+    """
+    return tuple(_attached(block) for block in blocks)
+
+
+def _attached(block: Block) -> Block:
+    functions: list[Function] = []
+    for function in block.functions:
+        owners = replace(block, functions=tuple(functions)).owners
+        inputs = frozenset[str]().union(*(inputs_of(arg, owners) for arg in function.step.args))
+        functions.append(replace(function, inputs=inputs or _partner(block, function) or block.aliases))
+    return replace(block, functions=tuple(functions))
+
+
+def _partner(block: Block, function: Function) -> Aliases:
+    """The input that the function's columns are compared with for equality; the first by name, if several."""
+    made = {column.name for column in function.columns}
+    bases = {column.name: item.alias for item in block.inputs for column in item.columns}
+    partners = set()
+    for predicate in block.predicates:
+        if isinstance(predicate, Call) and predicate.function == "=" and columns_of(predicate) & made:
+            partners |= {bases[name] for name in columns_of(predicate) if name in bases}
+    return frozenset(sorted(partners)[:1])

@@ -1,0 +1,82 @@
+"""Find the equivalence classes: expressions that equalities make equal, directly or through others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from halfjoin.planner.block import Aliases, Block, Blocks, Equality, inputs_of
+from halfjoin.sql.expr import Call, Cast, Expr, Literal
+from halfjoin.sql.functions import fallible, render
+from halfjoin.sql.types import INTEGERS, STRINGS, Kind
+
+
+def find_equalities(blocks: Blocks) -> Blocks:
+    """The same blocks with equalities taken out of the predicates and merged: `a = b`, `b = c` is one class of three.
+
+    An equality between two inputs that may fail stays a predicate unless each side reads one input only: it must be
+    computed on complete rows, where every path computes it alike.
+    """
+    return tuple(_found(block) for block in blocks)
+
+
+def _found(block: Block) -> Block:
+    owners = block.owners
+    classes: list[list[Expr]] = []
+    null_safe: list[Equality] = []
+    rest: list[Expr] = []
+    for predicate in block.predicates:
+        sides = _sides(predicate, owners)
+        if sides is None:
+            rest.append(predicate)
+        elif isinstance(predicate, Call) and predicate.function == "=":
+            touched = [known for known in classes if sides[0] in known or sides[1] in known]
+            merged = list(dict.fromkeys([*(member for known in touched for member in known), *sides]))
+            classes = [known for known in classes if known not in touched] + [merged]
+        else:
+            null_safe.append(Equality(sides, null_safe=True))
+    found = [Equality(tuple(sorted(members, key=_order))) for members in classes]
+    return replace(block, predicates=tuple(rest), equalities=(*sorted(found, key=_text), *null_safe))
+
+
+def _order(member: Expr) -> tuple[bool, str]:
+    """Constants first: what is equal to one is compared with that."""
+    return not isinstance(member, Literal), render(member)
+
+
+def _text(equality: Equality) -> str:
+    return " ".join(render(member) for member in equality.members)
+
+
+def _sides(predicate: Expr, owners: Mapping[str, Aliases]) -> tuple[Expr, Expr] | None:
+    """The two sides of an equality that may take part in a class or a key."""
+    if not (isinstance(predicate, Call) and predicate.function in ("=", "is not distinct from")):
+        return None
+    left, right = (comparable(side) for side in predicate.args)
+    inputs = inputs_of(left, owners), inputs_of(right, owners)
+    constants = [side for side in (left, right) if isinstance(side, Literal)]
+    risky = [needed for side, needed in zip((left, right), inputs, strict=True) if fallible(side)]
+    if left == right or left.type.kind is Kind.INTERVAL:
+        return None
+    if constants:
+        usable = predicate.function == "=" and any(inputs) and not risky
+    elif risky:
+        usable = all(inputs) and inputs[0] != inputs[1] and all(len(needed) == 1 for needed in risky)
+    else:
+        usable = all(inputs) and (predicate.function == "=" or len(inputs[0] | inputs[1]) > 1)
+    return (left, right) if usable else None
+
+
+def comparable(expr: Expr) -> Expr:
+    """Without casts that leave the value as it is: to a wider integer, from one text type to another.
+
+    So `a.k = b.k` and `b.k = c.k` are one class though the columns' integer types differ.
+    """
+    while isinstance(expr, Cast):
+        source, target = expr.arg.type.kind, expr.type.kind
+        widened = source in INTEGERS and target in INTEGERS and INTEGERS.index(source) <= INTEGERS.index(target)
+        same_text = source in STRINGS and target is Kind.TEXT
+        if not (widened or same_text):
+            break
+        expr = expr.arg
+    return expr

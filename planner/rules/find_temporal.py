@@ -1,0 +1,61 @@
+"""Find the temporal filters: predicates on mz_now(), as formulas of comparisons with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from halfjoin.planner.block import Block, Blocks
+from halfjoin.planner.linear import Atom, Combination, Formula, Static
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Expr, Now, is_temporal
+from halfjoin.sql.functions import render
+
+Op = Literal["=", "<>", "<", "<=", ">", ">="]
+_FLIPPED: dict[str, Op] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_SAME: dict[str, Op] = {"=": "=", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+
+def find_temporal(blocks: Blocks) -> Blocks:
+    """The same blocks with mz_now() in temporal formulas alone.
+
+    Raises:
+        UnsupportedSQL: mz_now() stands where no row has times from and until which it is in.
+    """
+    return tuple(_found(block) for block in blocks)
+
+
+def _found(block: Block) -> Block:
+    elsewhere = [arg for function in block.functions for arg in function.step.args]
+    elsewhere += [expr for _, expr in block.outputs]
+    for expr in elsewhere:
+        if is_temporal(expr):
+            raise _refused(expr)
+    return replace(
+        block,
+        predicates=tuple(predicate for predicate in block.predicates if not is_temporal(predicate)),
+        temporal=tuple(formula(predicate) for predicate in block.predicates if is_temporal(predicate)),
+    )
+
+
+def formula(expr: Expr) -> Formula:
+    """A predicate as a function of the time of the read."""
+    if not is_temporal(expr):
+        return Static(expr)
+    match expr:
+        case Call("and" | "or" as op, args):
+            return Combination("and" if op == "and" else "or", tuple(formula(arg) for arg in args))
+        case Call("not", (arg,)):
+            return Combination("not", (formula(arg),))
+        case Call(op, (Now(), bound)) if op in _SAME and not is_temporal(bound):
+            return Atom(_SAME[op], bound)
+        case Call(op, (bound, Now())) if op in _FLIPPED and not is_temporal(bound):
+            return Atom(_FLIPPED[op], bound)
+    raise _refused(expr)
+
+
+def _refused(expr: Expr) -> UnsupportedSQL:
+    return UnsupportedSQL(
+        f"mz_now() is used in {render(expr)}, which does not say from when and until when a row is in",
+        instead="compare it in WHERE, alone on one side: mz_now() < expires_at",
+    )

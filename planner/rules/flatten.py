@@ -1,0 +1,120 @@
+"""Flatten a relation into a sum of joins: projections are inlined, joins distributed over UNION ALL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
+
+from halfjoin.planner.block import Block, Blocks, Function, Input
+from halfjoin.planner.linear import Explode
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Column, Expr, Literal, substitute
+from halfjoin.sql.functions import fallible
+from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFunction, UnionAll, Values
+from halfjoin.sql.types import BOOLEAN, INTEGER
+
+MOST_BRANCHES = 64
+
+
+def flatten(relation: Relation) -> Blocks:
+    """The joins whose rows add up to the relation's.
+
+    Raises:
+        UnsupportedSQL: UNION ALL below joins would multiply out to more than `MOST_BRANCHES` joins.
+    """
+    return tuple(block if block.inputs else replace(block, inputs=(_ONE_ROW,)) for block in _blocks(relation))
+
+
+_ONE_ROW = Input("row", "=row", (), ((),))
+
+
+def _blocks(relation: Relation) -> Blocks:
+    match relation:
+        case Scan(collection, alias, columns):
+            return (Block((Input(alias, collection, columns),), (), (), _identity(columns)),)
+        case Values():
+            return _values(relation)
+        case Join(inputs):
+            parts = [_blocks(item) for item in inputs]
+            count = 1
+            for part in parts:
+                count *= len(part)
+            _limit(count)
+            return tuple(_joined(choice) for choice in product(*parts))
+        case TableFunction():
+            return tuple(_with_function(block, relation) for block in _blocks(relation.input))
+        case Filter(input, predicate):
+            return tuple(
+                replace(block, predicates=(*block.predicates, substitute(predicate, _meanings(block))))
+                for block in _blocks(input)
+            )
+        case Project(input, items):
+            return tuple(
+                replace(block, outputs=tuple((column, substitute(expr, _meanings(block))) for column, expr in items))
+                for block in _blocks(input)
+            )
+        case UnionAll(inputs, columns):
+            blocks = [block for item in inputs for block in _blocks(item)]
+            _limit(len(blocks))
+            return tuple(_renamed(block, columns) for block in blocks)
+
+
+def _limit(count: int) -> None:
+    if count > MOST_BRANCHES:
+        raise UnsupportedSQL(
+            f"joins over UNION ALL make {count} joins here, the most are {MOST_BRANCHES}",
+            instead="make the UNION ALL a materialized view of its own, and join that",
+        )
+
+
+def _identity(columns: tuple[Column, ...]) -> tuple[tuple[Column, Expr], ...]:
+    return tuple((column, column) for column in columns)
+
+
+def _meanings(block: Block) -> Mapping[str, Expr]:
+    return {column.name: expr for column, expr in block.outputs}
+
+
+def _renamed(block: Block, columns: tuple[Column, ...]) -> Block:
+    outputs = zip(columns, (expr for _, expr in block.outputs), strict=True)
+    return replace(block, outputs=tuple(outputs))
+
+
+def _joined(blocks: Blocks) -> Block:
+    return Block(
+        tuple(item for block in blocks for item in block.inputs),
+        tuple(function for block in blocks for function in block.functions),
+        tuple(predicate for block in blocks for predicate in block.predicates),
+        tuple(output for block in blocks for output in block.outputs),
+    )
+
+
+def _with_function(block: Block, call: TableFunction) -> Block:
+    meanings = _meanings(block)
+    args = tuple(substitute(arg, meanings) for arg in call.args)
+    function = Function(Explode(call.function, call.alias, args, call.outputs, call.ordinality))
+    outputs = block.outputs + _identity(function.columns)
+    return replace(block, functions=(*block.functions, function), outputs=outputs)
+
+
+def _values(values: Values) -> Blocks:
+    """One row is its literals; more are a constant input."""
+    if not values.rows:
+        return ()
+    if len(values.rows) == 1:
+        return (Block((), (), (), tuple(zip(values.columns, values.rows[0], strict=True))),)
+    if not any(fallible(cell) for row in values.rows for cell in row):
+        item = Input(values.alias, f"={values.alias}", values.columns, values.rows)
+        return (Block((item,), (), (), _identity(values.columns)),)
+    # A cell that may fail is computed where its value is used, so that it fails as any other expression does.
+    number = Column(f"{values.alias}.row", INTEGER, nullable=False)
+    numbers = tuple(Literal(i, INTEGER) for i in range(1, len(values.rows) + 1))
+    item = Input(values.alias, f"={values.alias}", (number,), tuple((literal,) for literal in numbers))
+    outputs = []
+    for position, column in enumerate(values.columns):
+        args: list[Expr] = []
+        for literal, row in zip(numbers[:-1], values.rows, strict=False):
+            args += [Call("=", (number, literal), BOOLEAN), row[position]]
+        outputs.append((column, Call("case", (*args, values.rows[-1][position]), column.type)))
+    return (Block((item,), (), (), tuple(outputs)),)

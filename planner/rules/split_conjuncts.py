@@ -1,0 +1,33 @@
+"""Split predicates at AND, and take what all arms of an OR have in common out of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from halfjoin.planner.block import Blocks
+from halfjoin.sql.expr import TRUE, Call, Expr, conjunction, conjuncts
+from halfjoin.sql.types import BOOLEAN
+
+
+def split_conjuncts(blocks: Blocks) -> Blocks:
+    """The same blocks with each predicate a list of predicates, none of them an AND and none twice."""
+    return tuple(
+        replace(block, predicates=tuple(dict.fromkeys(part for whole in block.predicates for part in _split(whole))))
+        for block in blocks
+    )
+
+
+def _split(predicate: Expr) -> list[Expr]:
+    return [part for conjunct in conjuncts(predicate) for part in _factored(conjunct)]
+
+
+def _factored(predicate: Expr) -> list[Expr]:
+    """`(p AND q) OR (p AND r)` as `p`, `q OR r`."""
+    if not (isinstance(predicate, Call) and predicate.function == "or"):
+        return [predicate]
+    arms = [_split(arm) for arm in predicate.args]
+    common = [part for part in arms[0] if all(part in arm for arm in arms[1:])]
+    if not common:
+        return [predicate]
+    rests = tuple(conjunction(tuple(part for part in arm if part not in common)) for arm in arms)
+    return common if TRUE in rests else [*common, Call("or", rests, BOOLEAN)]
