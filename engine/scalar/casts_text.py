@@ -15,9 +15,9 @@ from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.intervals import fields
 from halfjoin.engine.scalar.literals import scalar_of
-from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, mask_of, on_arrays, raw
+from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, mask_of, on_arrays, raw
 from halfjoin.sql.errors import UnsupportedSQL
-from halfjoin.sql.expr import Literal
+from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.functions.render import plain
 from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, TEXT, Kind, SqlType
@@ -193,3 +193,22 @@ def _parsed(texts: Any, target: SqlType, type: Any) -> Any:
     return pa.array(scalars, type).take(codes.indices)
 
 
+
+
+def _fit(expr: Call) -> Kernel:
+    """The text, where all beyond the length is blanks."""
+    length = expr.args[1]
+    assert isinstance(length, Literal)
+    cut = call("utf8_slice_codeunits", pc.SliceOptions(0, length.value))
+    trim, size = call("utf8_rtrim", pc.TrimOptions(" ")), call("utf8_length")
+    fixed = expr.type.kind is Kind.CHAR
+
+    def run(a: Datum, _: Datum) -> Datum:
+        bare = trim(a)
+        fail_where(pc.greater(size(bare), length.value), f"value too long for type {expr.type}")
+        return bare if fixed else cut(a)
+
+    return run
+
+
+FIT: dict[str, Callable[[Call], Kernel]] = {"fit": _fit}

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from halfjoin.engine.scalar.arithmetic import ARITHMETIC
+from halfjoin.engine.scalar.arrays import ARRAYS
+from halfjoin.engine.scalar.casts_text import FIT
 from halfjoin.engine.scalar.comparison import COMPARISON
+from halfjoin.engine.scalar.dates import DATES
 from halfjoin.engine.scalar.logic import LOGIC
+from halfjoin.engine.scalar.mathematics import MATHEMATICS
+from halfjoin.engine.scalar.patterns import PATTERNS
+from halfjoin.engine.scalar.strings import STRINGS
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.sql.expr import Call
 
-KERNELS: dict[str, Callable[[Call], Kernel]] = {**COMPARISON, **LOGIC, **ARITHMETIC}
+KERNELS: dict[str, Callable[[Call], Kernel]] = {
+    **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **DATES, **ARRAYS, **FIT,
+}  # fmt: skip
 
 
 def kernel_of(call: Call) -> Kernel:

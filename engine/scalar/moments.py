@@ -24,10 +24,13 @@ _NANO_LIMIT = 9_223_372_036_854_775  # microseconds that an interval's 64-bit na
 
 def moment_arithmetic(expr: Call) -> Kernel:
     """The kernel for the kinds of the arguments."""
-    left, right = (arg.type.kind for arg in expr.args)
+    left, right = expr.args[0].type.kind, expr.args[-1].type.kind
     sign = -1 if expr.function == "-" else 1
     if expr.function in ("*", "/"):
-        raise NotImplementedError
+        first = left is Kind.INTERVAL
+        return on_arrays(lambda a, b: _scale(*((a, b) if first else (b, a)), expr.function))
+    if expr.function == "neg":
+        return on_arrays(lambda a: _combine(intervals(np.zeros(len(a)), 0, 0), a, -1))
     if expr.function == "+" and (left in (Kind.INTEGER, Kind.TIME) or left is Kind.INTERVAL is not right):
         inner = moment_arithmetic(Call("+", (expr.args[1], expr.args[0]), expr.type))
         return lambda a, b: inner(b, a)
@@ -108,6 +111,32 @@ def _combine(a: Any, b: Any, sign: int) -> Any:
     null = _null(a, b)
     parts = [np.where(null, 0, x + sign * y) for x, y in zip(fields(a), fields(b), strict=True)]
     return checked(parts[0], parts[1], parts[2], null)
+
+
+def _scale(a: Any, b: Any, operator: str) -> Any:
+    """Times or divided by a number; a fraction of a month goes to the days, of a day to the microseconds."""
+    null = _null(a, b)
+    factor = np.where(null, 1.0, raw(b))
+    if operator == "/":
+        _fail(factor == 0, "division by zero")
+    months, days, micros = (np.where(null, 0, part).astype(np.float64) for part in fields(a))
+    by = (lambda part: part / factor) if operator == "/" else (lambda part: part * factor)
+    exact_months, exact_days = by(months), by(days)
+    bad = ~(np.abs(exact_months) < 1 << 31) | ~(np.abs(exact_days) < 1 << 31)
+    _fail(bad, "interval out of range")
+    whole_months, whole_days = np.trunc(exact_months), np.trunc(exact_days)
+    from_months = _to_micros((exact_months - whole_months) * 30)
+    seconds = _to_micros(exact_days - whole_days + from_months - np.trunc(from_months)) * 86_400
+    over = np.trunc(seconds / 86_400)
+    whole_days, seconds = whole_days + np.trunc(from_months) + over, seconds - over * 86_400
+    rest = np.rint(by(micros) + seconds * 1e6)
+    return checked(whole_months.astype(np.int64), whole_days.astype(np.int64), rest, null)
+
+
+def _to_micros(number: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rounded to six decimals, which clears what the division left over."""
+    rounded: NDArray[np.float64] = np.rint(number * 1e6) / 1e6
+    return rounded
 
 
 def checked(months: Any, days: Any, micros: Any, null: NDArray[np.bool_]) -> Any:

@@ -10,8 +10,10 @@ from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Function, Overload, type_named
-from halfjoin.sql.functions.table import ENTRIES
+from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.types import STRINGS, Kind, SqlType, array
+
+_NAMES = [name for name in (*ENTRIES, *ALIASES) if name[0].isalpha() and " " not in name]
 
 
 def resolve(name: str, args: Sequence[Expr]) -> Expr:
@@ -24,20 +26,21 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
     if name in REFUSED:
         reason, instead = REFUSED[name]
         raise UnsupportedSQL(f"{name}: {reason}", instead=instead)
-    function = ENTRIES.get(name)
+    function = ENTRIES.get(ALIASES.get(name, name))
     if function is None:
-        raise UnknownName("function", name, [known for known in ENTRIES if known[0].isalpha() and " " not in known])
+        raise UnknownName("function", name, _NAMES)
     if function.special is not None:
         return function.special(resolve, args)
-    return call(function, choose(function, args), args)
+    overload = choose(function, args)
+    if function.check is not None:
+        function.check(args)
+    return call(function, overload, args)
 
 
 def call(function: Function, overload: Overload, args: Sequence[Expr]) -> Call:
     """The call of one overload, with its arguments cast."""
     element = _element(function, overload, args)
     typed = tuple(coerce(arg, _wanted(overload.param(i), element)) for i, arg in enumerate(args))
-    if function.check is not None:
-        function.check(typed)
     type = _wanted(overload.result, element)
     if type.kind is Kind.NUMERIC and type.precision is None:
         assert function.numeric is not None

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from halfjoin.sql.functions.arithmetic import ARITHMETIC
+from halfjoin.sql.functions.arrays import ARRAYS
 from halfjoin.sql.functions.casts import CASTS
 from halfjoin.sql.functions.comparison import COMPARISON
+from halfjoin.sql.functions.dates import DATES
 from halfjoin.sql.functions.logic import LOGIC
+from halfjoin.sql.functions.mathematics import MATHEMATICS
+from halfjoin.sql.functions.patterns import PATTERNS
 from halfjoin.sql.functions.signature import Function
+from halfjoin.sql.functions.strings import STRINGS_TABLE
 
-TABLE: tuple[Function, ...] = (*COMPARISON, *LOGIC, *ARITHMETIC, *CASTS)
+TABLE: tuple[Function, ...] = (
+    *COMPARISON, *LOGIC, *ARITHMETIC, *MATHEMATICS, *STRINGS_TABLE, *PATTERNS, *DATES, *ARRAYS, *CASTS,
+)  # fmt: skip
 
 ENTRIES: dict[str, Function] = {entry.name: entry for entry in TABLE}
+
+# Other names of the same function.
+ALIASES = {
+    "!=": "<>", "mod": "%", "pow": "power", "ceiling": "ceil", "char_length": "length", "character_length": "length",
+    "substr": "substring", "trim": "btrim", "log10": "log",
+}  # fmt: skip

@@ -1,0 +1,148 @@
+"""Kernels of arrays. Arrow takes constant indexes only; the rest goes to DuckDB or is done on offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.comparison import kernel_for
+from halfjoin.engine.scalar.values import Datum, Kernel, call, from_numpy, mask_of, on_arrays, raw, valid
+from halfjoin.sql.expr import Call
+
+_lengths = call("list_value_length")
+
+
+def _array(expr: Call) -> Kernel:
+    """Row by row the arguments: their concatenation, taken in turn."""
+    type, width = arrow_type(expr.type), len(expr.args)
+
+    @on_arrays
+    def run(*items: Any) -> Any:
+        n = len(items[0])
+        order = np.arange(n * width).reshape(width, n).T.ravel()
+        offsets = np.arange(0, n * width + 1, width, dtype=np.int32)
+        values = pa.concat_arrays(items).take(pa.array(order))
+        return pa.ListArray.from_arrays(pa.array(offsets), values).cast(type)
+
+    return run
+
+
+def _element(_: Call) -> Kernel:
+    @on_arrays
+    def run(array: Any, index: Any) -> Any:
+        length = np.where(valid(array), raw(_lengths(array)), 0)
+        start = raw(array.offsets)[: len(array)].astype(np.int64)
+        at = np.where(valid(index), raw(index), 0).astype(np.int64)
+        inside = (at >= 1) & (at <= length)
+        return array.values.take(pa.array(np.where(inside, start + at - 1, 0), mask=~inside))
+
+    return run
+
+
+def _array_length(_: Call) -> Kernel:
+    def run(array: Datum, dimension: Datum) -> Datum:
+        length = _lengths(array)
+        if not dimension.is_valid:
+            return pa.scalar(None, pa.int32())
+        return pc.if_else(pc.equal(length, 0), pa.scalar(None, pa.int32()), length)
+
+    return run
+
+
+def _cardinality(_: Call) -> Kernel:
+    return _lengths
+
+
+def _quantified(negated: bool) -> Callable[[Call], Kernel]:
+    """`= ANY`: true if an element is equal, else NULL if a comparison was, else false."""
+
+    def build(expr: Call) -> Kernel:
+        equal = kernel_for("=", expr.args[0].type)
+
+        @on_arrays
+        def run(value: Any, array: Any) -> Any:
+            rows, values = _elements(array)
+            same = equal(value.take(pa.array(rows)), values)
+            found = _any_of(rows, mask_of(same), len(array))
+            unknown = _any_of(rows, mask_of(pc.is_null(same)), len(array))
+            return from_numpy(found ^ negated, pa.bool_(), (unknown & ~found) | ~valid(array))
+
+        return run
+
+    return build
+
+
+def _elements(array: Any) -> tuple[Any, Any]:
+    """The row of each element, and the elements in order."""
+    lengths = np.where(valid(array), raw(_lengths(array)), 0)
+    return np.repeat(np.arange(len(array)), lengths), array.flatten()
+
+
+def _any_of(rows: Any, mask: Any, n: int) -> Any:
+    out = np.zeros(n, np.bool_)
+    out[rows[mask]] = True
+    return out
+
+
+def _array_position(expr: Call) -> Kernel:
+    """The first element that is not distinct."""
+    equal = kernel_for("=", expr.args[1].type)
+
+    @on_arrays
+    def run(array: Any, value: Any) -> Any:
+        rows, values = _elements(array)
+        wanted = value.take(pa.array(rows))
+        null, other_null = mask_of(pc.is_null(values)), mask_of(pc.is_null(wanted))
+        hit = np.flatnonzero(mask_of(equal(values, wanted)) | (null & other_null))
+        first_rows, first = np.unique(rows[hit], return_index=True)
+        lengths = np.where(valid(array), raw(_lengths(array)), 0)
+        starts = np.cumsum(lengths) - lengths
+        position = np.zeros(len(array), np.int32)
+        position[first_rows] = hit[first] - starts[first_rows] + 1
+        return from_numpy(position, pa.int32(), position == 0)
+
+    return run
+
+
+def _joined(first: bool, second: bool) -> Callable[[Call], Kernel]:
+    """Two lists joined; `first` and `second` tell which arguments are single elements. A NULL list adds nothing."""
+
+    def build(expr: Call) -> Kernel:
+        type = arrow_type(expr.type)
+
+        @on_arrays
+        def run(a: Any, b: Any) -> Any:
+            n = len(a)
+            (rows_a, values_a) = (np.arange(n), a) if first else _elements(a)
+            (rows_b, values_b) = (np.arange(n), b) if second else _elements(b)
+            rows = np.concatenate([rows_a, rows_b])
+            order = np.argsort(rows, kind="stable")
+            offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int32)
+            values = pa.concat_arrays([values_a, values_b]).take(pa.array(order))
+            null = np.zeros(n, np.bool_) if first or second else ~valid(a) & ~valid(b)
+            mask = pa.array(null) if null.any() else None
+            return pa.ListArray.from_arrays(pa.array(offsets), values, mask=mask).cast(type)
+
+        return run
+
+    return build
+
+
+ARRAYS: dict[str, Callable[[Call], Kernel]] = {
+    "array": _array,
+    "[]": _element,
+    "array_length": _array_length,
+    "cardinality": _cardinality,
+    "= any": _quantified(False),
+    "<> all": _quantified(True),
+    "array_position": _array_position,
+    "array_append": _joined(False, True),
+    "array_prepend": _joined(True, False),
+    "array_cat": _joined(False, False),
+}
+

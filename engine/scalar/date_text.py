@@ -1,0 +1,103 @@
+"""The kernel of to_char: each field as an array of text, all joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from halfjoin.engine.scalar.intervals import DAY
+from halfjoin.engine.scalar.values import Kernel, call, on_arrays, raw
+from halfjoin.sql.expr import Call, Literal
+from halfjoin.sql.functions.date_format import tokens
+
+_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+           "November", "December")  # fmt: skip
+_DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_join = call("binary_join_element_wise", pc.JoinOptions("emit_null"))
+_Numbers = NDArray[np.int64]
+
+
+class _Parts:
+    """The calendar fields of timestamps, as far as asked for."""
+
+    def __init__(self, micros: _Numbers) -> None:
+        self.days, self.clock = np.divmod(micros, DAY)
+        self.date = self.days.astype("datetime64[D]")
+        months = self.date.astype("datetime64[M]").astype(np.int64)
+        self.year, self.month = months // 12 + 1970, months % 12 + 1
+        self.day = self.days - self.date.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) + 1
+        self.day_of_year = self.days - self.date.astype("datetime64[Y]").astype("datetime64[D]").astype(np.int64) + 1
+        self.hour = self.clock // 3_600_000_000
+        self.weekday = (self.days + 4) % 7
+        thursday = self.days - (self.days + 3) % 7 + 3
+        iso = thursday.astype("datetime64[D]").astype("datetime64[Y]")
+        self.iso_year = iso.astype(np.int64) + 1970
+        self.iso_week = (thursday - iso.astype("datetime64[D]").astype(np.int64)) // 7 + 1
+
+
+# Field: its number, and the digits it is filled up to with zeros.
+_NUMBERS: dict[str, tuple[Callable[[_Parts], _Numbers], int]] = {
+    "YYYY": (lambda p: p.year, 4), "YYY": (lambda p: p.year % 1000, 3), "YY": (lambda p: p.year % 100, 2),
+    "Y": (lambda p: p.year % 10, 1), "IYYY": (lambda p: p.iso_year, 4), "MM": (lambda p: p.month, 2),
+    "DD": (lambda p: p.day, 2), "DDD": (lambda p: p.day_of_year, 3), "D": (lambda p: p.weekday + 1, 1),
+    "ID": (lambda p: (p.weekday + 6) % 7 + 1, 1), "IW": (lambda p: p.iso_week, 2),
+    "WW": (lambda p: (p.day_of_year - 1) // 7 + 1, 2), "W": (lambda p: (p.day - 1) // 7 + 1, 1),
+    "Q": (lambda p: (p.month - 1) // 3 + 1, 1), "CC": (lambda p: (p.year + 99) // 100, 2),
+    "J": (lambda p: p.days + 2_440_588, 1), "HH24": (lambda p: p.hour, 2),
+    "HH12": (lambda p: (p.hour + 11) % 12 + 1, 2), "HH": (lambda p: (p.hour + 11) % 12 + 1, 2),
+    "MI": (lambda p: p.clock // 60_000_000 % 60, 2), "SS": (lambda p: p.clock // 1_000_000 % 60, 2),
+    "MS": (lambda p: p.clock // 1000 % 1000, 3), "US": (lambda p: p.clock % 1_000_000, 6),
+    "SSSS": (lambda p: p.clock // 1_000_000, 1), "SSSSS": (lambda p: p.clock // 1_000_000, 1),
+}  # fmt: skip
+
+# Field (in lower case): its words, the index into them, how far blanks fill it up.
+_WORDS: dict[str, tuple[tuple[str, ...], Callable[[_Parts], _Numbers], int]] = {
+    "month": (_MONTHS, lambda p: p.month - 1, 9), "mon": (tuple(m[:3] for m in _MONTHS), lambda p: p.month - 1, 3),
+    "day": (_DAYS, lambda p: p.weekday, 9), "dy": (tuple(d[:3] for d in _DAYS), lambda p: p.weekday, 3),
+    "am": (("am", "pm"), lambda p: p.hour // 12, 2), "pm": (("am", "pm"), lambda p: p.hour // 12, 2),
+    "a.m.": (("a.m.", "p.m."), lambda p: p.hour // 12, 4), "p.m.": (("a.m.", "p.m."), lambda p: p.hour // 12, 4),
+}  # fmt: skip
+
+
+def to_char(expr: Call) -> Kernel:
+    """The kernel of a constant pattern."""
+    pattern = expr.args[1]
+    assert isinstance(pattern, Literal)
+    if pattern.value is None:
+        null = pa.scalar(None, pa.string())
+        return lambda *_: null
+    fields = [_field(name, fill) for name, fill in tokens(str(pattern.value))]
+    empty = pa.scalar("")
+
+    @on_arrays
+    def run(a: Any) -> Any:
+        parts = _Parts(raw(a))
+        texts = [field if isinstance(field, pa.Scalar) else field(parts) for field in fields]
+        blank = pc.if_else(a.is_valid(), empty, pa.scalar(None, pa.string()))
+        return _join(blank, *texts, empty)
+
+    return lambda a, _: run(a)
+
+
+def _field(name: str, fill: bool) -> Any:
+    """A constant text, or a function of the parts to an array of text."""
+    if name.startswith("'"):
+        return pa.scalar(name[1:])
+    if name in _NUMBERS:
+        number, width = _NUMBERS[name]
+        pad = call("utf8_lpad", pc.PadOptions(1 if fill else width, "0"))
+        return lambda parts: pad(pa.array(number(parts)).cast(pa.string()))
+    words, index, width = _WORDS[name.lower()]
+    if name.isupper():
+        words = tuple(word.upper() for word in words)
+    elif name.islower():
+        words = tuple(word.lower() for word in words)
+    table = pa.array([word if fill else word.ljust(width) for word in words])
+    return lambda parts: table.take(pa.array(index(parts)))
+
+

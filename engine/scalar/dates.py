@@ -1,0 +1,201 @@
+"""Kernels of date_trunc, extract, to_char, make_date, to_timestamp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.date_text import to_char
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.intervals import DAY, fields
+from halfjoin.engine.scalar.values import Kernel, call, from_numpy, on_arrays, raw, valid
+from halfjoin.sql.expr import Call, Literal
+from halfjoin.sql.types import Kind
+
+_HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
+_FLOORS = {"microseconds": "microsecond", "milliseconds": "millisecond", "decade": "year"}
+_YEARS = {"decade": 10, "century": 100, "millennium": 1000}
+_Numbers = NDArray[np.int64]
+
+
+def _unit(expr: Call) -> str:
+    literal = expr.args[0]
+    assert isinstance(literal, Literal)
+    return str(literal.value)
+
+
+def _date_trunc(expr: Call) -> Kernel:
+    unit, type = _unit(expr), arrow_type(expr.type)
+    if unit in _YEARS:
+        return lambda _, a: _trunc_years(a, unit, type)
+    cut = call("floor_temporal", pc.RoundTemporalOptions(1, _FLOORS.get(unit, unit)))
+    return lambda _, a: cut(a)
+
+
+def _trunc_years(datum: Any, unit: str, type: Any) -> Any:
+    """Decades begin with years ending in 0, centuries and millennia with those ending in 1."""
+
+    @on_arrays
+    def run(a: Any) -> Any:
+        years = raw(a).astype("datetime64[us]").astype("datetime64[Y]").astype(np.int64) + 1970
+        shift = 0 if unit == "decade" else 1
+        start = (years - shift) // _YEARS[unit] * _YEARS[unit] + shift
+        micros = (start - 1970).astype("datetime64[Y]").astype("datetime64[us]").astype(np.int64)
+        return from_numpy(micros, type, ~valid(a))
+
+    return run(datum)
+
+
+def _extract(expr: Call) -> Kernel:
+    """The field as a whole number of the result's last decimal, which is what a decimal holds."""
+    unit, value, result = _unit(expr), expr.args[1].type.kind, arrow_type(expr.type)
+
+    @on_arrays
+    def run(a: Any) -> Any:
+        if value is Kind.INTERVAL:
+            numbers = _of_interval(unit, *fields(a))
+        elif value is Kind.TIME:
+            numbers = _of_clock(unit, raw(a))
+        else:
+            micros = raw(a).astype(np.int64) * (DAY if value is Kind.DATE else 1)
+            numbers = _of_moment(unit, micros, value)
+        whole = pa.array(numbers, mask=~valid(a)).cast(pa.decimal128(19, 0))
+        scaled = pa.Array.from_buffers(pa.decimal128(result.precision, result.scale), len(a), whole.buffers())
+        return scaled
+
+    return lambda _, a: run(a)
+
+
+def _of_clock(unit: str, micros: _Numbers) -> _Numbers:
+    """Of a time of day in microseconds."""
+    match unit:
+        case "hour":
+            return micros // _HOUR
+        case "minute":
+            return micros // _MINUTE % 60
+        case "epoch":
+            return micros
+        case _:  # second, milliseconds and microseconds: all are microseconds within the minute
+            return micros % _MINUTE
+
+
+def _of_moment(unit: str, micros: _Numbers, kind: Kind) -> _Numbers:
+    if unit == "epoch":
+        return micros // _SECOND if kind is Kind.DATE else micros
+    if unit.startswith("timezone"):
+        return np.zeros(len(micros), np.int64)
+    if unit in ("hour", "minute", "second", "milliseconds", "microseconds"):
+        return _of_clock(unit, micros % DAY)
+    days = micros // DAY
+    date = days.astype("datetime64[D]")
+    month = date.astype("datetime64[M]").astype(np.int64)
+    year = month // 12 + 1970
+    match unit:
+        case "year":
+            return np.where(year <= 0, year - 1, year)
+        case "month":
+            return month % 12 + 1
+        case "quarter":
+            return month % 12 // 3 + 1
+        case "day":
+            return days - date.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) + 1
+        case "doy":
+            return days - date.astype("datetime64[Y]").astype("datetime64[D]").astype(np.int64) + 1
+        case "dow":
+            return (days + 4) % 7
+        case "isodow":
+            return (days + 3) % 7 + 1
+        case "week" | "isoyear":
+            return _iso_week(days, unit)
+        case "decade":
+            return year // 10
+        case _:
+            size = _YEARS[unit]
+            return np.where(year > 0, (year + size - 1) // size, -((size - year) // size))
+
+
+def _iso_week(days: _Numbers, unit: str) -> _Numbers:
+    """The week's Thursday decides its year."""
+    thursday = days - (days + 3) % 7 + 3
+    year = thursday.astype("datetime64[D]").astype("datetime64[Y]")
+    if unit == "isoyear":
+        number = year.astype(np.int64) + 1970
+        return np.where(number <= 0, number - 1, number)
+    return (thursday - year.astype("datetime64[D]").astype(np.int64)) // 7 + 1
+
+
+def _of_interval(unit: str, months: _Numbers, days: _Numbers, micros: _Numbers) -> _Numbers:
+    """Fields keep their sign and are cut towards zero."""
+    sign: _Numbers = np.sign(micros)
+    if unit in ("hour", "minute", "second", "milliseconds", "microseconds"):
+        field: _Numbers = sign * _of_clock(unit, np.abs(micros))
+        return field
+    years: _Numbers = np.sign(months) * (np.abs(months) // 12)
+    left: _Numbers = months - years * 12
+    seconds: _Numbers = years * 31_557_600 + left * 2_592_000 + days * 86_400  # a year has 365.25 days, a month 30
+    match unit:
+        case "day":
+            return days
+        case "month":
+            return left
+        case "quarter":
+            return np.trunc(left / 3).astype(np.int64) + 1
+        case "year":
+            return years
+        case "epoch":
+            return seconds * _SECOND + micros
+        case _:
+            return np.trunc(years / _YEARS[unit]).astype(np.int64)
+
+
+def _make_date(_: Call) -> Kernel:
+    @on_arrays
+    def run(years: Any, months: Any, days: Any) -> Any:
+        null = ~(valid(years) & valid(months) & valid(days))
+        y, m, d = (np.where(null, 1, raw(part)).astype(np.int64) for part in (years, months, days))
+        bad = (y < 1) | (y > 9999) | (m < 1) | (m > 12)
+        month = np.where(bad, 0, (y - 1970) * 12 + m - 1).astype("datetime64[M]")
+        start = month.astype("datetime64[D]").astype(np.int64)
+        bad |= (d < 1) | (d > (month + 1).astype("datetime64[D]").astype(np.int64) - start)
+        bad &= ~null
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            same = bad & (y == y[row]) & (m == m[row]) & (d == d[row])
+            raise Failed(f"date field value out of range: {y[row]}-{m[row]:02}-{d[row]:02}", same)
+        return from_numpy((start + d - 1).astype(np.int32), pa.date32(), null)
+
+    return run
+
+
+def _to_timestamp(expr: Call) -> Kernel:
+    type = arrow_type(expr.type)
+
+    @on_arrays
+    def run(a: Any) -> Any:
+        null = ~valid(a)
+        seconds = np.where(null, 0.0, raw(a))
+        nan = np.isnan(seconds)
+        if nan.any():
+            raise Failed("timestamp cannot be NaN", nan)
+        micros = np.rint(seconds * 1e6)
+        bad = (micros < -210_866_803_200_000_000) | (micros >= 9_223_371_331_200_000_000)
+        if bad.any():
+            raise Failed("timestamp out of range", bad)
+        return from_numpy(micros.astype(np.int64), type, null)
+
+    return run
+
+
+DATES: dict[str, Callable[[Call], Kernel]] = {
+    "date_trunc": _date_trunc,
+    "extract": _extract,
+    "to_char": to_char,
+    "make_date": _make_date,
+    "to_timestamp": _to_timestamp,
+}

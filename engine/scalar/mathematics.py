@@ -1,0 +1,135 @@
+"""Kernels of rounding, roots, powers and logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.scalar import decimals
+from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where
+from halfjoin.sql.expr import Call
+from halfjoin.sql.functions.mathematics import round_digits
+from halfjoin.sql.types import WORKING_DIGITS, Kind
+
+_is_inf, _equal, _less, _and, _or, _invert = (
+    call("is_inf"), call("equal"), call("less"), call("and"), call("or"), call("invert"))  # fmt: skip
+
+_MODES = {"round": "half_towards_infinity", "trunc": "towards_zero", "ceil": "up", "floor": "down"}
+
+
+def _rounding(expr: Call) -> Kernel:
+    """Decimals with room for a carry; floats to whole numbers, round's halves to the even one."""
+    name = expr.function
+    if expr.type.kind is not Kind.NUMERIC:
+        return call("round", pc.RoundOptions(0, "half_to_even" if name == "round" else _MODES[name]))
+    source, result = arrow_type(expr.args[0].type), arrow_type(expr.type)
+    places = round_digits(expr.args)
+    null = pa.scalar(None, result)
+    if places >= source.scale:
+        resize = decimals.rescale(source, result)
+        return lambda a, n=None: null if n is not None and not n.is_valid else resize(a)
+    wide = decimal_type(min(source.precision + 1, WORKING_DIGITS), source.scale)
+    compute = call("round", pc.RoundOptions(places, _MODES[name]))
+    if places <= -(source.precision - source.scale):  # beyond every digit, where Arrow refuses
+        return lambda a, n=None: _beyond(a, Decimal(10) ** -places, name, result)
+
+    def run(a: Datum, n: Datum = None) -> Datum:
+        if n is not None and not n.is_valid:
+            return null
+        try:
+            return compute(a.cast(wide)).cast(result)
+        except pa.ArrowInvalid:
+            raise Failed(decimals.OVERFLOW) from None
+
+    return run
+
+
+def _beyond(a: Datum, unit: Decimal, name: str, result: object) -> Datum:
+    """Rounded to a unit that is larger than any value: 0, or one unit from its half on."""
+    zero, half = pa.scalar(Decimal(0), result), unit / 2
+    if name == "trunc":
+        return pc.if_else(pc.is_valid(a), zero, pa.scalar(None, result))
+    values = a.to_pylist() if isinstance(a, pa.Array) else [a.as_py()]
+    rounded = [None if v is None else Decimal(0) if abs(v) < half else unit.copy_sign(v) for v in values]
+    array = pa.array(rounded, result)
+    return array if isinstance(a, pa.Array) else array[0]
+
+
+def _sign(expr: Call) -> Kernel:
+    result = arrow_type(expr.type)
+    sign = call("sign")
+    return lambda a: sign(a).cast(result)
+
+
+def _sqrt(_: Call) -> Kernel:
+    root = call("sqrt")
+
+    def run(a: Datum) -> Datum:
+        fail_where(_less(a, 0.0), "cannot take square root of a negative number")
+        return root(a)
+
+    return run
+
+
+def _logarithm(name: str) -> Callable[[Call], Kernel]:
+    compute = call(name)
+
+    def run(a: Datum) -> Datum:
+        fail_where(_equal(a, 0.0), "cannot take logarithm of zero")
+        fail_where(_less(a, 0.0), "cannot take logarithm of a negative number")
+        return compute(a)
+
+    return lambda _: run
+
+
+def _exp(_: Call) -> Kernel:
+    compute = call("exp")
+
+    def run(a: Datum) -> Datum:
+        result = compute(a)
+        _in_range(result, _is_inf(a))
+        return result
+
+    return run
+
+
+def _power(_: Call) -> Kernel:
+    compute, floor = call("power"), call("floor")
+
+    def run(a: Datum, b: Datum) -> Datum:
+        fail_where(_and(_equal(a, 0.0), _less(b, 0.0)), "zero raised to a negative power is undefined")
+        whole = _or(_is_inf(b), _equal(floor(b), b))
+        fail_where(
+            _and(_and(_less(a, 0.0), _invert(whole)), _equal(b, b)),
+            "a negative number raised to a non-integer power yields a complex result",
+        )
+        result = compute(a, b)
+        _in_range(result, _or(_or(_is_inf(a), _is_inf(b)), _equal(a, 0.0)))
+        return result
+
+    return run
+
+
+def _in_range(result: Datum, allowed: Datum) -> None:
+    """Refuse infinity and zero that finite arguments overflowed or underflowed to."""
+    for limit, what in ((_is_inf(result), "overflow"), (_equal(result, 0.0), "underflow")):
+        if any_true(limit):
+            fail_where(_and(limit, _invert(allowed)), f"value out of range: {what}")
+
+
+MATHEMATICS: dict[str, Callable[[Call], Kernel]] = {
+    **dict.fromkeys(_MODES, _rounding),
+    "sign": _sign,
+    "sqrt": _sqrt,
+    "power": _power,
+    "^": _power,
+    "exp": _exp,
+    "ln": _logarithm("ln"),
+    "log": _logarithm("log10"),
+}
+

@@ -1,0 +1,112 @@
+"""Kernels of LIKE and regular expressions; the pattern is compiled with the expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.duck import duck_kernel
+from halfjoin.engine.scalar.values import Datum, Kernel, call, on_arrays
+from halfjoin.sql.expr import Call, Literal
+from halfjoin.sql.functions.patterns import like_pattern
+from halfjoin.sql.functions.regex import replacement, to_re2
+from halfjoin.sql.types import BOOLEAN, TEXT, array
+
+
+def _constant(expr: Call, position: int, default: str | None = None) -> str | None:
+    """A constant text argument; None for NULL."""
+    if position >= len(expr.args):
+        return default
+    arg = expr.args[position]
+    assert isinstance(arg, Literal)
+    return None if arg.value is None else str(arg.value)
+
+
+def _null(expr: Call) -> Kernel:
+    result = pa.scalar(None, arrow_type(expr.type))
+    return lambda *_: result
+
+
+def _like(ignore_case: bool) -> Callable[[Call], Kernel]:
+    operator = "ILIKE" if ignore_case else "LIKE"
+
+    def build(expr: Call) -> Kernel:
+        if not isinstance(expr.args[1], Literal):
+            return duck_kernel(f"$1 {operator} $2 ESCAPE '\\'", BOOLEAN)
+        pattern, escape = _constant(expr, 1), _constant(expr, 2, "\\")
+        if pattern is None or escape is None:
+            return _null(expr)
+        options = pc.MatchSubstringOptions(like_pattern(pattern, escape), ignore_case=ignore_case)
+        match = call("match_like", options)
+        return lambda a, *_: match(a)
+
+    return build
+
+
+def _match(flags: str, negated: bool) -> Callable[[Call], Kernel]:
+    invert = call("invert")
+
+    def build(expr: Call) -> Kernel:
+        pattern = _constant(expr, 1)
+        if pattern is None:
+            return _null(expr)
+        match = call("match_substring_regex", pc.MatchSubstringOptions(to_re2(pattern, flags).text))
+        return (lambda a, _: invert(match(a))) if negated else lambda a, _: match(a)
+
+    return build
+
+
+def _regexp_replace(expr: Call) -> Kernel:
+    """The replacement is constant, or DuckDB's business."""
+    pattern, flags = _constant(expr, 1), _constant(expr, 3, "")
+    if pattern is None or flags is None:
+        return _null(expr)
+    regex = to_re2(pattern, flags, spans=True)
+    limit = None if regex.everywhere else 1
+    if isinstance(expr.args[2], Literal):
+        text = _constant(expr, 2)
+        if text is None:
+            return _null(expr)
+        options = pc.ReplaceSubstringOptions(regex.text, replacement(text, regex.groups), max_replacements=limit)
+        replace = call("replace_substring_regex", options)
+        return lambda a, *_: replace(a)
+
+    @on_arrays
+    def by_replacement(a: Any, _: Any, texts: Any, *__: Any) -> Datum:
+        codes = texts.dictionary_encode()
+        result = pa.nulls(len(a), pa.string())
+        for i, text in enumerate(codes.dictionary.to_pylist()):  # once per distinct replacement
+            options = pc.ReplaceSubstringOptions(regex.text, replacement(text, regex.groups), max_replacements=limit)
+            result = pc.if_else(pc.equal(codes.indices, i), call("replace_substring_regex", options)(a), result)
+        return result
+
+    return by_replacement
+
+
+def _regexp_match(expr: Call) -> Kernel:
+    pattern, flags = _constant(expr, 1), _constant(expr, 2, "")
+    if pattern is None or flags is None:
+        return _null(expr)
+    regex = to_re2(pattern, flags, spans=True)
+    quoted = regex.text.replace("'", "''")
+    groups = range(1, regex.groups + 1) if regex.groups else range(1)
+    items = ", ".join(f"regexp_extract(a1, '{quoted}', {group})" for group in groups)
+    found = duck_kernel(f"CASE WHEN regexp_matches(a1, '{quoted}') THEN [{items}] END", array(TEXT))
+    return lambda a, *_: found(a)
+
+
+PATTERNS: dict[str, Callable[[Call], Kernel]] = {
+    "like": _like(False),
+    "ilike": _like(True),
+    "~": _match("", False),
+    "~*": _match("i", False),
+    "!~": _match("", True),
+    "!~*": _match("i", True),
+    "regexp_replace": _regexp_replace,
+    "regexp_match": _regexp_match,
+}
+

@@ -1,0 +1,208 @@
+"""Kernels of strings. Arrow takes constant positions, patterns and lengths only; columns of them go to DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.scalar.duck import duck_kernel
+from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where
+from halfjoin.sql.expr import Call, Literal
+from halfjoin.sql.types import BOOLEAN as BOOL
+from halfjoin.sql.types import BYTEA, INTEGER, TEXT, Kind, SqlType
+
+Builder = Callable[[Call], Kernel]
+_binary_length = call("binary_length")
+_string_length = call("utf8_length")
+_join = call("binary_join_element_wise", pc.JoinOptions("emit_null"))
+_join_known = call("binary_join_element_wise", pc.JoinOptions("replace", ""))
+
+
+def constants(expr: Call, start: int) -> list[Any] | None:
+    """The arguments from `start` on, if all are constants other than NULL."""
+    values = [arg.value for arg in expr.args[start:] if isinstance(arg, Literal) and arg.value is not None]
+    return values if len(values) == len(expr.args) - start else None
+
+
+def _simple(name: str) -> Builder:
+    kernel = call(name)
+    return lambda _: kernel
+
+
+def _first(kernel: Kernel) -> Kernel:
+    """A kernel of the first argument; the others are in its options."""
+    return lambda a, *_: kernel(a)
+
+
+def _either(known: Callable[[list[Any]], Kernel | None], template: str, type: SqlType) -> Builder:
+    """Arrow where the arguments after the first are constants and `known` has a kernel for them, else DuckDB."""
+
+    def build(expr: Call) -> Kernel:
+        values = constants(expr, 1)
+        kernel = known(values) if values is not None else None
+        if kernel is not None:
+            return _first(kernel)
+        return duck_kernel(template.replace("$n", f"${len(expr.args)}"), type)
+
+    return build
+
+
+def _length(expr: Call) -> Kernel:
+    return _binary_length if expr.args[0].type.kind is Kind.BYTEA else _string_length
+
+
+def _upper(_: Call) -> Kernel:
+    """As single characters: the German sharp s has no capital of its own."""
+    upper, capital = call("utf8_upper"), call("match_substring", pc.MatchSubstringOptions("ẞ"))
+    source = call("replace_substring", pc.ReplaceSubstringOptions("ß", "\0"))
+    back = call("replace_substring", pc.ReplaceSubstringOptions("\0", "ß"))
+
+    def run(a: Datum) -> Datum:
+        result = upper(a)
+        return back(upper(source(a))) if any_true(capital(result)) else result
+
+    return run
+
+
+def _trim(name: str) -> Builder:
+    def build(expr: Call) -> Kernel:
+        characters = [" "] if len(expr.args) == 1 else constants(expr, 1)
+        if characters is not None:
+            return _first(call(f"utf8_{name.replace('btrim', 'trim')}", pc.TrimOptions(characters[0])))
+        return duck_kernel(f"{name.replace('btrim', 'trim')}($1, $2)", TEXT)
+
+    return build
+
+
+def _slice(start: int, stop: int | None) -> Kernel:
+    return call("utf8_slice_codeunits", pc.SliceOptions(start, stop))
+
+
+def _substring(expr: Call) -> Kernel:
+    """Positions before the first character count towards the length."""
+    values = constants(expr, 1)
+    if values is not None and (len(values) == 1 or values[1] >= 0):
+        start = values[0] - 1
+        stop = None if len(values) == 1 else max(start + values[1], 0)
+        return _first(_slice(max(start, 0), stop))
+    if len(expr.args) == 2:
+        return duck_kernel("substring($1, greatest($2::BIGINT, 1), 4294967295)", TEXT)
+    begin, end = "greatest($2::BIGINT, 1)", "($2::BIGINT + $3::BIGINT)"
+    cut = duck_kernel(f"substring($1, {begin}, greatest({end} - {begin}, 0))", TEXT)
+
+    def run(a: Datum, start: Datum, length: Datum) -> Datum:
+        negative = pc.and_(pc.less(length, 0), pc.and_(pc.is_valid(a), pc.is_valid(start)))
+        fail_where(negative, "negative substring length not allowed")
+        return cut(a, start, length)
+
+    return run
+
+
+def _strpos(expr: Call) -> Kernel:
+    """Arrow finds bytes, which are characters in ASCII text."""
+    characters = duck_kernel("strpos($1, $2)", INTEGER)
+    values = constants(expr, 1)
+    if values is None:
+        return characters
+    find = call("find_substring", pc.MatchSubstringOptions(values[0]))
+    ascii_only = call("string_is_ascii")
+    one = pa.scalar(1, pa.int32())
+
+    def run(a: Datum, needle: Datum) -> Datum:
+        if any_true(pc.invert(ascii_only(a))):
+            return characters(a, needle)
+        return pc.add(find(a), one)
+
+    return run
+
+
+def _replace(expr: Call) -> Kernel:
+    values = constants(expr, 1)
+    if values is None:
+        return duck_kernel("replace($1, $2, $3)", TEXT)
+    if not values[0]:
+        return lambda a, *_: a
+    return _first(call("replace_substring", pc.ReplaceSubstringOptions(*values)))
+
+
+def _split_part(_: Call) -> Kernel:
+    part = duck_kernel(
+        "CASE WHEN $2 = '' THEN CASE WHEN $3 IN (1, -1) THEN $1 WHEN $1 IS NOT NULL THEN '' END "
+        "ELSE split_part($1, $2, $3) END", TEXT)  # fmt: skip
+
+    def run(a: Datum, delimiter: Datum, n: Datum) -> Datum:
+        given = pc.and_(pc.is_valid(a), pc.is_valid(delimiter))
+        fail_where(pc.and_(pc.equal(n, 0), given), "field position must not be zero")
+        return part(a, delimiter, n)
+
+    return run
+
+
+def _pad(side: str) -> Builder:
+    """Arrow pads with one character; the result is cut at the right on either side."""
+    filled = duck_kernel(
+        f"CASE WHEN $2 <= 0 AND $3 IS NOT NULL AND $1 IS NOT NULL THEN '' WHEN $3 = '' THEN left($1, $2) "
+        f"ELSE {side}pad($1, $2, $3) END", TEXT)  # fmt: skip
+
+    def build(expr: Call) -> Kernel:
+        values = constants(expr, 1)
+        fill = " " if len(expr.args) == 2 else values[1] if values else None
+        if values is not None and fill is not None and len(fill) == 1:
+            width = max(values[0], 0)
+            pad, cut = call(f"utf8_{side}pad", pc.PadOptions(width, fill)), _slice(0, width)
+            return _first(lambda a: cut(pad(a)))
+        if len(expr.args) == 2:
+            return lambda a, n: filled(a, n, pa.scalar(" "))
+        return filled
+
+    return build
+
+
+def _joined(expr: Call) -> Kernel:
+    """`||`: NULL where either is."""
+    empty = pa.scalar(b"" if expr.type == BYTEA else "")
+    return lambda *data: _join(*data, empty)
+
+
+def _concat(_: Call) -> Kernel:
+    empty = pa.scalar("")
+    return lambda *data: _join_known(*data, empty)
+
+
+def _concat_ws(expr: Call) -> Kernel:
+    """The separator before each value that is not NULL, less the first one."""
+    values = constants(Call("", expr.args[:1], TEXT), 0)
+    if values is None:
+        marks = ", ".join(f"${i}" for i in range(1, len(expr.args) + 1))
+        return duck_kernel(f"CASE WHEN $1 IS NOT NULL THEN concat_ws({marks}) END", TEXT)
+    empty, cut = pa.scalar(""), _slice(len(values[0]), None)
+    return lambda separator, *data: cut(_join_known(*(_join(separator, datum, empty) for datum in data), empty))
+
+
+STRINGS: dict[str, Builder] = {
+    "||": _joined,
+    "length": _length,
+    "octet_length": _simple("binary_length"),
+    "lower": _simple("utf8_lower"),
+    "upper": _upper,
+    "btrim": _trim("btrim"),
+    "ltrim": _trim("ltrim"),
+    "rtrim": _trim("rtrim"),
+    "substring": _substring,
+    "strpos": _strpos,
+    "replace": _replace,
+    "split_part": _split_part,
+    "left": _either(lambda v: _slice(0, v[0]), "left($1, $2)", TEXT),
+    "right": _either(lambda v: _slice(-v[0], None) if v[0] else _slice(0, 0), "right($1, $2)", TEXT),
+    "lpad": _pad("l"),
+    "rpad": _pad("r"),
+    "starts_with": _either(
+        lambda v: call("starts_with", pc.MatchSubstringOptions(v[0])), "starts_with($1, $2)", BOOL),
+    "concat": _concat,
+    "concat_ws": _concat_ws,
+    "reverse": _simple("utf8_reverse"),
+}
+

@@ -1,0 +1,79 @@
+"""Arrays of one dimension, counted from 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.casting import cast, coerce
+from halfjoin.sql.functions.coercion import common_type, comparison_type
+from halfjoin.sql.functions.signature import Resolve, Special, function
+from halfjoin.sql.types import BOOLEAN, Kind, array
+
+
+def _array(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+    if not args:
+        raise UnsupportedSQL("an empty ARRAY has no type", instead="write '{}'::integer[] or another type")
+    type = common_type(arg.type for arg in args)
+    if type.kind is Kind.ARRAY:
+        raise UnsupportedSQL("arrays of more than one dimension", instead="keep one array per row")
+    items = tuple(cast(arg, type) for arg in args)
+    if all(isinstance(item, Literal) for item in items):
+        return Literal([item.value for item in items if isinstance(item, Literal)], array(type))
+    return Call("array", items, array(type))
+
+
+def _compared(name: str) -> Special:
+    """A value compared with each element; both get their common type."""
+
+    def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+        value, items = args
+        if items.type.kind is Kind.UNKNOWN:
+            items = cast(items, array(common_type([value.type])))
+        if items.type.element is None:
+            raise UnsupportedSQL(f"{name.upper()} of {items.type}", instead="give an array")
+        type = comparison_type([value.type, items.type.element])
+        if type.kind is Kind.NUMERIC:
+            type = common_type([value.type, items.type.element])
+        return Call(name, (coerce(value, type), coerce(items, array(type))), BOOLEAN)
+
+    return special
+
+
+def _first_dimension(args: Sequence[Expr]) -> None:
+    if not isinstance(args[1], Literal) or args[1].value not in (1, None):
+        raise UnsupportedSQL("array_length of another dimension than 1", instead="write array_length(a, 1)")
+
+
+
+
+ARRAYS = (
+    function("array", "arrays", "An array of its arguments", "any... -> any[]", special=_array, examples=[
+        ("ARRAY[1, 2, NULL]", "{1,2,NULL}"), ("ARRAY['a', 'b']", "{a,b}")]),
+    function("[]", "arrays", "The element at an index; NULL outside", "any[], integer -> any", examples=[
+        ("(ARRAY[10, 20])[2]", "20"), ("(ARRAY[10, 20])[3]", None), ("(ARRAY[10, 20])[0]", None),
+        ("(ARRAY['x', NULL])[2]", None)]),
+    function("array_length", "arrays", "Number of elements; NULL for none", "any[], integer -> integer",
+        check=_first_dimension, examples=[("array_length(ARRAY[1,2,3], 1)", "3"), ("array_length('{}'::int[], 1)", None)]),
+    function("cardinality", "arrays", "Number of elements", "any[] -> integer", examples=[
+        ("cardinality(ARRAY[1,2])", "2"), ("cardinality('{}'::int[])", "0")]),
+    function("= any", "arrays", "Whether it equals an element", "any, any[] -> boolean", special=_compared("= any"),
+        examples=[("2 = ANY(ARRAY[1,2])", "true"), ("3 = ANY(ARRAY[1,NULL])", None), ("3 = ANY(ARRAY[1,2])", "false"),
+        ("1 = ANY('{}'::int[])", "false"), ("NULL = ANY('{}'::int[])", "false"), ("1 = ANY(ARRAY[1,NULL])", "true"),
+        ("1.0 = ANY(ARRAY[1,2])", "true")]),
+    function("<> all", "arrays", "Whether it equals no element", "any, any[] -> boolean", special=_compared("<> all"),
+        examples=[("2 <> ALL(ARRAY[1,2])", "false"), ("3 <> ALL(ARRAY[1,NULL])", None), ("3 <> ALL(ARRAY[1,2])", "true")]),
+    function("array_position", "arrays", "Index of the first equal element, NULL if none; finds NULL too",
+        "any[], any -> integer", examples=[
+        ("array_position(ARRAY['sun','mon'], 'mon')", "2"), ("array_position(ARRAY[1,2], 3)", None),
+        ("array_position(ARRAY[1,NULL], NULL)", "2")]),
+    function("array_append", "arrays", "With an element at the end", "any[], any -> any[]", examples=[
+        ("array_append(ARRAY[1,2], 3)", "{1,2,3}"), ("array_append(ARRAY[1], NULL)", "{1,NULL}"),
+        ("array_append(NULL, 1)", "{1}")]),
+    function("array_prepend", "arrays", "With an element at the beginning", "any, any[] -> any[]", examples=[
+        ("array_prepend(1, ARRAY[2,3])", "{1,2,3}")]),
+    function("array_cat", "arrays", "Two arrays joined; also ||", "any[], any[] -> any[]", examples=[
+        ("array_cat(ARRAY[1,2], ARRAY[3])", "{1,2,3}"), ("array_cat(ARRAY[1], NULL)", "{1}"),
+        ("ARRAY[1] || ARRAY[2]", "{1,2}"), ("ARRAY[1] || 2", "{1,2}"), ("0 || ARRAY[1]", "{0,1}")]),
+)  # fmt: skip

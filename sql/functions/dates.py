@@ -1,0 +1,143 @@
+"""Dates, times and intervals; the time zone is UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.casting import cast, coerce
+from halfjoin.sql.functions.date_format import tokens
+from halfjoin.sql.functions.signature import Resolve, function
+from halfjoin.sql.types import DATE, DOUBLE, TEXT, TIMESTAMP, Kind, SqlType
+
+TRUNCATIONS = ("microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year",
+               "decade", "century", "millennium")  # fmt: skip
+
+# Fields of EXTRACT: decimals of the result (its digits before the point are 18).
+_CLOCK = {"microseconds": 0, "milliseconds": 3, "second": 6, "minute": 0, "hour": 0}
+_CALENDAR = {"day": 0, "month": 0, "quarter": 0, "year": 0, "decade": 0, "century": 0, "millennium": 0}
+_WEEKS = {"week": 0, "isoyear": 0, "dow": 0, "isodow": 0, "doy": 0}
+_FIELDS: dict[Kind, dict[str, int]] = {
+    Kind.DATE: {**_CALENDAR, **_WEEKS, "epoch": 0},
+    Kind.TIME: {**_CLOCK, "epoch": 6},
+    Kind.TIMESTAMP: {**_CLOCK, **_CALENDAR, **_WEEKS, "epoch": 6},
+    Kind.TIMESTAMPTZ: {**_CLOCK, **_CALENDAR, **_WEEKS, "epoch": 6, "timezone": 0, "timezone_hour": 0,
+                       "timezone_minute": 0},
+    Kind.INTERVAL: {**_CLOCK, **_CALENDAR, "epoch": 6},
+}  # fmt: skip
+
+_SYNONYMS = {
+    "us": "microseconds", "usec": "microseconds", "usecs": "microseconds", "microsecond": "microseconds",
+    "ms": "milliseconds", "msec": "milliseconds", "msecs": "milliseconds", "millisecond": "milliseconds",
+    "s": "second", "sec": "second", "secs": "second", "seconds": "second", "m": "minute", "min": "minute",
+    "mins": "minute", "minutes": "minute", "h": "hour", "hr": "hour", "hrs": "hour", "hours": "hour", "d": "day",
+    "days": "day", "w": "week", "weeks": "week", "mon": "month", "mons": "month", "months": "month", "qtr": "quarter",
+    "y": "year", "yr": "year", "yrs": "year", "years": "year", "decades": "decade", "dec": "decade", "decs": "decade",
+    "c": "century", "cent": "century", "centuries": "century", "mil": "millennium", "mils": "millennium",
+    "millennia": "millennium",
+}  # fmt: skip
+
+
+def _unit(what: str, arg: Expr, known: Sequence[str], type: SqlType) -> Literal:
+    """A constant unit under its plain name."""
+    if not isinstance(arg, Literal) or not isinstance(arg.value, str):
+        raise UnsupportedSQL(f"{what} with a unit that is not constant", instead="write it as a literal, such as 'month'")
+    name = arg.value.strip().lower()
+    name = _SYNONYMS.get(name, name)
+    if name not in known:
+        raise UnsupportedSQL(f"{what} has no unit '{arg.value}' for {type}", instead="known: " + ", ".join(known))
+    return Literal(name, TEXT)
+
+
+def _date_trunc(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+    if len(args) != 2:
+        raise UnsupportedSQL("date_trunc takes a unit and a timestamp")
+    value = args[1]
+    if value.type.kind is Kind.UNKNOWN or value.type.kind is Kind.DATE:
+        value = cast(value, SqlType(Kind.TIMESTAMPTZ))
+    if value.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+        raise UnsupportedSQL(f"date_trunc of {value.type}", instead="give a date or timestamp")
+    return Call("date_trunc", (_unit("date_trunc", args[0], TRUNCATIONS, value.type), value), value.type)
+
+
+def _field(name: str) -> Callable[[Resolve, Sequence[Expr]], Expr]:
+    """EXTRACT gives a numeric, date_part the same in double precision."""
+
+    def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+        if len(args) != 2:
+            raise UnsupportedSQL(f"{name} takes a unit and a date, time, timestamp or interval")
+        value = args[1]
+        if value.type.kind is Kind.UNKNOWN or (value.type == DATE and name == "date_part"):
+            value = cast(value, TIMESTAMP)
+        fields = _FIELDS.get(value.type.kind)
+        if fields is None:
+            raise UnsupportedSQL(f"{name} of {value.type}", instead="cast it to a date or timestamp")
+        unit = _unit(name, args[0], tuple(fields), value.type)
+        scale = fields[str(unit.value)]
+        call = Call("extract", (unit, value), SqlType(Kind.NUMERIC, 18 + scale, scale))
+        return cast(call, DOUBLE) if name == "date_part" else call
+
+    return special
+
+
+def _to_char(resolve: Resolve, args: Sequence[Expr]) -> Expr:
+    if len(args) != 2:
+        raise UnsupportedSQL("to_char takes a value and a pattern")
+    value, pattern = args
+    if value.type.kind is Kind.DATE:
+        value = cast(value, TIMESTAMP)
+    if value.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+        raise UnsupportedSQL(f"to_char of {value.type}", instead="give a date or timestamp; cast numbers to text")
+    if not isinstance(pattern, Literal):
+        raise UnsupportedSQL("to_char with a pattern that is not constant", instead="write it as a literal")
+    if isinstance(pattern.value, str):
+        tokens(pattern.value)
+    return Call("to_char", (value, coerce(pattern, TEXT)), TEXT)
+
+
+_MOMENT = "text, timestamp -> numeric"
+
+DATES = (
+    function("date_trunc", "dates", "Cut to a unit: " + ", ".join(TRUNCATIONS), "text, timestamp -> timestamp",
+        "text, timestamptz -> timestamptz", special=_date_trunc, examples=[
+        ("date_trunc('hour', timestamp '2001-02-16 20:38:40')", "2001-02-16 20:00:00"),
+        ("date_trunc('month', timestamp '2001-02-16 20:38:40')", "2001-02-01 00:00:00"),
+        ("date_trunc('week', timestamp '2024-01-07 12:00')", "2024-01-01 00:00:00"),
+        ("date_trunc('quarter', timestamp '2024-06-30')", "2024-04-01 00:00:00"),
+        ("date_trunc('year', timestamp '1969-12-31 23:59:59.999999')", "1969-01-01 00:00:00"),
+        ("date_trunc('decade', timestamp '2024-06-30')", "2020-01-01 00:00:00"),
+        ("date_trunc('century', timestamp '2000-06-30')", "1901-01-01 00:00:00"),
+        ("date_trunc('day', date '2024-06-30')", "2024-06-30 00:00:00+00")]),
+    function("extract", "dates", "A field of a date, time, timestamp or interval, as numeric",
+        "text, date -> numeric", "text, time -> numeric", _MOMENT, "text, timestamptz -> numeric",
+        "text, interval -> numeric", special=_field("extract"), examples=[
+        ("extract(year FROM timestamp '2001-02-16 20:38:40')", "2001"), ("extract(doy FROM date '2001-02-16')", "47"),
+        ("extract(second FROM timestamp '2001-02-16 20:38:40.12')", "40.120000"),
+        ("extract(epoch FROM date '2024-01-01')", "1704067200"), ("extract(dow FROM date '2024-01-07')", "0"),
+        ("extract(isodow FROM date '2024-01-07')", "7"), ("extract(week FROM date '2021-01-03')", "53"),
+        ("extract(isoyear FROM date '2021-01-03')", "2020"), ("extract(quarter FROM date '2024-06-30')", "2"),
+        ("extract(century FROM date '2000-12-31')", "20"), ("extract(decade FROM date '1999-01-01')", "199"),
+        ("extract(epoch FROM interval '1 month 2 days 03:00')", "2775600.000000"),
+        ("extract(hour FROM time '10:20:30.5')", "10"), ("extract(milliseconds FROM time '10:20:30.5')", "30500.000"),
+        ("extract(day FROM interval '40 days 12:00')", "40"), ("extract(month FROM interval '-13 months')", "-1")]),
+    function("date_part", "dates", "As extract, in double precision", "text, timestamp -> double precision",
+        "text, timestamptz -> double precision", "text, time -> double precision",
+        "text, interval -> double precision", special=_field("date_part"), examples=[
+        ("date_part('day', timestamp '2001-02-16 20:38:40')", "16"), ("date_part('month', date '2024-06-30')", "6"),
+        ("date_part('epoch', timestamp '1970-01-01 00:00:01.5')", "1.5")]),
+    function("to_char", "dates", "Printed by a pattern of YYYY, MM, DD, HH24, MI, SS, MS, US, Mon, Day, IW, ...",
+        "timestamp, text -> text", "timestamptz, text -> text", special=_to_char, examples=[
+        ("to_char(timestamp '2002-04-20 17:31:12.66', 'HH12:MI:SS')", "05:31:12"),
+        ("to_char(date '2024-01-05', 'YYYY-MM-DD')", "2024-01-05"),
+        ("to_char(timestamp '2024-01-05 00:07:09.012345', 'Dy, DD Mon YYYY HH24:MI:SS.US')",
+         "Fri, 05 Jan 2024 00:07:09.012345"),
+        ("to_char(timestamp '2024-09-05 12:00', 'FMDay, FMDD FMMonth, \"at\" HH12 AM')", "Thursday, 5 September, at 12 PM"),
+        ("to_char(date '2024-12-30', 'IYYY-IW Q DDD')", "2025-01 4 365")]),
+    function("make_date", "dates", "From year, month and day", "integer, integer, integer -> date or error", examples=[
+        ("make_date(2013, 7, 15)", "2013-07-15"),
+        ("make_date(2023, 2, 29)", "ERROR: date field value out of range: 2023-02-29")]),
+    function("to_timestamp", "dates", "From seconds since 1970", "double precision -> timestamptz or error", examples=[
+        ("to_timestamp(1284352323)", "2010-09-13 04:32:03+00"), ("to_timestamp(0.5)", "1970-01-01 00:00:00.5+00"),
+        ("to_timestamp('NaN'::double precision)", "ERROR: timestamp cannot be NaN")]),
+)  # fmt: skip

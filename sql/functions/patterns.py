@@ -1,0 +1,82 @@
+"""LIKE and regular expressions, whose patterns are constants and are checked as the view is bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.functions.regex import to_re2
+from halfjoin.sql.functions.signature import function
+
+_LIKE = ("text, text -> boolean", "text, text, text -> boolean")
+
+
+def _check_like(args: Sequence[Expr]) -> None:
+    """`\\` escapes unless another constant character is named; a pattern beside that must be constant too."""
+    constants = [arg.value for arg in args[1:] if isinstance(arg, Literal)]
+    if len(args) == 3 and len(constants) < 2:
+        raise UnsupportedSQL("LIKE ... ESCAPE with a pattern that is not constant", instead="escape with \\")
+    if constants and constants[0] is not None and constants[-1] is not None and isinstance(args[1], Literal):
+        like_pattern(str(constants[0]), str(constants[1]) if len(args) == 3 else "\\")
+
+
+def like_pattern(pattern: str, escape: str) -> str:
+    """The pattern with `\\` as its escape character."""
+    if len(escape) > 1:
+        raise UnsupportedSQL(f"ESCAPE '{escape}'", instead="the escape must be one character")
+    out, rest = "", iter(pattern)
+    for char in rest:
+        if char == escape:
+            following = next(rest, None)
+            if following is None:
+                raise UnsupportedSQL(f"LIKE pattern '{pattern}' ends with its escape character")
+            out += ("\\" if following in "%_\\" else "") + following
+        else:
+            out += "\\\\" if char == "\\" else char
+    return out
+
+
+def _check_regex(spans: bool, flags_at: int | None = None) -> Callable[[Sequence[Expr]], None]:
+    """Refuse what the evaluator's expressions lack; `spans` where it matters how far a match extends."""
+
+    def check(args: Sequence[Expr]) -> None:
+        pattern = args[1]
+        flags = args[flags_at] if flags_at is not None and len(args) > flags_at else Literal("", pattern.type)
+        if not isinstance(pattern, Literal) or not isinstance(flags, Literal):
+            raise UnsupportedSQL("a regular expression that is not constant", instead="write it as a literal")
+        if isinstance(pattern.value, str) and isinstance(flags.value, str):
+            to_re2(pattern.value, flags.value, spans=spans)
+
+    return check
+
+
+_MATCH = "text, text -> boolean"
+
+PATTERNS = (
+    function("like", "patterns", "`%` any characters, `_` any one, `\\` escapes", *_LIKE, check=_check_like, examples=[
+        ("'abc' LIKE 'a%'", "true"), ("'abc' LIKE '_b_'", "true"), ("'abc' LIKE 'c'", "false"),
+        ("'a%c' LIKE 'a\\%c'", "true"), ("'abc' LIKE 'a\\%c'", "false"), ("'10%' LIKE '10#%' ESCAPE '#'", "true"),
+        ("'a.c' LIKE 'a.c'", "true"), ("E'a\\nb' LIKE 'a_b'", "true"), ("'é' LIKE '_'", "true"),
+        ("NULL LIKE 'a'", None), ("'abc' NOT LIKE 'a%'", "false")]),
+    function("ilike", "patterns", "LIKE without regard to case", *_LIKE, check=_check_like, examples=[
+        ("'ABC' ILIKE 'a%'", "true"), ("'É' ILIKE 'é'", "true"), ("'abc' ILIKE 'B%'", "false")]),
+    function("~", "patterns", "Matches a regular expression", _MATCH, check=_check_regex(False), examples=[
+        ("'thomas' ~ 't.*ma'", "true"), ("'thomas' ~ '^T'", "false"), ("'a1' ~ '^[[:alpha:]]\\d$'", "true"),
+        ("E'a\\nb' ~ 'a.b'", "true"), ("'abc' ~ 'b|z'", "true"), ("'abc' ~ ''", "true")]),
+    function("~*", "patterns", "Matches a regular expression without regard to case", _MATCH, check=_check_regex(False),
+        examples=[("'thomas' ~* 'T.*MA'", "true"), ("'x' ~* 'Y'", "false")]),
+    function("!~", "patterns", "Does not match", _MATCH, check=_check_regex(False), examples=[
+        ("'thomas' !~ 't.*max'", "true")]),
+    function("!~*", "patterns", "Does not match, without regard to case", _MATCH, check=_check_regex(False), examples=[
+        ("'thomas' !~* 'T.*ma'", "false")]),
+    function("regexp_replace", "patterns", "The first match replaced, or all with flag g; `\\1` is a group",
+        "text, text, text -> text", "text, text, text, text -> text", check=_check_regex(True, 3), examples=[
+        ("regexp_replace('Thomas', '.[mN]a.', 'M')", "ThM"), ("regexp_replace('foobarbaz', 'b..', 'X', 'g')", "fooXX"),
+        ("regexp_replace('foobarbaz', 'b(..)', 'X\\1Y', 'g')", "fooXarYXazY"), ("regexp_replace('abc', 'B', 'x', 'i')", "axc"),
+        ("regexp_replace('abc', 'b', '[\\&]')", "a[b]c"), ("regexp_replace('abc', 'z', 'x')", "abc")]),
+    function("regexp_match", "patterns", "The groups of the first match, or all of it; NULL if none",
+        "text, text -> text[]", "text, text, text -> text[]", check=_check_regex(True, 2), examples=[
+        ("(regexp_match('foobarbequebaz', '(bar)(beque)'))[2]", "beque"), ("(regexp_match('abc', 'b.'))[1]", "bc"),
+        ("regexp_match('abc', 'x')", None)]),
+)  # fmt: skip
