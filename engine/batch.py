@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.primary_key import arrangement_of, primary_key
+from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.rows import Submitted
 from halfjoin.engine.run import Run, make_run
 from halfjoin.engine.state import State
+from halfjoin.engine.times import now
 from halfjoin.engine.updates import Updates, constant
 from halfjoin.sql.errors import InvalidTime
 
@@ -47,40 +48,61 @@ def fingerprint(batch: Mapping[str, Submitted], time: int | None) -> bytes:
     return digest.digest()
 
 
-def updates_of(state: State, batch: Mapping[str, Submitted], time: int) -> dict[str, Updates]:
-    """Each table's updates, with the rows' own times or `time`, checked against `upper` and the primary key.
+def batch_times(state: State, batch: Mapping[str, Submitted], given: int | None) -> tuple[int, int]:
+    """The time of rows without their own (`given`, or the present), and the last time of all.
+
+    Where every row has its own time and none is given, it is the last of theirs.
+
+    Raises:
+        InvalidTime: the time given is closed.
+    """
+    if given is not None and given < state.upper:
+        raise InvalidTime(
+            f"time {given} is closed: times below upper = {state.upper} never change again; "
+            "submit the batch at upper or later"
+        )
+    own = [int(rows.time.max()) for rows in batch.values() if rows.time is not None and rows.length]
+    if given is None and own and all(rows.time is not None for rows in batch.values()):
+        return max(own), max(own)
+    time = max(state.upper, now()) if given is None else given
+    return time, max([time, *own])
+
+
+def runs_of(state: State, batch: Mapping[str, Submitted], time: int, upper: int) -> dict[str, Run]:
+    """A run of each table's updates, checked against what is closed and against the primary key.
 
     Raises:
         InvalidTime: a time is closed.
         InvalidRow: a key would be there twice, or a row that is not there be deleted.
     """
-    result = {}
+    runs = {}
     for name, rows in batch.items():
         times = constant(time, rows.length) if rows.time is None else rows.time
-        if rows.length and int(times.min()) < state.upper:
+        if rows.time is not None and rows.length and int(times.min()) < state.upper:
             position = int(np.flatnonzero(times < state.upper)[0])
             raise InvalidTime(
                 f"{name}: row {position}: time {int(times[position])} is closed: times below upper = {state.upper} "
                 "never change again; submit the row at upper or later"
             )
-        diffs = constant(1, rows.length) if rows.diff is None else rows.diff
-        updates = Updates(rows.columns, times, diffs)
-        if rows.diff is not None and not rows.diff.all():
-            updates = updates.filter(rows.diff != 0)
+        updates = Updates(rows.columns, times, constant(1, rows.length) if rows.diff is None else rows.diff)
         table, collection = state.catalog.tables[name], state.tables[name]
+        indexes = {}
         if table.primary_key:
             arrangement = arrangement_of(table)
-            key = primary_key(table, collection.arrangements[arrangement].columns)
+            key = PrimaryKey(table, arrangement, collection.arrangements[arrangement].columns)
             if rows.upsert:
                 updates = key.replaced(collection, updates)
-            key.check(collection, updates)
-        result[name] = updates
-    return result
+            indexes[arrangement] = key.check(collection, updates)
+        if not updates.diff.all():
+            updates, indexes = updates.filter(updates.diff != 0), {}
+        if len(updates):
+            runs[name] = make_run(updates, upper, indexes)
+    return runs
 
 
-def stage(state: State, batch: Mapping[str, Updates], upper: int) -> Staged:
+def stage(state: State, batch: Mapping[str, Run], upper: int) -> Staged:
     """Run every view over the batch, in order of dependency; `upper` is what is closed afterwards."""
-    runs = {name: make_run(updates, upper) for name, updates in batch.items() if len(updates)}
+    runs = dict(batch)
     errors = {}
     lookup = state.before_and_after(runs)
     for name, view in state.views.items():

@@ -47,10 +47,15 @@ class Collection:
         return sum(map(len, self.runs))
 
     def share(self, key: ArrangementKey, user: str, registry: Registry) -> None:
-        """Use an arrangement, made if it is not there; its indexes are built when first looked up."""
+        """Use an arrangement, made if it is not there; an index is built when first looked up."""
         if key not in self.arrangements:
             self.arrangements[key] = Arrangement(key_columns(key, registry))
         self.arrangements[key].users[user] = None
+
+    def build(self, key: ArrangementKey) -> None:
+        """Build a shared arrangement's indexes now."""
+        for run in self.runs:
+            run.index(key, self.arrangements[key].columns)
 
     def release(self, user: str) -> None:
         """Use no arrangement any longer; one without users is dropped with its indexes."""

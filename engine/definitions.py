@@ -74,6 +74,9 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
     for collection, updates in ((maintained.contents, output), (maintained.errors, errors)):
         collection.publish(make_run(updates.not_before(collection.since), state.upper))
     state.views[name] = maintained
+    for key in planned.arrangements:  # now, so that no later batch has to wait for an index of a whole table
+        if not key.collection.startswith("="):
+            state.collection(key.collection).build(key)
 
 
 def _maintained(state: State, view: View, flow: Dataflow) -> MaintainedView:
@@ -107,8 +110,7 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
     key = ArrangementKey(name, tuple(sorted(keys, key=render)))
     collection = state.collection(name)
     collection.share(key, f"index {index_name}", state.functions)
-    for run in collection.runs:
-        run.index(key, collection.arrangements[key].columns)
+    collection.build(key)
 
 
 def _free_name(state: State, collection: str, keys: tuple[str, ...]) -> str:

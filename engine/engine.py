@@ -14,16 +14,16 @@ import pyarrow as pa
 
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import Staged, fingerprint, publish, stage, updates_of
+from halfjoin.engine.batch import Staged, batch_times, fingerprint, publish, runs_of, stage
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
-from halfjoin.engine.rows import Submitted, submitted
+from halfjoin.engine.rows import submitted
+from halfjoin.engine.run import Run
 from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, now, to_time
-from halfjoin.engine.updates import Updates
 from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidTime, StorageError, UnknownName
 from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.parse import parse_query
@@ -111,11 +111,9 @@ class Engine:
                     if known[0] == mark:
                         return known[1]
                     raise Conflict(f"batch id {batch_id!r} was used for another batch; a new batch needs a new id")
-            if given_time is not None and given_time < state.upper:
-                raise InvalidTime(f"time {given_time} is closed: times below upper = {state.upper} never change again; "
-                                  "submit the batch at upper or later")
-            at = self._batch_time(rows, given_time)
-            applied = self._commit(updates_of(state, rows, at), at, close, started)
+            at, last = batch_times(state, rows, given_time)
+            upper = last + 1 if close else state.upper
+            applied = self._publish(runs_of(state, rows, at, upper), at, upper, started)
             if batch_id is not None:
                 self._answered[batch_id] = (mark, applied)
             return applied
@@ -134,22 +132,8 @@ class Engine:
                 raise InvalidTime(f"cannot advance to {upper}: upper is {self._state.upper} already")
             return self._publish({}, upper - 1, upper, started)
 
-    def _batch_time(self, rows: Mapping[str, Submitted], given: int | None) -> int:
-        """The time of rows without their own; where all have one, the last of theirs."""
-        own = [int(part.time.max()) for part in rows.values() if part.time is not None and part.length]
-        if given is not None:
-            return given
-        if own and all(part.time is not None for part in rows.values()):
-            return max(own)
-        return max(self._state.upper, now())
-
-    def _commit(self, updates: Mapping[str, Updates], at: int, close: bool, started: float) -> Applied:
-        """Run the views over checked updates and publish all of it."""
-        last = max([at, *(int(rows.time.max()) for rows in updates.values() if len(rows))])
-        return self._publish(updates, at, last + 1 if close else self._state.upper, started)
-
-    def _publish(self, updates: Mapping[str, Updates], at: int, upper: int, started: float) -> Applied:
-        staged = stage(self._state, updates, upper)
+    def _publish(self, runs: Mapping[str, Run], at: int, upper: int, started: float) -> Applied:
+        staged = stage(self._state, runs, upper)
         self._check_memory(staged)
         publish(self._state, staged)
         for name, waiting in self._subscriptions.items():

@@ -10,8 +10,9 @@ from halfjoin.catalog.models import Table
 from halfjoin.engine.codes import codes
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.consolidate import groups
+from halfjoin.engine.index import Index, build
 from halfjoin.engine.run import KeyColumns
-from halfjoin.engine.updates import Ints, Updates, concat, constant
+from halfjoin.engine.updates import Ints, Mask, Updates, concat, constant
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import InvalidRow
 from halfjoin.sql.expr import Column
@@ -25,38 +26,61 @@ class PrimaryKey:
     arrangement: ArrangementKey
     columns: KeyColumns
 
-    def held(self, collection: Collection, updates: Updates) -> Updates:
-        """Every update of the collection with a key of these (and perhaps of others: codes are compared)."""
-        wanted = np.unique(self._codes(updates))
-        parts = []
-        for run in collection.runs:
-            _, rows = run.index(self.arrangement, self.columns).find(wanted)
-            if len(rows):
-                parts.append(run.updates.take(rows))
-        return concat(parts) if parts else updates.slice(0, 0)
-
-    def check(self, collection: Collection, updates: Updates) -> None:
+    def check(self, collection: Collection, updates: Updates) -> Index:
         """Refuse updates after which some time has two rows of a key, or a row less than none.
+
+        Only rows whose key is there already, comes twice, or is deleted can break the rule; the others cost a search.
+
+        Returns:
+            The updates' index by the key, for their run.
 
         Raises:
             InvalidRow: with the row's number in the batch, and its key.
         """
-        held = self.held(collection, updates)
-        if not len(held) and bool((updates.diff == 1).all()):
-            values = np.sort(self._codes(updates))
-            if not (values[1:] == values[:-1]).any():
-                return
-        both = concat([held, updates])
-        keys = groups([both.columns[name] for name in self.table.primary_key], len(both))
+        arrays, _ = self.columns(updates)
+        index = build(arrays, None, len(updates))
+        suspect = updates.diff[index.rows] != 1
+        twice = index.codes[1:] == index.codes[:-1]
+        suspect[1:] |= twice
+        suspect[:-1] |= twice
+        held, known = self._held(collection, index.codes)
+        suspect |= known
+        if suspect.any():
+            # A deletion's key may be another row's too: all rows with the code of a suspect belong together.
+            codes_of_suspects = index.codes[suspect]
+            positions = np.sort(index.rows[np.isin(index.codes, codes_of_suspects)].astype(np.int64))
+            self._check(held, updates.take(positions), positions)
+        return index
+
+    def _held(self, collection: Collection, wanted: Ints) -> tuple[Updates | None, Mask]:
+        """Every update whose key has one of the codes (sorted, perhaps repeated), and which codes have any."""
+        known = np.zeros(len(wanted), np.bool_)
+        first = np.ones(len(wanted), np.bool_)
+        first[1:] = wanted[1:] != wanted[:-1]
+        starts = np.flatnonzero(first)
+        parts = []
+        for run in collection.runs:
+            positions, rows = run.index(self.arrangement, self.columns).find(wanted[starts])
+            if len(rows):
+                known[starts[positions]] = True
+                parts.append(run.updates.take(rows))
+        known = known[starts][np.cumsum(first) - 1] if parts else known
+        return concat(parts) if parts else None, known
+
+    def _check(self, held: Updates | None, updates: Updates, positions: Ints) -> None:
+        """`check` for the suspects; `positions` are their numbers in the batch."""
+        before = 0 if held is None else len(held)
+        both = updates if held is None else concat([held, updates])
         rows = groups(list(both.columns.values()), len(both))
-        missing = _first_outside(rows, both, 0, np.iinfo(np.int64).max, len(held))
+        missing = _first_outside(rows, both, 0, np.iinfo(np.int64).max, before)
+        keys = groups([both.columns[name] for name in self.table.primary_key], len(both))
         if missing is not None:
-            raise InvalidRow(self._missing(both, keys, missing, len(held)))
-        double = _first_outside(keys, both, 0, 1, len(held))
+            raise InvalidRow(self._missing(both, keys, missing, before, int(positions[missing - before])))
+        double = _first_outside(keys, both, 0, 1, before)
         if double is not None:
             raise InvalidRow(
-                f"{self.table.name}: row {double - len(held)}: there is a row with the key {self._key(both, double)} "
-                "already; delete that one in the same batch, or submit hj.upserts(rows)"
+                f"{self.table.name}: row {int(positions[double - before])}: there is a row with the key "
+                f"{self._key(both, double)} already; delete that one in the same batch, or submit hj.upserts(rows)"
             )
 
     def replaced(self, collection: Collection, updates: Updates) -> Updates:
@@ -75,8 +99,8 @@ class PrimaryKey:
         ended = new.take(follows)
         parts = [new, Updates(ended.columns, new.time[follows + 1], constant(-1, len(follows)))]
         first = new.take(np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
-        held = self.held(collection, first)
-        if len(held):
+        held, _ = self._held(collection, np.sort(self._codes(first)))
+        if held is not None:
             parts.append(self._ended(held, first))
         return concat(parts)
 
@@ -91,14 +115,14 @@ class PrimaryKey:
         return Updates(held.columns, begins, -held.diff).filter(known)
 
     def _codes(self, updates: Updates) -> Ints:
-        return codes([updates.columns[name] for name in self.table.primary_key], len(updates))
+        return codes(self.columns(updates)[0], len(updates))  # in the arrangement's order of columns
 
     def _key(self, updates: Updates, row: int) -> str:
         values = ", ".join(repr(updates.columns[name][row].as_py()) for name in self.table.primary_key)
         return f"({', '.join(self.table.primary_key)}) = ({values})"
 
-    def _missing(self, both: Updates, keys: Ints, row: int, held: int) -> str:
-        text = f"{self.table.name}: row {row - held}: deletes a row that is not there: {self._key(both, row)}"
+    def _missing(self, both: Updates, keys: Ints, row: int, held: int, number: int) -> str:
+        text = f"{self.table.name}: row {number}: deletes a row that is not there: {self._key(both, row)}"
         others = np.flatnonzero((keys == keys[row]) & (both.diff > 0))
         others = others[others < held]
         if len(others):
@@ -109,11 +133,6 @@ class PrimaryKey:
             if differing:
                 text += f"; in the row with that key {', '.join(differing[:3])}"
         return text
-
-
-def primary_key(table: Table, columns: KeyColumns) -> PrimaryKey:
-    """The key of a table that has one."""
-    return PrimaryKey(table, arrangement_of(table), columns)
 
 
 def arrangement_of(table: Table) -> ArrangementKey:

@@ -65,10 +65,10 @@ class Run:
         return ints + sum(int(column.nbytes) for column in self.updates.columns.values())
 
 
-def make_run(updates: Updates, upper: int) -> Run:
-    """A run of updates, where times below `upper` are closed."""
+def make_run(updates: Updates, upper: int, indexes: dict[ArrangementKey, Index] | None = None) -> Run:
+    """A run of updates, where times below `upper` are closed, with the indexes that are there already."""
     rows = np.flatnonzero(updates.time >= upper)
-    return Run(updates, {}, build_from_codes(updates.time[rows], rows, True) if len(rows) else None)
+    return Run(updates, indexes or {}, build_from_codes(updates.time[rows], rows, True) if len(rows) else None)
 
 
 def merge_runs(runs: Sequence[Run], since: int, upper: int, live: Mapping[ArrangementKey, KeyColumns]) -> Run:

@@ -5,6 +5,7 @@ Months are added first, clamped to the last day of the month, then days, then mi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,7 @@ def _scale(a: Any, b: Any, operator: str) -> Any:
     if operator == "/":
         _fail(factor == 0, "division by zero")
     months, days, micros = (np.where(null, 0, part).astype(np.float64) for part in fields(a))
-    by = (lambda part: part / factor) if operator == "/" else (lambda part: part * factor)
+    by: Callable[[Any], Any] = (lambda x: x / factor) if operator == "/" else (lambda x: x * factor)
     exact_months, exact_days = by(months), by(days)
     bad = ~(np.abs(exact_months) < 1 << 31) | ~(np.abs(exact_days) < 1 << 31)
     _fail(bad, "interval out of range")
