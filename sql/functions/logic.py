@@ -59,10 +59,10 @@ LOGIC = (
     function("and", "logic", "Both; false decides over NULL and over an error", "boolean, boolean... -> boolean",
         special=lambda _, args: _chain("and", args), examples=[
         ("true AND NULL", None), ("false AND NULL", "false"), ("true AND true", "true"),
-        ("1/0 = 1 AND false", "false")]),
+        ("false AND 1/0 = 1", "false")]),
     function("or", "logic", "Either; true decides over NULL and over an error", "boolean, boolean... -> boolean",
         special=lambda _, args: _chain("or", args), examples=[
-        ("true OR NULL", "true"), ("false OR NULL", None), ("false OR false", "false"), ("1/0 = 1 OR true", "true")]),
+        ("true OR NULL", "true"), ("false OR NULL", None), ("false OR false", "false"), ("true OR 1/0 = 1", "true")]),
     function("not", "logic", "The opposite", "boolean -> boolean", examples=[
         ("NOT true", "false"), ("NOT NULL", None)]),
     function("is null", "logic", "Whether it is NULL", "any -> boolean", examples=[
@@ -89,7 +89,7 @@ LOGIC = (
     function("greatest", "logic", "The greatest; NULLs are ignored", "any... -> any",
         special=lambda _, args: _alternatives("greatest", args), examples=[
         ("greatest(1, 3, 2)", "3"), ("greatest(NULL, 1)", "1"), ("greatest(NULL, NULL)", None),
-        ("greatest(1.5, 2)", "2"), ("greatest('B', 'a')", "a"),
+        ("greatest(1.5, 2)::double precision", "2"), ("greatest('B', 'a')", "a"),
         ("greatest('NaN'::double precision, 1)", "NaN")]),
     function("least", "logic", "The least; NULLs are ignored", "any... -> any",
         special=lambda _, args: _alternatives("least", args), examples=[
