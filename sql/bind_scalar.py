@@ -16,12 +16,14 @@ from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.locate import name_of, only
 from halfjoin.sql.scope import Scope, find
 from halfjoin.sql.table_functions import returns_rows
+from halfjoin.sql.type_names import FUNCTIONS as TYPE_FUNCTIONS
 from halfjoin.sql.type_names import sql_type
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,
     INTEGER,
     INTERVAL,
+    STRINGS,
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
@@ -114,6 +116,8 @@ def _comparison(name: str) -> Callable[[Scalars, Any], Expr]:
 
 
 def _quantified(scalars: Scalars, node: exp.Binary, name: str, array: exp.Expr) -> Expr:
+    if name not in ("= any", "<> all"):
+        raise scalars.context.refuse(node, f"{name.upper()} is not supported", "write = ANY (array) or <> ALL (array)")
     return functions.resolve(name, (scalars.value(node.this), scalars.value(array)))
 
 
@@ -162,10 +166,10 @@ def _literal(scalars: Scalars, node: exp.Literal) -> Expr:
 def number(text: str) -> Literal:
     """A number as PostgreSQL types it: the first of integer, bigint and numeric that holds it."""
     try:
-        if text.isdigit() and len(text) <= WORKING_DIGITS:
+        if text.lstrip("-").isdigit() and len(text) <= WORKING_DIGITS:
             value = int(text)
-            if value < 2**63:
-                return Literal(value, INTEGER if value < 2**31 else BIGINT)
+            if -(2**63) <= value < 2**63:
+                return Literal(value, INTEGER if -(2**31) <= value < 2**31 else BIGINT)
         decimal = Decimal(text)
         if (exponent := decimal.as_tuple().exponent) and isinstance(exponent, int) and exponent > 0:
             decimal = Decimal(f"{decimal:f}")
@@ -188,10 +192,9 @@ def _joined_strings(scalars: Scalars, node: exp.Concat) -> Expr:
 
 
 def _negative(scalars: Scalars, node: exp.Neg) -> Expr:
-    arg = scalars.value(node.this)
-    if isinstance(arg, Literal) and isinstance(arg.value, (int, Decimal)) and arg.type.kind is not Kind.BOOLEAN:
-        return Literal(-arg.value, arg.type)
-    return functions.resolve("neg", (arg,))
+    if isinstance(node.this, exp.Literal) and not node.this.is_string:
+        return number(f"-{node.this.name}")
+    return functions.resolve("neg", (scalars.value(node.this),))
 
 
 def _between(scalars: Scalars, node: exp.Between) -> Expr:
@@ -267,6 +270,9 @@ def _position(scalars: Scalars, node: exp.StrPosition) -> Expr:
 def _substring(scalars: Scalars, node: exp.Substring) -> Expr:
     start, length = node.args.get("start"), node.args.get("length")
     args = [scalars.value(node.this), scalars.value(start) if start else Literal(1, INTEGER)]
+    if args[1].type == UNKNOWN or args[1].type.kind in STRINGS:
+        raise scalars.context.refuse(start, "SUBSTRING with a pattern is not supported",
+                                     "write (regexp_match(text, pattern))[1]")
     return functions.resolve("substring", (*args, scalars.value(length)) if length else args)
 
 
@@ -281,9 +287,9 @@ def _at_time_zone(scalars: Scalars, node: exp.AtTimeZone) -> Expr:
         raise scalars.context.refuse(node.args["zone"], "AT TIME ZONE is supported for 'UTC' only",
                                      "add the offset: x + interval '2 hours'")
     value = scalars.value(node.this)
-    if value.type.kind is Kind.TIMESTAMPTZ:
-        return functions.cast(value, TIMESTAMP, explicit=True)
-    return functions.cast(functions.cast(value, TIMESTAMP), TIMESTAMPTZ, explicit=True)
+    if value.type.kind is Kind.TIMESTAMP:
+        return functions.cast(value, TIMESTAMPTZ, explicit=True)
+    return functions.cast(functions.cast(value, TIMESTAMPTZ), TIMESTAMP, explicit=True)
 
 
 def _collate(scalars: Scalars, node: exp.Collate) -> Expr:
@@ -320,7 +326,10 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
                              f"write it in FROM: FROM ..., {name}(...)")
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
         raise context.refuse(node, f"{name} takes plain arguments only")
-    return functions.resolve(name, scalars.values(node.expressions))
+    args = scalars.values(node.expressions)
+    if name in TYPE_FUNCTIONS and len(args) == 1:
+        return functions.cast(args[0], TYPE_FUNCTIONS[name], explicit=True)
+    return functions.resolve(name, args)
 
 
 def _clock(scalars: Scalars, node: exp.Expr) -> Expr:

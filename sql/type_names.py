@@ -25,6 +25,10 @@ NAMED: dict[exp.DType, SqlType] = {
     exp.DType.UUID: t.UUID,
     exp.DType.INTERVAL: t.INTERVAL,
 }
+FUNCTIONS: dict[str, SqlType] = {  # the types that PostgreSQL also lets one call, as in date(ts)
+    "bool": t.BOOLEAN, "int2": t.SMALLINT, "int4": t.INTEGER, "int8": t.BIGINT, "float4": t.REAL, "float8": t.DOUBLE,
+    "text": t.TEXT, "date": t.DATE,
+}
 WITH_PRECISION = (exp.DType.TIME, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
 STRINGS = {exp.DType.VARCHAR: t.Kind.VARCHAR, exp.DType.CHAR: t.Kind.CHAR, exp.DType.NCHAR: t.Kind.CHAR,
            exp.DType.BPCHAR: t.Kind.CHAR}

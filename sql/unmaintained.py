@@ -97,8 +97,10 @@ def refuse_expression(node: exp.Expr, context: Context) -> Exception:
 
 
 def refuse_function(name: str, node: exp.Expr, context: Context) -> None:
-    """Refuse a call of an aggregate or window function."""
+    """Refuse a call of an aggregate or window function, and of one that other dialects have."""
     if name in AGGREGATES:
         raise context.refuse(node, f"aggregates ({name}) are not maintained yet", ON_TOP)
     if name in WINDOW_FUNCTIONS:
         raise context.refuse(node, f"window functions ({name}) are not maintained yet", ON_TOP)
+    if name == "if":
+        raise context.refuse(node, "PostgreSQL has no function if", "write CASE WHEN condition THEN a ELSE b END")

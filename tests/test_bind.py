@@ -174,7 +174,7 @@ def test_case_and_quotes_of_names() -> None:
 
 @pytest.mark.parametrize(("written", "literal"), [
     ("1", Literal(1, INTEGER)), ("-1", Literal(-1, INTEGER)), ("2147483647", Literal(2147483647, INTEGER)),
-    ("2147483648", Literal(2147483648, BIGINT)), ("-2147483648", Literal(-2147483648, BIGINT)),
+    ("2147483648", Literal(2147483648, BIGINT)), ("-2147483648", Literal(-2147483648, INTEGER)),
     ("TRUE", Literal(True, BOOLEAN)), ("'it''s'", Literal("it's", UNKNOWN)),
     (r"E'a\tb\'c'", Literal("a\tb'c", UNKNOWN)),
     ("$$raw ' text$$", Literal("raw ' text", UNKNOWN)), ("'a' 'b'", Literal("ab", UNKNOWN)),
@@ -207,6 +207,15 @@ def test_exact_numbers(written: str, value: str, type: object) -> None:
     ("a ISNULL OR a NOTNULL", "a IS NULL OR a IS NOT NULL"),
     ("ok IS NOT UNKNOWN", "ok IS NOT NULL"),
     ("d + interval '1' day", "d + interval '1 day'"),
+    ("date(ts) = d", "ts::date = d"),
+    ("substring(s FOR 2)", "substring(s, 1, 2)"),
+    ("trim(LEADING 'x' FROM s)", "ltrim(s, 'x')"),
+    ("position('x' IN s)", "strpos(s, 'x')"),
+    ("ts AT TIME ZONE 'UTC'", "ts::timestamptz"),
+    ("a = ANY(arr) AND a <> ALL(arr)", "a = ANY(arr) AND a <> ALL(arr)"),
+    ("arr[1] = 1", "arr[1] = 1"),
+    ("s LIKE 'a%' OR s NOT ILIKE 'x'", "s LIKE 'a%' OR NOT s ILIKE 'x'"),
+    ("s !~ 'x' OR s ~* 'y'", "NOT s ~ 'x' OR s ~* 'y'"),
     ("s COLLATE \"C\" = 'x'", "s = 'x'"),
     ("a = 1 AND (b = 2 AND ok)", "a = 1 AND b = 2 AND ok"),
 ])  # fmt: skip

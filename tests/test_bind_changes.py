@@ -37,7 +37,7 @@ def test_insert_reads_literals_as_the_columns_types() -> None:
           Values (1.0, 2), (1.5, 3) as (values.x double precision, values.a integer)
     """)
     check("""INSERT INTO "Odd" VALUES ('2020-01-31', '7')""", """
-        Project Name text = values.Name, select integer = values.select
+        Project Name text = values."Name", select integer = values.select
           Values ('2020-01-31', 7) as (values.Name text, values.select integer)
     """)
 
