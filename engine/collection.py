@@ -86,16 +86,16 @@ class Collection:
             first -= 1
             size += len(runs[first])
         if first < len(runs) - 1:
-            self._replace(first, upper)
+            self._replace(first, upper, final=False)
 
     def compact(self, upper: int) -> None:
         """Merge everything into one run."""
         if self.runs:
-            self._replace(0, upper)
+            self._replace(0, upper, final=True)
 
-    def _replace(self, first: int, upper: int) -> None:
+    def _replace(self, first: int, upper: int, *, final: bool) -> None:
         live = {key: arrangement.columns for key, arrangement in self.arrangements.items()}
-        merged = merge_runs(self.runs[first:], self.since, upper, live)
+        merged = merge_runs(self.runs[first:], self.since, upper, live, final=final)
         self.runs = (*self.runs[:first], merged) if len(merged) else self.runs[:first]
 
     def as_of(self, time: int, *, distinct: bool) -> Updates:
@@ -111,11 +111,9 @@ class Collection:
 
     def closing(self, low: int, high: int, staged: Run | None = None) -> Updates:
         """The consolidated updates that close when upper goes from `low` to `high`, those of a staged run included."""
-        parts = [run.closing(low, high) for run in self.runs if run.future is not None]
-        if staged is not None:
-            parts.append(staged.updates.filter(staged.updates.time < high))
-        parts = [part for part in parts if len(part)]
-        return consolidate(concat(parts)) if parts else empty(self.schema)
+        parts = [part for run in self.runs if len(part := run.closing(low, high))]
+        new = empty(self.schema) if staged is None else staged.updates.filter(staged.updates.time < high)
+        return consolidate(concat([*parts, new])) if parts else new  # a staged run is consolidated
 
     def changes(self, low: int, high: int) -> Updates:
         """The consolidated updates with times in `[low, high)`, for any times at or above since."""

@@ -23,7 +23,7 @@ from halfjoin.engine.scalar import Scalar, compile
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import Ints, Mask, Updates, concat
 from halfjoin.planner.plan import HalfJoin
-from halfjoin.sql.expr import Expr
+from halfjoin.sql.expr import Expr, columns_of
 
 _SORT_FROM = 64  # probes; searching sorted ones keeps to memory that is near
 Rows = NDArray[Any]
@@ -36,6 +36,7 @@ class HalfJoinOperator:
     spec: HalfJoin
     probes: tuple[tuple[Scalar, Expr], ...]
     columns: KeyColumns
+    needed: tuple[str, ...]  # the collection's columns that its key reads
 
     def __call__(self, stream: Updates, runs: Sequence[Run]) -> Updates | None:
         """The stream's rows with each of their partners in `runs`; None where there are none."""
@@ -79,7 +80,7 @@ class HalfJoinOperator:
 
     def _verified(self, keys: list[pa.Array], positions: Ints, run: Run, rows: Rows) -> tuple[Ints, Rows]:
         """Without the pairs whose codes are equal and whose keys are not."""
-        candidates = run.updates.take(rows)
+        candidates = run.updates.select(self.needed).take(rows)
         arrays, origins = self.columns(candidates)
         probe = pa.array(positions)
         equal = np.ones(len(positions), np.bool_)
@@ -109,7 +110,8 @@ class HalfJoinOperator:
 def compile_half_join(spec: HalfJoin, registry: Registry) -> HalfJoinOperator:
     """Make a half-join executable."""
     probes = tuple((compile(expr), expr) for expr in spec.probe)
-    return HalfJoinOperator(spec, probes, key_columns(spec.arrangement, registry))
+    needed = sorted({name for key in spec.arrangement.keys for name in columns_of(key)})
+    return HalfJoinOperator(spec, probes, key_columns(spec.arrangement, registry), tuple(needed))
 
 
 def _distinct_pairs(positions: Ints, rows: Rows, length: int) -> tuple[Ints, Rows]:

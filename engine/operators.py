@@ -1,7 +1,7 @@
 """Linear operators, executed: the steps of `planner.linear` on batches of updates.
 
 Linear law. An update `(row, time, diff)` yields `(row2, max(time, time2), diff * diff2)` for each
-`(row2, time2, diff2)` of the operator's logic. Each step here is a pure function of updates to updates and failing rows.
+`(row2, time2, diff2)` of the operator's logic. Each step is a pure function of updates to updates and failing rows.
 """
 
 from __future__ import annotations

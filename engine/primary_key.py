@@ -9,7 +9,7 @@ import numpy as np
 from halfjoin.catalog.models import Table
 from halfjoin.engine.codes import codes
 from halfjoin.engine.collection import Collection
-from halfjoin.engine.consolidate import groups
+from halfjoin.engine.consolidate import consolidate, groups
 from halfjoin.engine.index import Index, build
 from halfjoin.engine.run import KeyColumns
 from halfjoin.engine.updates import Ints, Mask, Updates, concat, constant
@@ -71,6 +71,12 @@ class PrimaryKey:
         """`check` for the suspects; `positions` are their numbers in the batch."""
         before = 0 if held is None else len(held)
         both = updates if held is None else concat([held, updates])
+        if _at_once(updates) and (held is None or int(held.time.max()) <= int(updates.time[0])):
+            # The batch is one step from what is there: only what it leads to has to be looked at.
+            after = consolidate(both, by_time=False)
+            left = np.sort(self._codes(after))
+            if bool((after.diff == 1).all()) and not bool((left[1:] == left[:-1]).any()):
+                return
         rows = groups(list(both.columns.values()), len(both))
         missing = _first_outside(rows, both, 0, np.iinfo(np.int64).max, before)
         keys = groups([both.columns[name] for name in self.table.primary_key], len(both))
@@ -140,6 +146,10 @@ def arrangement_of(table: Table) -> ArrangementKey:
     by_name = {column.name: column.column for column in table.columns}
     keys: tuple[Column, ...] = tuple(by_name[name] for name in sorted(table.primary_key))
     return ArrangementKey(table.name, keys)
+
+
+def _at_once(updates: Updates) -> bool:
+    return updates.time.strides == (0,) or bool((updates.time == updates.time[0]).all())
 
 
 def _first_outside(numbers: Ints, updates: Updates, low: int, high: int, held: int) -> int | None:

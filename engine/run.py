@@ -17,6 +17,8 @@ from halfjoin.planner.plan import ArrangementKey
 Entries = tuple[list[pa.Array], Positions | None]
 KeyColumns = Callable[[Updates], Entries]
 
+CANCEL_FROM = 4096  # rows: below this, looking for what cancels costs more than carrying it
+
 
 @dataclass(slots=True)
 class Run:
@@ -71,14 +73,21 @@ def make_run(updates: Updates, upper: int, indexes: dict[ArrangementKey, Index] 
     return Run(updates, indexes or {}, build_from_codes(updates.time[rows], rows, True) if len(rows) else None)
 
 
-def merge_runs(runs: Sequence[Run], since: int, upper: int, live: Mapping[ArrangementKey, KeyColumns]) -> Run:
+def merge_runs(
+    runs: Sequence[Run], since: int, upper: int, live: Mapping[ArrangementKey, KeyColumns], *, final: bool
+) -> Run:
     """One run for neighbouring runs; an arrangement's index is merged too where the largest of them has it.
+
+    What cancels is dropped where the run is `final` or large; a small one will be merged again soon.
 
     Compaction law. Times below `since` may be moved up to `since`, after which equal rows are added up and zeros
     dropped. No read at or above `since` can tell.
     """
     joined = concat([run.updates for run in runs]).not_before(since)
-    positions, diffs = cancelled(joined)
+    if len(joined) < CANCEL_FROM and not final:
+        positions, diffs = np.arange(len(joined)), joined.diff
+    else:
+        positions, diffs = cancelled(joined)
     kept: Ints | None = None
     if len(positions) < len(joined):
         kept = np.full(len(joined), -1, np.int64)

@@ -2,8 +2,8 @@
 
 Linear law. `lo <= mz_now() AND mz_now() < hi` yields `(row, lo, +1), (row, hi, -1)`, nothing when `hi <= lo` or a
 bound is NULL. Any formula of AND, OR and NOT is a step function of time, constant between the bounds of its
-comparisons: so it is evaluated at each bound, and where its truth changes an update is made. (Materialize takes conjunctions only:
-https://materialize.com/docs/transform-data/patterns/temporal-filters/.)
+comparisons: so it is evaluated at each bound, and where its truth changes an update is made. (Materialize takes
+conjunctions only: https://materialize.com/docs/transform-data/patterns/temporal-filters/.)
 """
 
 from __future__ import annotations
