@@ -11,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from halfjoin.sql.dialect import Halfjoin
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.locate import name_of, place, refuse
+from halfjoin.sql.output_names import output_name
 from halfjoin.sql.parse import parse_query
 from halfjoin.sql.table_functions import returns_rows
 
@@ -54,6 +55,7 @@ def to_duckdb(query: exp.Query, schema: Schema, sql: str = "") -> str:
         UnsupportedSQL: it uses what only maintenance gives a meaning to: mz_now(), weights, the user's functions.
     """
     tree = _inlined(query.copy(), schema, sql)
+    _name_outputs(tree)
     for node in list(tree.find_all(exp.Table)):
         _name_function_columns(node, schema)
     for call in list(tree.find_all(exp.Anonymous)):
@@ -126,6 +128,17 @@ def _inlined(query: exp.Expr, schema: Schema, sql: str) -> exp.Expr:
         subquery.set("joins", table.args.get("joins"))
         table.replace(subquery)
     return query
+
+
+def _name_outputs(query: exp.Expr) -> None:
+    """Give the columns of the result the names that PostgreSQL gives them."""
+    while isinstance(query, (exp.SetOperation, exp.Subquery)):
+        query = query.this
+    if isinstance(query, exp.Select):
+        for node in query.expressions:
+            if not isinstance(node, (exp.Alias, exp.Column)) and not node.is_star:
+                name = output_name(node)
+                node.replace(exp.Alias(this=node.copy(), alias=exp.to_identifier(name, quoted=True)))
 
 
 def _name_function_columns(table: exp.Table, schema: Schema) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -11,7 +13,7 @@ from halfjoin.sql.bind_context import Context
 from halfjoin.sql.bind_scalar import Scalars
 from halfjoin.sql.bind_select import project, select
 from halfjoin.sql.bind_temporal import mentions_now
-from halfjoin.sql.errors import UnknownName
+from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.relation import Filter, Project, Relation, Scan, Values
 from halfjoin.sql.scope import Scope, Source
@@ -53,7 +55,7 @@ def bind_update(statement: Update, schema: Schema, sql: str) -> tuple[Relation, 
         if sum(name == other for other, _ in statement.assignments) > 1:
             raise context.refuse(node, f"column {name} is assigned twice")
         _refuse_now(node, context)
-        with context.at(node):
+        with _in_a_change(), context.at(node):
             new[name] = functions.cast(Scalars(context, (scope,)).value(node), by_name[name].type)
     return (Project(rows, tuple(zip(columns, old, strict=True))),
             Project(rows, tuple((column, new[column.name]) for column in columns)))
@@ -69,7 +71,8 @@ def _old_rows(statement: Delete | Update, context: Context) -> tuple[Relation, S
     scope = Scope.of(Source(alias, named))
     if statement.where is not None:
         _refuse_now(statement.where, context)
-        rows = Filter(rows, Scalars(context, (scope,)).condition(statement.where))
+        with _in_a_change():
+            rows = Filter(rows, Scalars(context, (scope,)).condition(statement.where))
     return rows, scope, qualified
 
 
@@ -102,7 +105,7 @@ def _typed_values(query: exp.Expr, targets: tuple[Column, ...], context: Context
         _check_width(len(nodes), len(targets), row, context)
         values = []
         for node, target in zip(nodes, targets, strict=True):
-            with context.at(node):
+            with _in_a_change(), context.at(node):
                 values.append(functions.cast(scalars.value(node), target.type))
         rows.append(tuple(values))
     return Values("values", tuple(Column(f"values.{column.name}", column.type) for column in targets), tuple(rows))
@@ -110,7 +113,8 @@ def _typed_values(query: exp.Expr, targets: tuple[Column, ...], context: Context
 
 def _typed_query(query: exp.Expr, targets: tuple[Column, ...], context: Context) -> Relation:
     _refuse_now(query, context)
-    selected = select(query, context)
+    with _in_a_change():
+        selected = select(query, context)
     _check_width(len(selected.items), len(targets), query, context)
     names = [f"query.{column.name}" for column in targets]
     with context.at(query):
@@ -121,6 +125,20 @@ def _check_width(given: int, wanted: int, node: exp.Expr, context: Context) -> N
     if given != wanted:
         raise context.refuse(node, f"INSERT has {given} values for {wanted} columns",
                              "name the columns: INSERT INTO t (a, b) VALUES ...")
+
+
+@contextmanager
+def _in_a_change() -> Iterator[None]:
+    """What views do not maintain is refused here too, with the way to do it in two steps."""
+    try:
+        yield
+    except UnsupportedSQL as error:
+        what, not_maintained, _ = error.reason.partition(" not maintained")
+        if not not_maintained:
+            raise
+        raise UnsupportedSQL(f"{what} not supported in INSERT, UPDATE and DELETE",
+                             instead="select the rows with engine.query(...) and hand them to engine.apply(...)",
+                             sql=error.sql, line=error.line, column=error.column) from None
 
 
 def _refuse_now(node: exp.Expr, context: Context) -> None:

@@ -57,6 +57,12 @@ def test_answers(duck: duckdb.DuckDBPyConnection, sql: str, answer: list[tuple[o
     assert (rows if "ORDER BY" in sql else sorted(rows, key=repr)) == answer
 
 
+def test_columns_are_named_as_in_postgresql(duck: duckdb.DuckDBPyConnection) -> None:
+    sql = "SELECT count(*), max(a) AS m, lower(s), s, a + 1, d::text FROM t GROUP BY s, a, d ORDER BY count, lower"
+    found = duck.execute(to_duckdb(parse_query(sql), SCHEMA, sql)).description
+    assert [column[0] for column in found or ()] == ["count", "m", "lower", "s", "?column?", "d"]
+
+
 def test_division_by_zero_fails(duck: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(duckdb.Error, match=r"[Dd]ivision by zero"):
         duck.execute(to_duckdb(parse_query("SELECT 1 / (max(a) - 2) FROM t"), SCHEMA)).fetchall()
