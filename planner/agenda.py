@@ -132,7 +132,7 @@ class Agenda:
     def _members(self, alone: Aliases, used: tuple[Expr, ...]) -> list[Step]:
         """Members of equalities that may fail, as columns."""
         items: list[tuple[Column, Expr]] = []
-        for member in dict.fromkeys(m for equality in self.block.equalities for m in equality.members):
+        for member in dict.fromkeys(m for known in self.block.equalities for m in known.members):
             if fallible(member) and member not in used and inputs_of(member, self.owners) == alone:
                 column = Column(self._name(member), member.type)
                 items.append((column, member))

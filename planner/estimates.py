@@ -17,6 +17,7 @@ from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Call, Column, Expr, Literal
 
 UNKNOWN_ROWS = 1000.0  # of a collection that is still empty
+_ROWS_PER_PARENT = 10.0  # that refer to one row of another collection, where sizes are unknown
 _SELECTIVITY = {"=": 0.1, "in": 0.2, "<": 0.4, "<=": 0.4, ">": 0.4, ">=": 0.4, "like": 0.2, "is null": 0.1}
 _TEMPORAL_SELECTIVITY = 0.4
 
@@ -33,6 +34,10 @@ class Estimates:
         if collection in self.constants:
             return max(1.0, self.constants[collection])
         return float(self.facts.rows(collection)) or UNKNOWN_ROWS
+
+    def is_known(self, collection: str) -> bool:
+        """Whether there are rows to judge by."""
+        return collection in self.constants or self.facts.rows(collection) > 0
 
     def unique_keys(self, collection: str) -> tuple[frozenset[str], ...]:
         """Sets of columns that identify a row; the smallest first."""
@@ -74,7 +79,8 @@ class Estimates:
         for alias, names in by_alias.items():
             collection = sources.get(alias)
             if collection is not None and any(unique <= names for unique in self.unique_keys(collection)):
-                counts.append(self.rows(collection))
+                sized = self.is_known(collection) and self.is_known(key.collection)
+                counts.append(self.rows(collection) if sized else rows / _ROWS_PER_PARENT)
                 covered |= {f"{alias}.{name}" for name in names}
         for expr, own in zip(probe, key.keys, strict=True):
             if isinstance(expr, Column) and expr.name in covered:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from halfjoin.planner.block import Equality
-from halfjoin.sql.expr import Expr
+from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions import resolve
 
 
@@ -23,7 +23,7 @@ class Links:
         self._groups[position] = [group for group in groups if group not in together] + [set().union(*together)]
 
     def missing(self, available: Callable[[Expr], bool]) -> list[tuple[int, Expr, Expr]]:
-        """Pairs (class, member, member) that make all available members of each class equal; they count as equal then."""
+        """Pairs (class, member, member) that make the available members of each class equal; they count so then."""
         pairs = []
         for position, equality in enumerate(self.equalities):
             here = [member for member in equality.members if available(member)]
@@ -35,5 +35,7 @@ class Links:
 
 
 def equality(left: Expr, right: Expr, null_safe: bool) -> Expr:
-    """The predicate that two members of a class are equal."""
+    """The predicate that two members of a class are equal; a constant stands on the right."""
+    if isinstance(left, Literal):
+        left, right = right, left
     return resolve("is not distinct from" if null_safe else "=", (left, right))

@@ -15,6 +15,7 @@ from halfjoin.sql.expr import Column, Expr, Literal, columns_of, substitute
 from halfjoin.sql.functions import cast, common_type, fallible, render
 from halfjoin.sql.types import Kind
 
+_FEW = 32.0  # rows that a lookup may find without a longer key of its own
 _MOST_SEARCHED = 6  # equalities of one lookup of which all subsets are tried
 
 
@@ -72,7 +73,7 @@ def lookup(agenda: Agenda, item: Input, sources: dict[str, str], estimates: Esti
         return full
     for size in range(len(plain) - 1, 0, -1):
         found = [part for part in map(way, combinations(plain, size)) if part.exists]
-        found = [part for part in found if part.fan_out <= 4 * full.fan_out]
+        found = [part for part in found if part.fan_out <= max(_FEW, 4 * full.fan_out)]
         if found:
             return min(found, key=lambda part: (part.fan_out, _text(part.arrangement)))
     return full

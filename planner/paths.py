@@ -1,8 +1,8 @@
 """The delta paths of one join: for each input the order in which a change of it looks up the others.
 
 Delta law. A result tuple is produced once, by the path of the component that arrived last; if several arrived in the
-same batch, by the one with the highest number. So path `i` looks input `j < i` up after the batch's updates went in, and
-`j > i` before.
+same batch, by the one with the highest number. So path `i` looks input `j < i` up after the batch's updates went in,
+and `j > i` before.
 """
 
 from __future__ import annotations

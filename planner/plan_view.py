@@ -37,7 +37,7 @@ def trace(relation: Relation, facts: Facts, name: str = "query") -> tuple[tuple[
     branches = tuple(branch(block, estimates, chosen) for block in blocks)
     columns = tuple(column for column, _ in blocks[0].outputs) if blocks else relation.columns
     made = ViewPlan(columns, branches, constants)
-    return tuple(steps), replace(made, warnings=warnings(made))
+    return tuple(steps), replace(made, warnings=warnings(made, estimates))
 
 
 def _constants(blocks: Blocks) -> tuple[Constant, ...]:

@@ -2,45 +2,48 @@
 
 from __future__ import annotations
 
-from halfjoin.planner.linear import Filter, Linear, Step
+from collections.abc import Iterator
+
+from halfjoin.planner.estimates import Estimates
+from halfjoin.planner.explain.names import arrangement_name
+from halfjoin.planner.linear import Filter
 from halfjoin.planner.liveness import reads
-from halfjoin.planner.plan import HalfJoin, ViewPlan
-from halfjoin.sql.expr import Expr
-from halfjoin.sql.functions import fallible, render
+from halfjoin.planner.plan import Stage, ViewPlan
+from halfjoin.sql.functions import render
+
+_SMALL = 1000  # rows of which an index is no matter
 
 
-def warnings(plan: ViewPlan) -> tuple[str, ...]:
+def warnings(plan: ViewPlan, estimates: Estimates) -> tuple[str, ...]:
     """The warnings, each once, in the order of the paths."""
     found: dict[str, None] = {}
     for branch in plan.branches:
         for path in branch.paths:
             for stage in path.stages:
-                for text in (*_cross_product(path.alias, stage.half_join), *_filtered(stage.half_join, stage.then)):
-                    found[text] = None
+                if stage.half_join.arrangement.collection not in estimates.constants:
+                    found |= dict.fromkeys(_cross_product(path.alias, stage))
+                    found |= dict.fromkeys(_filtered(stage, estimates))
     return tuple(found)
 
 
-def _cross_product(changed: str, half_join: HalfJoin) -> list[str]:
-    if half_join.arrangement.keys or half_join.arrangement.collection.startswith("="):
-        return []
-    return [
-        f"a change of {changed} is combined with every row of {half_join.alias}: no equality joins them (cross product)"
-    ]
+def _cross_product(changed: str, stage: Stage) -> Iterator[str]:
+    if not stage.half_join.arrangement.keys:
+        alias = stage.half_join.alias
+        yield f"a change of {changed} meets every row of {alias}: no equality joins them (cross product)"
 
 
-def _filtered(half_join: HalfJoin, then: Linear) -> list[str]:
-    """An index holds all rows of a collection, also those that a filter of this input throws away."""
-    if half_join.arrangement.collection.startswith("="):
-        return []
-    own = {name for _, name in half_join.fetch}
-    predicates = [render(p) for step in then.steps for p in _predicates(step) if reads(Filter((p,))) <= own]
-    if not predicates:
-        return []
-    return [
-        f"{half_join.alias} is filtered by {' AND '.join(predicates)}, but arranged whole: a materialized view of the "
-        "filtered rows would make the arrangement smaller"
-    ]
-
-
-def _predicates(step: Step) -> list[Expr]:
-    return [p for p in step.predicates if not fallible(p)] if isinstance(step, Filter) else []
+def _filtered(stage: Stage, estimates: Estimates) -> Iterator[str]:
+    """An index made for this view holds all rows of a collection, also those that the view filters out."""
+    key = stage.half_join.arrangement
+    if not key.keys or estimates.exists(key) or (estimates.is_known(key.collection)
+                                                 and estimates.rows(key.collection) < _SMALL):  # fmt: skip
+        return
+    own = {name for _, name in stage.half_join.fetch}
+    steps = (step for step in stage.then.steps if isinstance(step, Filter))
+    predicates = [p for step in steps for p in step.predicates if reads(Filter((p,))) <= own]
+    if predicates:
+        asked = " AND ".join(map(render, predicates))
+        yield (
+            f"{arrangement_name(key)} holds every row of {key.collection}, though {asked} is asked for: "
+            "a materialized view of those rows would be smaller"
+        )

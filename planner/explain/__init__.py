@@ -1,5 +1,12 @@
 """Explanations of plans: text, Mermaid, JSON, and a page of HTML."""
 
+from halfjoin.planner.explain.as_json import as_json
+from halfjoin.planner.explain.html import html, html_page, section
+from halfjoin.planner.explain.mermaid import mermaid
+from halfjoin.planner.explain.model import Explanation, explanation
 from halfjoin.planner.explain.names import arrangement_name
+from halfjoin.planner.explain.text import text
 
-__all__ = ["arrangement_name"]
+__all__ = [
+    "Explanation", "arrangement_name", "as_json", "explanation", "html", "html_page", "mermaid", "section", "text",
+]  # fmt: skip

@@ -11,6 +11,7 @@ from halfjoin.planner.rules.find_equalities import find_equalities
 from halfjoin.planner.rules.find_temporal import find_temporal
 from halfjoin.planner.rules.flatten import flatten
 from halfjoin.planner.rules.fold_constants import fold_constants
+from halfjoin.planner.rules.imply_filters import imply_filters
 from halfjoin.planner.rules.split_conjuncts import split_conjuncts
 
 RULES: tuple[Callable[[Blocks], Blocks], ...] = (
@@ -18,6 +19,7 @@ RULES: tuple[Callable[[Blocks], Blocks], ...] = (
     split_conjuncts,
     drop_empty,
     attach_functions,
+    imply_filters,
     find_temporal,
     find_equalities,
 )

@@ -1,0 +1,46 @@
+"""A plan as a Mermaid flowchart, for Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from halfjoin.catalog.facts import Facts
+from halfjoin.planner.explain.model import Lookup, PathModel, explanation
+from halfjoin.planner.plan import ViewPlan
+
+
+def mermaid(plan: ViewPlan, facts: Facts, name: str) -> str:
+    """The plan of view `name`: each path from the changed input through its half-joins to the view."""
+    said = explanation(plan, facts, name)
+    lines = ["flowchart LR", f"  view[[{_label([said.name])}]]"]
+    for position, path in enumerate(path for paths in said.joins for path in paths):
+        lines += _path(path, f"p{position}")
+    return "\n".join(lines)
+
+
+def _path(path: PathModel, prefix: str) -> list[str]:
+    word = "constant" if path.constant else "change of"
+    lines = [f"  {prefix}([{_label([f'{word} {path.input}', *path.source])}])"]
+    node = prefix
+    for number, lookup in enumerate(path.lookups):
+        following = f"{prefix}s{number}"
+        lines.append(f"  {following}[{_label(_lookup(lookup))}]")
+        by = f"|{_label(lookup.by)}| " if lookup.by else " "
+        lines.append(f"  {node} -->{by}{following}")
+        node = following
+    final = f"|{_label(path.final)}| " if path.final else " "
+    lines.append(f"  {node} -->{final}view")
+    return lines
+
+
+def _lookup(lookup: Lookup) -> list[str]:
+    when = "after the batch" if lookup.after else "before the batch"
+    return [f"⋈ {lookup.arrangement.name}", f"{lookup.arrangement.state}, {when}", *lookup.steps]
+
+
+def _label(lines: Iterable[str]) -> str:
+    """Lines in quotes; Mermaid reads entities that begin with #."""
+    escaped = (
+        line.replace("#", "#35;").replace('"', "#quot;").replace("<", "#lt;").replace(">", "#gt;") for line in lines
+    )
+    return '"' + "<br/>".join(escaped) + '"'

@@ -1,0 +1,71 @@
+"""The steps of linear operators in words."""
+
+from __future__ import annotations
+
+from halfjoin.planner.linear import (
+    Atom,
+    Combination,
+    Explode,
+    Extend,
+    Filter,
+    Formula,
+    Keep,
+    Linear,
+    Static,
+    Step,
+    Temporal,
+)
+from halfjoin.sql.expr import Call, Column, Expr, Now
+from halfjoin.sql.functions import render
+from halfjoin.sql.types import BOOLEAN
+
+
+def operator_lines(operator: Linear, verb: str = "compute") -> tuple[str, ...]:
+    """One line for each step; which columns are kept goes without saying. `verb` introduces computed columns."""
+    return tuple(_line(step, verb) for step in operator.steps if not isinstance(step, Keep))
+
+
+def _line(step: Step, verb: str) -> str:
+    match step:
+        case Filter(predicates):
+            return "filter " + render(_all(predicates))
+        case Extend(items):
+            return f"{verb} " + ", ".join(_item(column, expr) for column, expr in items)
+        case Explode():
+            return f"each row with {call_text(step)}"
+        case Temporal(formula):
+            return "temporal filter " + render(formula_expr(formula))
+        case Keep(columns):
+            return "keep " + ", ".join(columns)
+
+
+def _all(predicates: tuple[Expr, ...]) -> Expr:
+    return predicates[0] if len(predicates) == 1 else Call("and", predicates, BOOLEAN)
+
+
+def _item(column: Column, expr: Expr) -> str:
+    if isinstance(expr, Column):
+        own = expr.name.rpartition(".")[2] == column.name
+        return render(expr) if own else f"{column.name} = {render(expr)}"
+    return render(expr) if column.name.startswith("=") else f"{column.name} = {render(expr)}"
+
+
+def call_text(step: Explode) -> str:
+    """A call as FROM writes it: `generate_series(1, t.n) AS g(x)`."""
+    call = f"{step.function}({', '.join(map(render, step.args))})"
+    columns = [column.name.rpartition(".")[2] for column in step.outputs]
+    if step.ordinality is not None:
+        call += " WITH ORDINALITY"
+        columns.append(step.ordinality.name.rpartition(".")[2])
+    return f"{call} AS {step.alias}({', '.join(columns)})" if columns else call
+
+
+def formula_expr(formula: Formula) -> Expr:
+    """A temporal formula as the predicate that it came from."""
+    match formula:
+        case Static(expr):
+            return expr
+        case Atom(op, bound):
+            return Call(op, (Now(), bound), BOOLEAN)
+        case Combination(op, args):
+            return Call(op, tuple(formula_expr(arg) for arg in args), BOOLEAN)

@@ -1,0 +1,93 @@
+"""A plan as a tree of text that stays the same while the plan does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from halfjoin.catalog.facts import Facts
+from halfjoin.planner.explain.model import Explanation, Lookup, PathModel, explanation
+from halfjoin.planner.plan import ViewPlan
+
+
+@dataclass(frozen=True)
+class _Node:
+    text: str
+    below: tuple[_Node, ...] = ()
+
+
+def text(plan: ViewPlan, facts: Facts, name: str) -> str:
+    """The plan of view `name` as a tree: paths, lookups with key and arrangement, operators, costs, warnings."""
+    said = explanation(plan, facts, name)
+    return "\n".join(line for tree in _trees(said) for line in _lines(tree))
+
+
+def number(value: float) -> str:
+    """An estimate with no more digits than it deserves: 0.04, 2.5, 40, 1,200.
+
+    >>> number(2.54), number(1234.5)
+    ('2.5', '1,234')
+    """
+    if value >= 10:
+        return f"{value:,.0f}"
+    return f"{value:.1f}".removesuffix(".0") if value >= 1 else f"{value:.2g}"
+
+
+def times(value: float, one: str) -> str:
+    """`1 lookup`, `2.5 lookups`."""
+    shown = number(value)
+    return f"{shown} {one}" if shown == "1" else f"{shown} {one}s"
+
+
+def _trees(said: Explanation) -> Iterator[_Node]:
+    columns = ", ".join(f"{column} {type}" for column, type in said.columns)
+    yield _Node(f"{said.name} ({columns})", tuple(_join(paths) for paths in said.joins) or (_Node("no rows, ever"),))
+    if said.arrangements:
+        found = (_Node(f"{item.name}: {item.text}") for item in said.arrangements)
+        yield _Node("arrangements", tuple(found))
+    if said.warnings:
+        yield _Node("warnings", tuple(_Node(warning) for warning in said.warnings))
+
+
+def _join(paths: tuple[PathModel, ...]) -> _Node:
+    if len(paths) == 1 and not paths[0].lookups:
+        return _path(paths[0])
+    inputs = ", ".join(path.input if path.input == path.collection else f"{path.collection} AS {path.input}"
+                       for path in paths)  # fmt: skip
+    return _Node(f"join of {inputs}", tuple(map(_path, paths)))
+
+
+def _path(path: PathModel) -> _Node:
+    if path.constant:
+        head = f"constant {path.collection}, once"
+    else:
+        head = f"change of {path.input}"
+        if path.lookups:
+            head += f": {times(path.expected_lookups, 'lookup')}, {times(path.expected_found, 'row')} found per row"
+    if path.fills and path.lookups:
+        head += "; fills the view"
+    below = [_Node(step) for step in path.source]
+    below += [_lookup(lookup) for lookup in path.lookups]
+    below += [_Node(step) for step in path.final]
+    return _Node(head, tuple(below))
+
+
+def _lookup(lookup: Lookup) -> _Node:
+    when = "after" if lookup.after else "before"
+    head = f"look up {lookup.arrangement.name}"
+    named = lookup.arrangement.name.partition("(")[0]
+    if lookup.input != named:
+        head += f" AS {lookup.input}"
+    head += f" by {', '.join(lookup.by)}" if lookup.by else ": every row (cross product)"
+    if lookup.candidates:
+        head += ", candidates"
+    each = lookup.found / lookup.lookups if lookup.lookups else 0.0
+    return _Node(f"{head} [{lookup.arrangement.state}, {when}, {times(each, 'row')} each]",
+                 tuple(_Node(step) for step in lookup.steps))  # fmt: skip
+
+
+def _lines(node: _Node, first: str = "", rest: str = "") -> Iterator[str]:
+    yield first + node.text
+    for child in node.below:
+        last = child is node.below[-1]
+        yield from _lines(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
