@@ -16,7 +16,7 @@ from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal, Now
 from halfjoin.sql.types import BIGINT, BOOLEAN, INTEGERS, TIMESTAMP, Kind
 
-OPERATORS: dict[type[exp.Expr], str] = {
+COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
 }
 BOUNDS = (*INTEGERS, Kind.NUMERIC, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
@@ -42,7 +42,7 @@ def comparison(node: exp.Expr, value: Callable[[exp.Expr], Expr], context: Conte
         low = exp.GTE(this=node.this, expression=node.args["low"])
         high = exp.LTE(this=node.this, expression=node.args["high"])
         return functions.resolve("and", tuple(_between_part(part, value, context) for part in (low, high)))
-    if type(node) not in OPERATORS:
+    if type(node) not in COMPARISONS:
         raise misplaced(node, context)
     sides: list[Expr] = []
     for side, other in ((node.this, node.expression), (node.expression, node.this)):
@@ -54,7 +54,7 @@ def comparison(node: exp.Expr, value: Callable[[exp.Expr], Expr], context: Conte
             sides.append(_bound(side, value, context))
     if all(isinstance(side, Now) for side in sides):
         raise context.refuse(node, "mz_now() is compared with itself", "leave the comparison out")
-    return Call(OPERATORS[type(node)], tuple(sides), BOOLEAN)
+    return Call(COMPARISONS[type(node)], tuple(sides), BOOLEAN)
 
 
 def _between_part(node: exp.Binary, value: Callable[[exp.Expr], Expr], context: Context) -> Expr:
@@ -87,7 +87,7 @@ def moved(node: exp.Expr, side: exp.Expr, other: exp.Expr, context: Context) -> 
     if isinstance(inner, (exp.Add, exp.Sub)) and is_now(inner.this) and not mentions_now(inner.expression):
         sign = "-" if isinstance(inner, exp.Add) else "+"
         shifted = f"{_sql(other)} {sign} {_sql(inner.expression)}"
-        operator = OPERATORS[type(node)]
+        operator = COMPARISONS[type(node)]
         left = side is node.this
         instead = f"write mz_now() {operator} {shifted}" if left else f"write {shifted} {operator} mz_now()"
     return context.refuse(side, "mz_now() may not be computed with", instead)
