@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, TypeAlias
@@ -13,8 +14,16 @@ Update: TypeAlias = tuple[tuple[Any, ...], int, int]  # row, time, diff
 
 
 def hashable(row: Iterable[Any]) -> tuple[Any, ...]:
-    """A row whose arrays are tuples."""
-    return tuple(hashable(value) if isinstance(value, list | tuple) else value for value in row)
+    """A row whose arrays are tuples, and whose times with a zone are UTC without one."""
+    return tuple(_hashable(value) for value in row)
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return hashable(value)
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        return value.astimezone(dt.UTC).replace(tzinfo=None)
+    return value
 
 
 def tuples(table: pa.Table) -> list[tuple[Any, ...]]:
