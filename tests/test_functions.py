@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.scalar_sql import Columns, answer, compile, constant, expression, over_columns, same, shown
 
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.functions import TABLE, Example, documentation, fallible, render
+from tests.scalar_sql import Columns, answer, compile, constant, expression, over_columns, same, shown
 
 EXAMPLES = [pytest.param(example, id=f"{entry.name}: {example.sql}") for entry in TABLE for example in entry.examples]
 

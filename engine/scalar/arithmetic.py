@@ -66,13 +66,15 @@ def _overflows(operator: str, data: tuple[Datum, ...]) -> Any:
 
 def _float(operator: str) -> Kernel:
     """IEEE 754, where infinity from finite and zero from other numbers are errors."""
-    compute = call(_CHECKED[operator])
+    compute = call(_CHECKED[operator].removesuffix("_checked"))
     if operator in ("neg", "abs"):
         return compute
 
     def run(a: Datum, b: Datum) -> Datum:
         if operator == "/":
-            fail_where(_equal(b, 0.0), "division by zero")
+            zero = _equal(b, 0.0)
+            if any_true(zero):
+                fail_where(_and(zero, _equal(a, a)), "division by zero")  # NaN / 0 is NaN
         result = compute(a, b)
         infinite = _is_inf(result)
         if any_true(infinite):

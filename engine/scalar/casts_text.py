@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, TEXT, Kind, SqlType
 
 _SPACE = " \t\n\r\v\f"
 _STRING = pa.string()
+_before_christ = call("match_substring_regex", pc.MatchSubstringOptions("^(-|0000-)"))
 
 
 def to_text(source: SqlType, target: SqlType) -> Kernel | None:
@@ -92,11 +94,20 @@ def _float_text(source: SqlType) -> Kernel:
 
 
 def _odd_float(value: Any) -> str:
+    """One number with an exponent, or none."""
     if np.isnan(value):
         return "NaN"
     if np.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    return np.format_float_scientific(value, unique=True, trim="-", exp_digits=2)
+    exact = Fraction(float(value))
+    below, above = (np.nextafter(value, value.dtype.type(end)) for end in (-np.inf, np.inf))
+    low = (exact + Fraction(float(below))) / 2 if np.isfinite(below) else exact - 1
+    high = (exact + Fraction(float(above))) / 2 if np.isfinite(above) else exact + 1
+    for digits in range(1, 18):  # strictly between the midpoints to its neighbours, no other number is nearer
+        text = f"{float(value):.{digits - 1}e}"
+        if low < Fraction(text) < high:
+            break
+    return text
 
 
 def _clock_text(suffix: str) -> Callable[[SqlType], Kernel]:
@@ -106,13 +117,34 @@ def _clock_text(suffix: str) -> Callable[[SqlType], Kernel]:
 
     def build(_: SqlType) -> Kernel:
         def run(a: Datum) -> Datum:
-            text = (a.cast(plain_time) if suffix else a).cast(_STRING)
-            text = point(zeros(text))
-            return pc.binary_join_element_wise(text, suffix, "") if suffix else text
+            text = point(zeros((a.cast(plain_time) if suffix else a).cast(_STRING)))
+            return _era(pc.binary_join_element_wise(text, suffix, "") if suffix else text)
 
         return run
 
     return build
+
+
+def _date_text(_: SqlType) -> Kernel:
+    return lambda a: _era(a.cast(_STRING))
+
+
+def _era(text: Datum) -> Datum:
+    """Years before the first, which Arrow counts down from 0, as years BC."""
+    early = _before_christ(text)
+    if not any_true(early):
+        return text
+    return on_arrays(_with_era)(text, early)
+
+
+def _with_era(text: Any, early: Any) -> Any:
+    rows = zip(text.to_pylist(), early.to_pylist(), strict=True)
+    return pa.array([_turned(value) if old else value for value, old in rows], _STRING)
+
+
+def _turned(text: str) -> str:
+    year, dash, rest = text[1:].partition("-")
+    return f"{1 - int(text[0] + year):04}{dash}{rest} BC"
 
 
 def _interval_text(source: SqlType) -> Kernel:
@@ -130,6 +162,7 @@ _PRINTERS: dict[Kind, Callable[[SqlType], Kernel]] = {
     Kind.NUMERIC: _decimal_text,
     Kind.REAL: _float_text,
     Kind.DOUBLE: _float_text,
+    Kind.DATE: _date_text,
     Kind.TIMESTAMP: _clock_text(""),
     Kind.TIME: _clock_text(""),
     Kind.TIMESTAMPTZ: _clock_text("+00"),

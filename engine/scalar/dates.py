@@ -159,8 +159,8 @@ def _make_date(_: Call) -> Kernel:
     def run(years: Any, months: Any, days: Any) -> Any:
         null = ~(valid(years) & valid(months) & valid(days))
         y, m, d = (np.where(null, 1, raw(part)).astype(np.int64) for part in (years, months, days))
-        bad = (y < 1) | (y > 9999) | (m < 1) | (m > 12)
-        month = np.where(bad, 0, (y - 1970) * 12 + m - 1).astype("datetime64[M]")
+        bad = (y == 0) | (y < -4713) | (y > 5_874_897) | (m < 1) | (m > 12)
+        month = np.where(bad, 0, (y + (y < 0) - 1970) * 12 + m - 1).astype("datetime64[M]")  # 1 BC comes before 1 AD
         start = month.astype("datetime64[D]").astype(np.int64)
         bad |= (d < 1) | (d > (month + 1).astype("datetime64[D]").astype(np.int64) - start)
         bad &= ~null

@@ -61,9 +61,10 @@ def _beyond(a: Datum, unit: Decimal, name: str, result: object) -> Datum:
 
 
 def _sign(expr: Call) -> Kernel:
-    result = arrow_type(expr.type)
-    sign = call("sign")
-    return lambda a: sign(a).cast(result)
+    result, sign = arrow_type(expr.type), call("sign")
+    if expr.type.kind is not Kind.NUMERIC:
+        return lambda a: pc.if_else(pc.is_nan(a), 0.0, sign(a))
+    return lambda a: sign(a).cast(pa.decimal128(19, 0)).cast(result)
 
 
 def _sqrt(_: Call) -> Kernel:

@@ -32,7 +32,8 @@ def moment_arithmetic(expr: Call) -> Kernel:
         return on_arrays(lambda a, b: _scale(*((a, b) if first else (b, a)), expr.function))
     if expr.function == "neg":
         return on_arrays(lambda a: _combine(intervals(np.zeros(len(a)), 0, 0), a, -1))
-    if expr.function == "+" and (left in (Kind.INTEGER, Kind.TIME) or left is Kind.INTERVAL is not right):
+    order = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME, Kind.INTERVAL, Kind.INTEGER)
+    if expr.function == "+" and order.index(left) > order.index(right):
         inner = moment_arithmetic(Call("+", (expr.args[1], expr.args[0]), expr.type))
         return lambda a, b: inner(b, a)
     match left, right:
@@ -122,15 +123,18 @@ def _scale(a: Any, b: Any, operator: str) -> Any:
         _fail(factor == 0, "division by zero")
     months, days, micros = (np.where(null, 0, part).astype(np.float64) for part in fields(a))
     by: Callable[[Any], Any] = (lambda x: x / factor) if operator == "/" else (lambda x: x * factor)
-    exact_months, exact_days = by(months), by(days)
+    _fail(np.isnan(factor), "interval out of range")
+    with np.errstate(over="ignore", invalid="ignore"):
+        exact_months, exact_days, exact_micros = by(months), by(days), by(micros)
     bad = ~(np.abs(exact_months) < 1 << 31) | ~(np.abs(exact_days) < 1 << 31)
     _fail(bad, "interval out of range")
     whole_months, whole_days = np.trunc(exact_months), np.trunc(exact_days)
     from_months = _to_micros((exact_months - whole_months) * 30)
-    seconds = _to_micros(exact_days - whole_days + from_months - np.trunc(from_months)) * 86_400
+    seconds = _to_micros((exact_days - whole_days + from_months - np.trunc(from_months)) * 86_400)
     over = np.trunc(seconds / 86_400)
     whole_days, seconds = whole_days + np.trunc(from_months) + over, seconds - over * 86_400
-    rest = np.rint(by(micros) + seconds * 1e6)
+    rest = np.rint(exact_micros + seconds * 1e6)
+    _fail(~(np.abs(rest) <= _NANO_LIMIT), "interval out of range")
     return checked(whole_months.astype(np.int64), whole_days.astype(np.int64), rest, null)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.failures import Failed, Failures, Rows, merge
-from halfjoin.engine.scalar.values import Datum, Kernel, broadcast
+from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,25 +80,29 @@ def blank(datum: Datum, n: int, failures: Failures) -> Datum:
 
 
 def _isolate(
-    kernel: Kernel, data: Sequence[Datum], n: int, error: Exception, type: Any
-) -> tuple[Datum, Failures]:
-    """The result for the rows that do not fail, after `error` for all of them together."""
+    kernel: Kernel, data: Sequence[Datum], n: int, error: Exception | None, type: Any
+) -> tuple[Datum, Failures | None]:
+    """The result for the rows that do not fail, after `error` for all of them together.
+
+    Kernels that can fail are strict: where an argument is NULL, so is the result, whatever the others are.
+    """
     if all(isinstance(datum, pa.Scalar) for datum in data):
-        return pa.scalar(None, type), Failures.of(np.arange(n), _message(error))
+        null = not all(datum.is_valid for datum in data)
+        return pa.scalar(None, type), None if null else Failures.of(np.arange(n), _message(error))
     arrays = [broadcast(datum, n) for datum in data]
+    given = np.logical_and.reduce([valid(array) for array in arrays])
+    if not given.all():
+        arrays = [_blanked(array, ~given) for array in arrays]
+        error = None
     pieces: list[Any] = []
-    failures: list[Failures] = []
+    failures: list[Failures | None] = []
     _halves(kernel, arrays, 0, n, error, type, pieces, failures)
-    found = failures[0]
-    for failure in failures[1:]:
-        found = merge(found, failure) or found
-    result = pa.concat_arrays(pieces)
-    return result, found
+    return pa.concat_arrays(pieces), reduce(merge, failures, None)
 
 
 def _halves(
     kernel: Kernel, arrays: list[Any], start: int, stop: int, error: Exception | None, type: Any,
-    pieces: list[Any], failures: list[Failures],
+    pieces: list[Any], failures: list[Failures | None],
 ) -> None:  # fmt: skip
     """Append results of rows `start` to `stop` in order. Rows named by a Failed are blanked, others halved."""
     part = [array.slice(start, stop - start) for array in arrays]
@@ -132,5 +137,5 @@ def _blanked(array: Any, done: NDArray[np.bool_]) -> Any:
     return pc.if_else(pa.array(~done), array, pa.scalar(None, array.type))
 
 
-def _message(error: Exception) -> str:
+def _message(error: Exception | None) -> str:
     return error.message if isinstance(error, Failed) else str(error)

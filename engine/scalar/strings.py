@@ -89,9 +89,9 @@ def _substring(expr: Call) -> Kernel:
         stop = None if len(values) == 1 else max(start + values[1], 0)
         return _first(_slice(max(start, 0), stop))
     if len(expr.args) == 2:
-        return duck_kernel("substring($1, greatest($2::BIGINT, 1), 4294967295)", TEXT)
-    begin, end = "greatest($2::BIGINT, 1)", "($2::BIGINT + $3::BIGINT)"
-    cut = duck_kernel(f"substring($1, {begin}, greatest({end} - {begin}, 0))", TEXT)
+        return duck_kernel("substring($1, CASE WHEN $2 < 1 THEN 1 ELSE $2 END, 4294967295)", TEXT)
+    begin, end = "(CASE WHEN $2 < 1 THEN 1 ELSE $2 END)", "($2::BIGINT + $3)"  # DuckDB's greatest() ignores NULLs
+    cut = duck_kernel(f"substring($1, {begin}, CASE WHEN {end} < {begin} THEN 0 ELSE {end} - {begin} END)", TEXT)
 
     def run(a: Datum, start: Datum, length: Datum) -> Datum:
         negative = pc.and_(pc.less(length, 0), pc.and_(pc.is_valid(a), pc.is_valid(start)))

@@ -78,6 +78,7 @@ ARITHMETIC = (
         ("0.1::double precision + 0.2", "0.30000000000000004"),
         ("1::real + 1", "2")],
         "date, integer -> date or error", "integer, date -> date or error", "date, time -> timestamp or error",
+        "time, date -> timestamp or error",
         "date, interval -> timestamp or error", "interval, date -> timestamp or error",
         "timestamp, interval -> timestamp or error", "interval, timestamp -> timestamp or error",
         "timestamptz, interval -> timestamptz or error", "interval, timestamptz -> timestamptz or error",

@@ -55,7 +55,8 @@ ARRAYS = (
         ("(ARRAY[10, 20])[2]", "20"), ("(ARRAY[10, 20])[3]", None), ("(ARRAY[10, 20])[0]", None),
         ("(ARRAY['x', NULL])[2]", None)]),
     function("array_length", "arrays", "Number of elements; NULL for none", "any[], integer -> integer",
-        check=_first_dimension, examples=[("array_length(ARRAY[1,2,3], 1)", "3"), ("array_length('{}'::int[], 1)", None)]),
+        check=_first_dimension, examples=[("array_length(ARRAY[1,2,3], 1)", "3"),
+        ("array_length('{}'::int[], 1)", None)]),
     function("cardinality", "arrays", "Number of elements", "any[] -> integer", examples=[
         ("cardinality(ARRAY[1,2])", "2"), ("cardinality('{}'::int[])", "0")]),
     function("= any", "arrays", "Whether it equals an element", "any, any[] -> boolean", special=_compared("= any"),
@@ -63,7 +64,8 @@ ARRAYS = (
         ("1 = ANY('{}'::int[])", "false"), ("NULL = ANY('{}'::int[])", "false"), ("1 = ANY(ARRAY[1,NULL])", "true"),
         ("1.0 = ANY(ARRAY[1,2])", "true")]),
     function("<> all", "arrays", "Whether it equals no element", "any, any[] -> boolean", special=_compared("<> all"),
-        examples=[("2 <> ALL(ARRAY[1,2])", "false"), ("3 <> ALL(ARRAY[1,NULL])", None), ("3 <> ALL(ARRAY[1,2])", "true")]),
+        examples=[("2 <> ALL(ARRAY[1,2])", "false"), ("3 <> ALL(ARRAY[1,NULL])", None),
+        ("3 <> ALL(ARRAY[1,2])", "true")]),
     function("array_position", "arrays", "Index of the first equal element, NULL if none; finds NULL too",
         "any[], any -> integer", examples=[
         ("array_position(ARRAY['sun','mon'], 'mon')", "2"), ("array_position(ARRAY[1,2], 3)", None),

@@ -9,8 +9,8 @@ from halfjoin.sql.errors import UnsupportedSQL
 # What a pattern may hold, longest first where one begins another.
 FIELDS = (
     "YYYY", "YYY", "YY", "Y", "IYYY", "MONTH", "Month", "month", "MON", "Mon", "mon", "MM", "MI", "MS", "DAY", "Day",
-    "day", "DDD", "DD", "DY", "Dy", "dy", "D", "ID", "IW", "HH24", "HH12", "HH", "SSSSS", "SSSS", "SS", "US", "AM", "PM",
-    "am", "pm", "A.M.", "P.M.", "a.m.", "p.m.", "Q", "WW", "W", "CC", "J",
+    "day", "DDD", "DD", "DY", "Dy", "dy", "D", "ID", "IW", "HH24", "HH12", "HH", "SSSSS", "SSSS", "SS", "US", "AM",
+    "PM", "am", "pm", "A.M.", "P.M.", "a.m.", "p.m.", "Q", "WW", "W", "CC", "J",
 )  # fmt: skip
 _ANY_CASE = {field for field in FIELDS if field.isupper() and field not in ("MONTH", "MON", "DAY", "DY", "AM", "PM")}
 _REFUSED = ("TZ", "OF", "RM", "BC", "AD", "B.C.", "A.D.", "TM", "SP", "FF", "IDDD", "IYY", "IY", "Y,YYY")
@@ -50,7 +50,8 @@ def tokens(pattern: str) -> list[tuple[str, bool]]:
             fill = False
         else:
             if rest[0].isalpha():
-                raise UnsupportedSQL(f"to_char pattern '{pattern}': '{rest[0]}' is no field", instead='quote text: "..."')
+                raise UnsupportedSQL(f"to_char pattern '{pattern}': '{rest[0]}' is no field",
+                                     instead='quote text: "..."')
             out.append(("'" + rest[0], False))
             position += 1
     return out

@@ -42,7 +42,8 @@ _SYNONYMS = {
 def _unit(what: str, arg: Expr, known: Sequence[str], type: SqlType) -> Literal:
     """A constant unit under its plain name."""
     if not isinstance(arg, Literal) or not isinstance(arg.value, str):
-        raise UnsupportedSQL(f"{what} with a unit that is not constant", instead="write it as a literal, such as 'month'")
+        raise UnsupportedSQL(f"{what} with a unit that is not constant",
+                             instead="write it as a literal, such as 'month'")
     name = arg.value.strip().lower()
     name = _SYNONYMS.get(name, name)
     if name not in known:
@@ -132,7 +133,8 @@ DATES = (
         ("to_char(date '2024-01-05', 'YYYY-MM-DD')", "2024-01-05"),
         ("to_char(timestamp '2024-01-05 00:07:09.012345', 'Dy, DD Mon YYYY HH24:MI:SS.US')",
          "Fri, 05 Jan 2024 00:07:09.012345"),
-        ("to_char(timestamp '2024-09-05 12:00', 'FMDay, FMDD FMMonth, \"at\" HH12 AM')", "Thursday, 5 September, at 12 PM"),
+        ("to_char(timestamp '2024-09-05 12:00', 'FMDay, FMDD FMMonth, \"at\" HH12 AM')",
+         "Thursday, 5 September, at 12 PM"),
         ("to_char(date '2024-12-30', 'IYYY-IW Q DDD')", "2025-01 4 365")]),
     function("make_date", "dates", "From year, month and day", "integer, integer, integer -> date or error", examples=[
         ("make_date(2013, 7, 15)", "2013-07-15"),

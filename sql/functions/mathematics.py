@@ -75,7 +75,8 @@ MATHEMATICS = (
     function("round", "mathematics", "To n decimals, numeric halves away from zero, float halves to the even number",
         "numeric -> numeric", "double precision -> double precision", "numeric, integer -> numeric",
         numeric=_rounded, check=_constant_digits, examples=[
-        ("round(2.5)", "3"), ("round(-2.5)", "-3"), ("round(2.5::double precision)", "2"), ("round(42.4382, 2)", "42.44"),
+        ("round(2.5)", "3"), ("round(-2.5)", "-3"), ("round(2.5::double precision)", "2"),
+        ("round(42.4382, 2)", "42.44"),
         ("round(1234.56, -1)", "1230"), ("round(1.5, 3)", "1.500"), ("round(9.99, 1)", "10.0"), ("round(5)", "5"),
         ("round(0.5::double precision)", "0"), ("round(1.005, 2)", "1.01")]),
     function("trunc", "mathematics", "To n decimals, towards zero", "numeric -> numeric",

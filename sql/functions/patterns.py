@@ -37,8 +37,11 @@ def like_pattern(pattern: str, escape: str) -> str:
     return out
 
 
-def _check_regex(spans: bool, flags_at: int | None = None) -> Callable[[Sequence[Expr]], None]:
-    """Refuse what the evaluator's expressions lack; `spans` where it matters how far a match extends."""
+def _check_regex(spans: bool, flags_at: int | None = None, groups: bool = False) -> Callable[[Sequence[Expr]], None]:
+    """Refuse what the evaluator's expressions lack.
+
+    `spans` where it matters how far a match extends, `groups` where it matters which groups took part.
+    """
 
     def check(args: Sequence[Expr]) -> None:
         pattern = args[1]
@@ -46,7 +49,15 @@ def _check_regex(spans: bool, flags_at: int | None = None) -> Callable[[Sequence
         if not isinstance(pattern, Literal) or not isinstance(flags, Literal):
             raise UnsupportedSQL("a regular expression that is not constant", instead="write it as a literal")
         if isinstance(pattern.value, str) and isinstance(flags.value, str):
-            to_re2(pattern.value, flags.value, spans=spans)
+            regex = to_re2(pattern.value, flags.value, spans=spans)
+            if groups and regex.optional:
+                raise UnsupportedSQL("regexp_match with a group that may take no part",
+                                     instead="write (?:...) around it")
+            if groups and regex.everywhere:
+                raise UnsupportedSQL("regexp_match with flag g", instead="use regexp_split_to_table")
+            if regex.everywhere and regex.nullable:
+                raise UnsupportedSQL("replacing every match of an expression that matches the empty text",
+                                     instead="write + for *")
 
     return check
 
@@ -73,10 +84,11 @@ PATTERNS = (
     function("regexp_replace", "patterns", "The first match replaced, or all with flag g; `\\1` is a group",
         "text, text, text -> text", "text, text, text, text -> text", check=_check_regex(True, 3), examples=[
         ("regexp_replace('Thomas', '.[mN]a.', 'M')", "ThM"), ("regexp_replace('foobarbaz', 'b..', 'X', 'g')", "fooXX"),
-        ("regexp_replace('foobarbaz', 'b(..)', 'X\\1Y', 'g')", "fooXarYXazY"), ("regexp_replace('abc', 'B', 'x', 'i')", "axc"),
+        ("regexp_replace('foobarbaz', 'b(..)', 'X\\1Y', 'g')", "fooXarYXazY"),
+        ("regexp_replace('abc', 'B', 'x', 'i')", "axc"),
         ("regexp_replace('abc', 'b', '[\\&]')", "a[b]c"), ("regexp_replace('abc', 'z', 'x')", "abc")]),
     function("regexp_match", "patterns", "The groups of the first match, or all of it; NULL if none",
-        "text, text -> text[]", "text, text, text -> text[]", check=_check_regex(True, 2), examples=[
+        "text, text -> text[]", "text, text, text -> text[]", check=_check_regex(True, 2, True), examples=[
         ("(regexp_match('foobarbequebaz', '(bar)(beque)'))[2]", "beque"), ("(regexp_match('abc', 'b.'))[1]", "bc"),
         ("regexp_match('abc', 'x')", None)]),
 )  # fmt: skip

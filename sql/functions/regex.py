@@ -40,12 +40,13 @@ _LONGEST_REPEAT = 255
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """`text` for RE2, the number of groups, and whether it can match nothing."""
+    """`text` for RE2, the number of groups, whether it can match the empty text."""
 
     text: str
     groups: int
     nullable: bool
     everywhere: bool  # flag g
+    optional: bool  # a group may take no part in a match
 
 
 @lru_cache(maxsize=1024)
@@ -65,7 +66,8 @@ def to_re2(pattern: str, flags: str = "", *, spans: bool = False) -> Regex:
             raise UnsupportedSQL(
                 f"regular expression '{pattern}': {reason}, so that its longest match is not its first",
                 instead="write it so that each part can begin in one way only")
-    return Regex(f"(?s{'i' if fold else ''}){tree.text()}", parser.groups, tree.width()[0] == 0, "g" in flags)
+    return Regex(f"(?s{'i' if fold else ''}){tree.text()}", parser.groups, tree.width()[0] == 0, "g" in flags,
+                 regex_extent.has_optional_group(tree))
 
 
 def replacement(text: str, groups: int) -> str:

@@ -22,6 +22,16 @@ def ambiguity(tree: Node) -> str | None:
     return _check(tree, (), [])
 
 
+def has_optional_group(tree: Node) -> bool:
+    """Whether a capturing group stands in an alternative or in a repeat of possibly no times."""
+    return any(
+        isinstance(inner, Group) and inner.capturing
+        for node in _walk(tree)
+        if isinstance(node, Alternatives) or (isinstance(node, Repeat) and node.low == 0)
+        for inner in _walk(node)
+    )
+
+
 def _walk(node: Node) -> Iterator[Node]:
     yield node
     match node:

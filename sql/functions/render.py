@@ -144,18 +144,20 @@ def plain(value: object, type: SqlType) -> str:
 
 
 def _interval(months: int, days: int, micros: int) -> str:
+    """Years to days, then the clock; a positive field after a negative one shows its sign."""
     years, months = int(months / 12), months - 12 * int(months / 12)
-    parts = [
-        f"{count} {unit}{'s' if count != 1 else ''}"
-        for count, unit in ((years, "year"), (months, "mon"), (days, "day"))
-        if count
-    ]
+    parts: list[str] = []
+    below = False
+    for count, unit in ((years, "year"), (months, "mon"), (days, "day")):
+        if count:
+            parts.append(f"{'+' if below and count > 0 else ''}{count} {unit}{'s' if count != 1 else ''}")
+            below = count < 0
     if micros or not parts:
         seconds, fraction = divmod(abs(micros), 1_000_000)
         clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
         if fraction:
             clock += f".{fraction:06}".rstrip("0")
-        parts.append(("-" if micros < 0 else "") + clock)
+        parts.append(("-" if micros < 0 else "+" if below else "") + clock)
     return " ".join(parts)
 
 

@@ -60,8 +60,8 @@ def _trim(name: str, doc: str, examples: Sequence[tuple[str, str | None]]) -> Fu
 
 
 STRINGS_TABLE = (
-    function("||", "strings", "Joined: text with anything, bytea, arrays", "text, text -> text", special=_join, examples=[
-        ("'a' || 'b'", "ab"), ("'a' || NULL", None), ("'n' || 1", "n1"), ("'t' || true", "ttrue"),
+    function("||", "strings", "Joined: text with anything, bytea, arrays", "text, text -> text", special=_join,
+        examples=[("'a' || 'b'", "ab"), ("'a' || NULL", None), ("'n' || 1", "n1"), ("'t' || true", "ttrue"),
         ("1.50 || 'x'", "1.50x")]),
     function("length", "strings", "Number of characters; of bytes for bytea", "text -> integer", "bytea -> integer",
         examples=[("length('jose')", "4"), ("length('é')", "1"), ("length('')", "0"), ("length(NULL)", None),
@@ -83,7 +83,8 @@ STRINGS_TABLE = (
         ("substring('abc', 5)", ""), ("substring('abc', 2, 2147483647)", "bc"), ("substring('äöü', 2)", "öü"),
         ("substring('abc', 1, -1)", "ERROR: negative substring length not allowed")]),
     function("strpos", "strings", "Position of the first occurrence, 0 if none", "text, text -> integer", examples=[
-        ("strpos('high', 'ig')", "2"), ("strpos('aéb', 'b')", "3"), ("strpos('a', 'z')", "0"), ("strpos('a', '')", "1")]),
+        ("strpos('high', 'ig')", "2"), ("strpos('aéb', 'b')", "3"), ("strpos('a', 'z')", "0"),
+        ("strpos('a', '')", "1")]),
     function("replace", "strings", "Each occurrence replaced", "text, text, text -> text", examples=[
         ("replace('abcdefabcdef', 'cd', 'XX')", "abXXefabXXef"), ("replace('abc', '', 'x')", "abc")]),
     function("split_part", "strings", "The nth part between delimiters, from the end if negative",
@@ -98,13 +99,15 @@ STRINGS_TABLE = (
         examples=[("right('abcde', 2)", "de"), ("right('abcde', -2)", "cde"), ("right('abc', 0)", "")]),
     function("lpad", "strings", "Filled up at the left to n characters, or cut to them", "text, integer -> text",
         "text, integer, text -> text", examples=[
-        ("lpad('hi', 5, 'xy')", "xyxhi"), ("lpad('hello', 2)", "he"), ("lpad('a', 3)", "  a"), ("lpad('ab', 5, '')", "ab"),
+        ("lpad('hi', 5, 'xy')", "xyxhi"), ("lpad('hello', 2)", "he"), ("lpad('a', 3)", "  a"),
+        ("lpad('ab', 5, '')", "ab"),
         ("lpad('abc', -1)", "")]),
     function("rpad", "strings", "Filled up at the right to n characters, or cut to them", "text, integer -> text",
         "text, integer, text -> text", examples=[
         ("rpad('hi', 5, 'xy')", "hixyx"), ("rpad('hello', 2)", "he"), ("rpad('a', 3, '-')", "a--")]),
     function("starts_with", "strings", "Whether it begins with a prefix", "text, text -> boolean", examples=[
-        ("starts_with('alphabet', 'alph')", "true"), ("starts_with('a', '')", "true"), ("starts_with('a', 'b')", "false")]),
+        ("starts_with('alphabet', 'alph')", "true"), ("starts_with('a', '')", "true"),
+        ("starts_with('a', 'b')", "false")]),
     function("concat", "strings", "All arguments as text, joined; NULLs are ignored", "any... -> text", special=_concat,
         examples=[("concat('a', NULL, 2, true)", "a2t"), ("concat(NULL, NULL)", ""), ("concat(1.50, 'x')", "1.50x")]),
     function("concat_ws", "strings", "The arguments after the first as text, joined by the first; NULLs are ignored",

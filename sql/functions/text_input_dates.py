@@ -11,6 +11,7 @@ from halfjoin.sql.errors import UnsupportedSQL
 Interval = tuple[int, int, int]  # months, days, microseconds
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MOST_MICROS = 9_223_372_036_854_775  # as 64-bit nanoseconds
 _DATE = (
     re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"),
     re.compile(r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})"),
@@ -128,6 +129,8 @@ def _add_unit(fields: list[Fraction], number: Fraction, name: str) -> bool:
 
 def _settled(fields: list[Fraction], sign: int) -> Interval:
     months, days, micros = (sign * round(field) for field in fields)
+    if abs(months) >= 1 << 31 or abs(days) >= 1 << 31 or abs(micros) > _MOST_MICROS:
+        raise UnsupportedSQL("interval out of range")
     return months, days, micros
 
 
