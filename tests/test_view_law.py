@@ -18,7 +18,7 @@ def programs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Program:
     return random_program(Drawn(draw))
 
 
-@settings(max_examples=settings().max_examples * 4)
+@settings(max_examples=settings().max_examples * 3)
 @given(programs())
 def test_view_law(program: Program) -> None:
     run(program)
