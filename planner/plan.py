@@ -39,7 +39,7 @@ class HalfJoin:
     input: int  # which of the join's inputs is looked up
     alias: str
     arrangement: ArrangementKey
-    probe: tuple[Expr, ...]  # over the stream's columns, one for each key, of the key's type (integers may differ in width)
+    probe: tuple[Expr, ...]  # over the stream's columns, one for each key, of its type (integers may differ in width)
     null_safe: tuple[bool, ...]  # IS NOT DISTINCT FROM: NULL matches NULL
     after: bool  # with this batch's updates of the collection (input < the path's), or before them
     fetch: tuple[tuple[str, str], ...]  # (collection column, its name in the stream), only those still needed
@@ -101,5 +101,5 @@ class ViewPlan:
     @property
     def arrangements(self) -> tuple[ArrangementKey, ...]:
         """The arrangements that its half-joins look up, each once."""
-        keys = (stage.half_join.arrangement for branch in self.branches for path in branch.paths for stage in path.stages)
-        return tuple(dict.fromkeys(keys))
+        stages = (stage for branch in self.branches for path in branch.paths for stage in path.stages)
+        return tuple(dict.fromkeys(stage.half_join.arrangement for stage in stages))
