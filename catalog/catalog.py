@@ -82,10 +82,13 @@ class Catalog:
 
         Raises:
             UnknownName: there is none.
+            Conflict: the name is that of something else.
         """
-        kinds = ("view", "materialized view") if kind == "view" else (kind,)
-        known = {item.name: item for item in self._all() if _kind(item) in kinds}
+        known = {item.name: item for item in self._all() if _kind(item) == kind}
         if name not in known:
+            for other in self._all():
+                if other.name == name:
+                    raise Conflict(f"{name} is a {_kind(other)}; write DROP {_kind(other).upper()} {name}")
             raise UnknownName(kind, name, known)
         return known[name]
 

@@ -129,7 +129,7 @@ def _hash(column: pa.Array) -> Words:
     if pt.is_floating(kind):
         hashed = _mix(_integers_of_floats(column).view(np.uint64))
     elif pt.is_decimal(kind):
-        words = _raw(column, np.dtype("u8")).reshape(len(column), -1)
+        words = _raw(column, np.dtype("u8")).reshape(len(column), kind.bit_width // 64)
         hashed = _mix(words[:, 0])
         for word in range(1, words.shape[1]):
             hashed = _mix(hashed * _BASE + words[:, word])

@@ -42,7 +42,9 @@ def convert(table: str, column: ColumnModel, given: Any) -> pa.Array:
         row = _first_bad(given, column.type)
         value = given[row].as_py() if isinstance(given, pa.Array) else given[row]
         shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
-        raise InvalidRow(f"{table}.{column.name}: row {row}: {shown} is no {column.type}") from None
+        outside = column.type.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool)
+        why = f"{shown} is out of range for {column.type}" if outside else f"{shown} is no {column.type}"
+        raise InvalidRow(f"{table}.{column.name}: row {row}: {why}") from None
 
 
 def _first_bad(given: Any, kind: SqlType) -> int:
@@ -116,7 +118,9 @@ def _numeric(array: pa.Array, wanted: pa.DataType, text: bool) -> pa.Array:
     source = array.type
     if pt.is_floating(source):
         array = pc.round(array.cast(pa.float64()), wanted.scale)
-    elif not text and not pt.is_integer(source) and not pt.is_decimal(source):
+    elif pt.is_integer(source):
+        array = array.cast(pa.decimal256(20 + wanted.scale, wanted.scale))  # any int64 fits
+    elif not text and not pt.is_decimal(source):
         raise TypeError("not a number")
     return array.cast(wanted)
 

@@ -99,7 +99,7 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
             raise UnsupportedSQL(f"{name} is a plain view, which holds no rows to index",
                                  instead="CREATE MATERIALIZED VIEW, or index the tables it reads")
         raise UnknownName("table or materialized view", name, catalog.names())
-    keys = [bind_scalar(node, columns, catalog, text) for node in statement.keys]
+    keys = [bind_scalar(node, columns, catalog, text, name) for node in statement.keys]
     if any(is_temporal(key) for key in keys):
         raise UnsupportedSQL("an index key cannot read mz_now()", instead="index the column it is compared with")
     texts = tuple(render(key) for key in keys)

@@ -24,9 +24,10 @@ from halfjoin.engine.stats import Stats, stats
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, now, to_time
-from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidTime, StorageError, UnknownName
+from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, StorageError, UnknownName
 from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.parse import parse_query
+from halfjoin.sql.table_functions import returns_rows
 from halfjoin.sql.type_names import type_named
 
 
@@ -102,6 +103,8 @@ class Engine:
         with self._changed:
             self._check_open()
             state = self._state
+            if not isinstance(batches, Mapping):
+                raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
             rows = {name: submitted(state.catalog.table(name), given) for name, given in batches.items()}
             given_time = None if time is None else to_time(time)
             if batch_id is not None:
@@ -216,7 +219,7 @@ class Engine:
         """
         with self._changed:
             self._check_open()
-            if name in self._state.catalog.functions or name in ENTRIES:
+            if returns_rows(name, self._state.catalog) or name in ENTRIES:
                 raise Conflict(f"there is a function {name} already; choose another name")
             types = {column: type_named(kind) for column, kind in returns.items()}
             self._state.functions[name] = UserFunction(name, function, types)

@@ -10,7 +10,7 @@ from halfjoin.planner import explain as explanations
 from halfjoin.planner.plan import ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind import bind
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.errors import HalfjoinError, UnknownName, UnsupportedSQL
 from halfjoin.sql.parse import parse, parse_query
 from halfjoin.sql.statements import CreateView, Explain, Query, Select
 
@@ -62,4 +62,4 @@ def _show(state: State, planned: ViewPlan, name: str, format: Format) -> str:
         case "html":
             return explanations.html(planned, state, name)
         case _:
-            raise ValueError(f"unknown format {format!r}; formats: text, mermaid, json, html")
+            raise HalfjoinError(f"unknown format {format!r}; formats: text, mermaid, json, html")

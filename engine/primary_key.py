@@ -85,8 +85,8 @@ class PrimaryKey:
         double = _first_outside(keys, both, 0, 1, before)
         if double is not None:
             raise InvalidRow(
-                f"{self.table.name}: row {int(positions[double - before])}: there is a row with the key "
-                f"{self._key(both, double)} already; delete that one in the same batch, or submit hj.upserts(rows)"
+                f"{self.table.name}: row {int(positions[double - before])}: would be a second row with the key "
+                f"{self._key(both, double)}; delete the first in the same batch, or submit hj.upserts(rows)"
             )
 
     def replaced(self, collection: Collection, updates: Updates) -> Updates:
@@ -166,8 +166,6 @@ def _first_outside(numbers: Ints, updates: Updates, low: int, high: int, held: i
     bad = settled & ((count < low) | (count > high))
     if not bad.any():
         return None
-    guilty = np.isin(numbers, np.unique(group[bad]))
-    guilty[:held] = False
-    sign = updates.diff < 0 if high > 1 else updates.diff > 0
-    chosen = np.flatnonzero(guilty & sign)
-    return int(chosen[0]) if len(chosen) else int(np.flatnonzero(guilty)[0])
+    guilty = np.isin(group, np.unique(group[bad])) & (order >= held)
+    outside = guilty & ((count < low) | (count > high))  # the row that led there, not one before it
+    return int(order[outside if outside.any() else guilty].min())

@@ -58,9 +58,9 @@ def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Ta
     try:
         relation = bind(statement, state.catalog, text)
     except UnsupportedSQL as unsupported:
-        names = sorted(tables_of(statement, state.catalog))
+        names = sorted(tables_of(statement, state.catalog, text))
         inputs = {name: rows(state.collection(name), readable(state, names, as_of)) for name in names}
-        return run_in_duckdb(statement, state.catalog, inputs, unsupported)
+        return run_in_duckdb(statement, state.catalog, inputs, unsupported, text)
     return expand(evaluate(state, relation, as_of), "the query").table(changes=False)
 
 
@@ -90,14 +90,17 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
     """
     # Before anything is closed there is nothing but constants, which hold at every time.
     time = max(state.upper - 1, 0) if as_of is None else as_of
-    if as_of is not None and as_of >= state.upper:
-        raise InvalidTime(f"cannot read as of {as_of}: only times below upper = {state.upper} are closed")
     for name in _with_inputs(state, names):
         since = state.collection(name).since
-        if time < since:
+        if time < since or (as_of is not None and as_of >= state.upper):
+            remedy = (
+                "keep more history with Engine(retain=...) or WITH (RETAIN HISTORY FOR ...)"
+                if time < since
+                else "later times are not closed yet: apply a batch, or advance"
+            )
             raise InvalidTime(
-                f"cannot read {name} as of {time}: its history is kept since {since} (upper = {state.upper}); "
-                "keep more with Engine(retain=...) or WITH (RETAIN HISTORY FOR ...)"
+                f"cannot read {name} as of {time}: it can be read from since = {since} to below upper = {state.upper}; "
+                + remedy
             )
         if name in state.views:
             found = state.views[name].errors.as_of(time, distinct=True)

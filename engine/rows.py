@@ -61,6 +61,11 @@ def submitted(table: Table, rows: Any) -> Submitted:
     meaning = "plain"
     if isinstance(rows, Rows):
         rows, meaning = rows.data, rows.meaning
+    if meaning == "upserts" and not table.primary_key:
+        raise InvalidRow(
+            f"{table.name} has no PRIMARY KEY, so there is nothing that an upsert could replace a row by; "
+            "submit hj.deletes of the old rows and hj.inserts of the new ones"
+        )
     source, length = _source(table, rows)
     known = [column.name for column in table.columns]
     for name in source:

@@ -187,13 +187,19 @@ def _narrow(a: Datum) -> Datum:
 def _float_to_numeric(source: SqlType, target: SqlType) -> Kernel:
     """By way of text of 15 significant digits (6 of a real), as PostgreSQL does."""
     spec = "%.5e" if source.kind is Kind.REAL else "%.14e"
-    parse = from_text(target)
+    any_text = from_text(target)
+    resize, wide = decimals.rescale(pa.decimal256(76, 38), arrow_type(target)), pa.decimal256(76, 38)
 
     @on_arrays
     def run(a: Any) -> Datum:
         fail_where(_or(_is_nan(a), _is_inf(a)), f"cannot convert NaN or infinity to {target}")
-        texts = pa.array(np.char.mod(spec, raw(a)), pa.string())
-        return parse(pc.if_else(a.is_valid(), texts, pa.scalar(None, pa.string())))
+        given = valid(a)
+        values = np.where(given, raw(a), 0)
+        texts = pa.array(np.char.mod(spec, values).tolist(), pa.string(), mask=~given)
+        size = np.abs(values)
+        if ((size == 0) | ((size >= 1e-23) & (size < 1e37))).all():  # 15 digits within 38 before and after the point
+            return resize(texts.cast(wide))
+        return any_text(texts)
 
     return run
 

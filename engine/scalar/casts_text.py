@@ -25,7 +25,7 @@ from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, TEXT, Kind, SqlType
 
 _SPACE = " \t\n\r\v\f"
 _STRING = pa.string()
-_before_christ = call("match_substring_regex", pc.MatchSubstringOptions("^(-|0000-)"))
+_no_plain_year = call("match_substring_regex", pc.MatchSubstringOptions("^(-|0000-|<)"))
 
 
 def to_text(source: SqlType, target: SqlType) -> Kernel | None:
@@ -111,40 +111,43 @@ def _odd_float(value: Any) -> str:
 
 
 def _clock_text(suffix: str) -> Callable[[SqlType], Kernel]:
-    """Date and time without trailing zeros of the second's fraction."""
+    """Dates and times, without trailing zeros of the second's fraction."""
     plain_time = pa.timestamp("us")
     zeros, point = call("utf8_rtrim", pc.TrimOptions("0")), call("utf8_rtrim", pc.TrimOptions("."))
 
     def build(_: SqlType) -> Kernel:
-        def run(a: Datum) -> Datum:
-            text = point(zeros((a.cast(plain_time) if suffix else a).cast(_STRING)))
-            return _era(pc.binary_join_element_wise(text, suffix, "") if suffix else text)
+        @on_arrays
+        def run(a: Any) -> Datum:
+            text = (a.cast(plain_time) if suffix else a).cast(_STRING)
+            if pa.types.is_date(a.type):
+                return _with_eras(a, text, "")
+            text = point(zeros(text))
+            if suffix:
+                text = pc.binary_join_element_wise(text, suffix, "")
+            return text if pa.types.is_time(a.type) else _with_eras(a, text, suffix)
 
         return run
 
     return build
 
 
-def _date_text(_: SqlType) -> Kernel:
-    return lambda a: _era(a.cast(_STRING))
-
-
-def _era(text: Datum) -> Datum:
-    """Years before the first, which Arrow counts down from 0, as years BC."""
-    early = _before_christ(text)
-    if not any_true(early):
+def _with_eras(a: Any, text: Any, suffix: str) -> Any:
+    """The text of dates and timestamps; years before the first as years BC, and those that Arrow does not print."""
+    odd = _no_plain_year(text)
+    if not any_true(odd):
         return text
-    return on_arrays(_with_era)(text, early)
+    rows = mask_of(odd)
+    unit = "D" if pa.types.is_date(a.type) else "us"
+    fixed = np.full(len(a), None, object)
+    fixed[rows] = [_era(str(value), suffix) for value in raw(a)[rows].astype(f"datetime64[{unit}]")]
+    return pc.if_else(odd, pa.array(fixed, _STRING), text)
 
 
-def _with_era(text: Any, early: Any) -> Any:
-    rows = zip(text.to_pylist(), early.to_pylist(), strict=True)
-    return pa.array([_turned(value) if old else value for value, old in rows], _STRING)
-
-
-def _turned(text: str) -> str:
-    year, dash, rest = text[1:].partition("-")
-    return f"{1 - int(text[0] + year):04}{dash}{rest} BC"
+def _era(iso: str, suffix: str) -> str:
+    """`-0001-02-03` is in the year 2 BC."""
+    year, month, rest = iso.replace("T", " ").rsplit("-", 2)
+    rest = (rest.rstrip("0").rstrip(".") if "." in rest else rest) + suffix
+    return f"{1 - int(year):04}-{month}-{rest} BC" if int(year) < 1 else f"{year}-{month}-{rest}"
 
 
 def _interval_text(source: SqlType) -> Kernel:
@@ -162,7 +165,7 @@ _PRINTERS: dict[Kind, Callable[[SqlType], Kernel]] = {
     Kind.NUMERIC: _decimal_text,
     Kind.REAL: _float_text,
     Kind.DOUBLE: _float_text,
-    Kind.DATE: _date_text,
+    Kind.DATE: _clock_text(""),
     Kind.TIMESTAMP: _clock_text(""),
     Kind.TIME: _clock_text(""),
     Kind.TIMESTAMPTZ: _clock_text("+00"),

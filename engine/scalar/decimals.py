@@ -8,7 +8,7 @@ few rows there can be of such numbers are computed one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -108,16 +108,12 @@ def digits(datum: Datum) -> int:
     return max(widest, int(datum.type.scale))
 
 
-def _quotient(a: Decimal, b: Decimal) -> Decimal:
-    return _EXACT.divide(a, b)
-
-
 _EXACTLY: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
     "+": _EXACT.add,
     "-": _EXACT.subtract,
     "*": _EXACT.multiply,
-    "/": _quotient,
-    "%": lambda a, b: a - b * _EXACT.divide(a, b).to_integral_value(ROUND_DOWN),
+    "/": _EXACT.divide,
+    "%": _EXACT.remainder,
 }
 
 
@@ -133,7 +129,7 @@ def row_by_row(operator: str, result: Any) -> Kernel:
         outside = np.zeros(len(a), np.bool_)
         for i, (x, y) in enumerate(zip(a.to_pylist(), b.to_pylist(), strict=True)):
             value = None if x is None or y is None else compute(x, y).quantize(unit, context=_EXACT)
-            if value is not None and abs(value) >= limit:
+            if value is not None and value.copy_abs() >= limit:
                 value, outside[i] = None, True
             values.append(value)
         if outside.any():

@@ -55,7 +55,7 @@ def _beyond(a: Datum, unit: Decimal, name: str, result: object) -> Datum:
     if name == "trunc":
         return pc.if_else(pc.is_valid(a), zero, pa.scalar(None, result))
     values = a.to_pylist() if isinstance(a, pa.Array) else [a.as_py()]
-    rounded = [None if v is None else Decimal(0) if abs(v) < half else unit.copy_sign(v) for v in values]
+    rounded = [None if v is None else Decimal(0) if v.copy_abs() < half else unit.copy_sign(v) for v in values]
     array = pa.array(rounded, result)
     return array if isinstance(a, pa.Array) else array[0]
 

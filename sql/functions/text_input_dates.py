@@ -73,7 +73,7 @@ def interval_of(text: str) -> Interval | None:
         return None
     token = re.compile(
         r"(?P<sign>[+-]?)(?:(?P<h>\d+):(?P<mi>\d{1,2})(?::(?P<s>\d{1,2}(?:\.\d*)?))?|(?P<y>\d+)-(?P<mo>\d{1,2})"
-        r"|(?P<n>\d+\.?\d*|\.\d+)\s*(?P<unit>[a-z]+)?)(?:\s+|$|(?=[+-]))"
+        r"|(?P<n>\d+\.?\d*|\.\d+)\s*(?P<unit>[a-z]+(?=\d|[+-]|\s|$))?)(?:\s+|$|(?<=[a-z]))"
     )
     position = 0
     while position < len(body):
