@@ -11,8 +11,8 @@ import pyarrow as pa
 class Applied:
     """The outcome of a batch.
 
-    `time`: that of its rows which had none of their own. `upper`: times below it are closed now. `runner`: who ran it.
-    `seconds`: how long it took. `diffs`: for each materialized view its changes that this batch closed, as the view's
+    `time`: that of its rows which had none of their own. `upper`: times below it are closed now. `runner`: who ran it,
+    and `reason` why. `seconds`: how long it took. `diffs`: for each materialized view its changes that this batch closed, as the view's
     columns, `__time` and `__diff`, consolidated; a view that did not change has a table of no rows.
     """
 
@@ -21,3 +21,4 @@ class Applied:
     runner: str
     seconds: float
     diffs: dict[str, pa.Table]
+    reason: str = ""

@@ -70,7 +70,9 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
     for key in planned.arrangements:
         if not key.collection.startswith("="):
             state.collection(key.collection).share(key, name, state.functions)
-    output, errors = maintained.dataflow.fill(state.before_and_after({}))
+    size = max((len(state.collection(collection)) for collection in planned.collections), default=0)
+    runner, _ = state.runners.choose(size)
+    output, errors = runner.fill(maintained.dataflow, state.schema, state.before_and_after({}))
     for collection, updates in ((maintained.contents, output), (maintained.errors, errors)):
         collection.publish(make_run(updates.not_before(collection.since), state.upper))
     state.views[name] = maintained

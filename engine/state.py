@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.run import Run
+from halfjoin.engine.runners import Runners
 from halfjoin.engine.tables import UserFunction
 from halfjoin.planner.plan import ArrangementKey
 
@@ -31,11 +34,16 @@ class State:
     tables: dict[str, Collection] = field(default_factory=dict)
     views: dict[str, MaintainedView] = field(default_factory=dict)  # in order of dependency
     functions: dict[str, UserFunction] = field(default_factory=dict)
+    runners: Runners = field(default_factory=Runners)
     upper: int = 0
 
     def collection(self, name: str) -> Collection:
         """The collection of a table or materialized view that is known to exist."""
         return self.tables[name] if name in self.tables else self.views[name].contents
+
+    def schema(self, name: str) -> Mapping[str, pa.DataType]:
+        """Columns of a table or materialized view that is known to exist."""
+        return self.collection(name).schema
 
     def collections(self) -> list[Collection]:
         """Every collection: tables, views, errors of views."""

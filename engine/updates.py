@@ -18,7 +18,7 @@ MINIMUM = np.iinfo(np.int64).min  # the time of what holds always
 TIME, DIFF = "__time", "__diff"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Updates:
     """`(row, time, diff)` in columns: `columns[name][i]` changes by `diff[i]` copies at `time[i]`.
 

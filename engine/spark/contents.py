@@ -1,0 +1,62 @@
+"""Contents as a Spark DataFrame: updates summed up to a time, each row as often as it is contained."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark
+
+from halfjoin.engine.reading import expand
+from halfjoin.engine.spark.flow import Frame, summed
+from halfjoin.engine.spark.layout import ERROR, ROW, Layout
+from halfjoin.engine.spark.session import quiet
+from halfjoin.engine.spark.tasks import MORSEL, Batches, gathered, updates_of
+from halfjoin.engine.spark.types import encode, spark_type
+from halfjoin.engine.updates import DIFF, TIME
+from halfjoin.sql.errors import DataError
+
+
+def contents(frame: Frame, layout: Layout, time: int, name: str) -> Frame:
+    """A frame of updates as rows with the columns' own names and types; lazy, as DataFrames are.
+
+    Whoever evaluates it gets the errors of `Engine.read`: an expression that fails for a row, a negative count.
+    """
+    there = summed(frame.where(F.col(TIME) <= F.lit(time)), layout, by_time=False)
+    there = there.withColumn(TIME, F.lit(time).cast("bigint")).select(*layout.in_spark)
+    struct = spark.StructType([spark.StructField(column, _shown_type(kind)) for column, kind in layout.columns])
+    with quiet():
+        return there.mapInArrow(partial(_expanded, layout, time, name), struct)
+
+
+def _expanded(layout: Layout, time: int, name: str, batches: Batches) -> Batches:
+    for table in gathered(batches):
+        if layout.errors:
+            _raise_first(table, time, name)
+            table = table.filter(table.column(ERROR).is_null())
+        rows = expand(updates_of(table, layout), name).columns
+        arrays = [_shown(rows[column]) for column in layout.names]
+        whole = pa.RecordBatch.from_arrays(arrays, names=list(layout.names))
+        for start in range(0, len(whole), MORSEL):
+            yield whole.slice(start, MORSEL)
+
+
+def _raise_first(table: pa.Table, time: int, name: str) -> None:
+    for failed in table.select([ERROR, ROW, DIFF]).to_pylist():
+        if failed[ERROR] is not None and failed[DIFF] > 0:
+            where = f", for a row with {failed[ROW]}" if failed[ROW] else ""
+            raise DataError(f"{name} cannot be read as of {time}: {failed[ERROR]}{where}")
+
+
+def _shown_type(kind: pa.DataType) -> Any:
+    """Spark's own type for a time of day, where this version has one; else the number of microseconds."""
+    return spark.TimeType(6) if pt.is_time(kind) and hasattr(spark, "TimeType") else spark_type(kind)
+
+
+def _shown(column: pa.Array) -> pa.Array:
+    if pt.is_time(column.type) and hasattr(spark, "TimeType"):
+        return column.cast(pa.time64("ns"))  # the only unit that Spark takes
+    return encode(column)

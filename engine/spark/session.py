@@ -1,0 +1,72 @@
+"""Spark sessions: the user's, or a quiet local one started when first needed; and how to tell a DataFrame."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from halfjoin.sql.errors import DataError
+
+# Nothing is logged: what goes wrong is raised, and Spark would tell it several times over.
+_LOG4J = """\
+rootLogger.level = off
+"""
+_DATA_ERROR = re.compile(r"halfjoin\.sql\.errors\.DataError: (.+)")
+
+
+def start_session() -> Any:
+    """The active session, or else a new local one on all cores, without a user interface, logs and progress bars."""
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with tempfile.TemporaryDirectory(prefix="halfjoin-") as folder, quiet():
+        settings = Path(folder) / "log4j2.properties"
+        settings.write_text(_LOG4J)
+        return (
+            SparkSession.builder.master("local[*]")
+            .appName("halfjoin")
+            .config("spark.ui.enabled", False)
+            .config("spark.ui.showConsoleProgress", False)
+            .config("spark.sql.shuffle.partitions", 2 * (os.cpu_count() or 1))
+            .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings}")
+            .getOrCreate()
+        )
+
+
+def is_frame(rows: Any) -> bool:
+    """Whether it is a Spark DataFrame, of a classic or a Connect session; does not import Spark."""
+    return any(
+        kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.") for kind in type(rows).__mro__
+    )
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without Spark's warning about the version of pandas, which nothing here uses."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+        yield
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """A DataError of a task as the DataError that it is, not as a failed Spark job."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as problem:
+        found = _DATA_ERROR.search(str(problem))
+        if found is None:
+            raise
+        raise DataError(found.group(1)) from problem
