@@ -25,7 +25,7 @@ def ambiguity(tree: Node) -> str | None:
 def has_optional_group(tree: Node) -> bool:
     """Whether a capturing group stands in an alternative or in a repeat of possibly no times."""
     return any(
-        isinstance(inner, Group) and inner.capturing
+        isinstance(inner, Group) and inner.number is not None
         for node in _walk(tree)
         if isinstance(node, Alternatives) or (isinstance(node, Repeat) and node.low == 0)
         for inner in _walk(node)
