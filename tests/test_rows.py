@@ -45,7 +45,7 @@ def test_a_row_comes_back_as_it_went_in(engine):
     [
         lambda rows: pa.Table.from_pylist(rows),
         lambda rows: pa.RecordBatch.from_pylist(rows),
-        lambda rows: pa.RecordBatchReader.from_batches(pa.table(rows_of(rows)).schema, pa.table(rows_of(rows)).to_batches()),
+        lambda rows: pa.Table.from_pylist(rows).to_reader(),
         lambda rows: rows_of(rows),
         lambda rows: pa.concat_tables([pa.Table.from_pylist(rows), pa.Table.from_pylist(rows)]).slice(1, 1),
         lambda rows: duckdb.arrow(pa.Table.from_pylist(rows)),
