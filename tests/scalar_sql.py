@@ -53,7 +53,9 @@ class Columns:
             case Cast(arg=arg):
                 return replace(expr, arg=self.of(arg))
             case Call(function=function, args=args):
-                fixed = range(1, len(args)) if self.first else CONSTANT.get(function, ())
+                fixed = CONSTANT.get(function, ())
+                if self.first and 0 not in fixed:
+                    fixed = tuple(range(1, len(args)))
                 return replace(expr, args=tuple(arg if i in fixed else self.of(arg) for i, arg in enumerate(args)))
             case _:
                 return expr
