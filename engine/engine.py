@@ -59,7 +59,6 @@ class Engine:
         self._state = State(retain)
         self._memory = None if memory is None else to_bytes(memory)
         self._changed = Condition()
-        self._subscriptions: dict[str, list[Subscription]] = {}
         self._answered: dict[str, tuple[bytes, Applied]] = {}
         self._closed = False
 
@@ -139,7 +138,7 @@ class Engine:
         staged = stage(self._state, runs, upper)
         self._check_memory(staged)
         publish(self._state, staged)
-        for name, waiting in self._subscriptions.items():
+        for name, waiting in self._state.subscriptions.items():
             for subscription in list(waiting):
                 subscription.push(staged.diffs[name], upper)
         return Applied(at, upper, "local", clock.perf_counter() - started, staged.diffs)
@@ -189,7 +188,7 @@ class Engine:
                 raise UnknownName("materialized view", name, self._state.views)
             start, end = _optional(as_of), _optional(up_to)
             first = reading.history(self._state, name, start, end, snapshot)
-            subscription = Subscription(first, end, self._changed, self._subscriptions.setdefault(name, []))
+            subscription = Subscription(first, end, self._changed, self._state.subscriptions.setdefault(name, []))
             if end is not None and self._state.upper >= end:
                 subscription.close()
             return subscription
@@ -240,7 +239,7 @@ class Engine:
     def close(self) -> None:
         """End the subscriptions and let go of everything."""
         with self._changed:
-            for subscription in [one for waiting in self._subscriptions.values() for one in waiting]:
+            for subscription in [one for waiting in self._state.subscriptions.values() for one in waiting]:
                 subscription.close()
             self._closed = True
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
 
 from halfjoin.engine.evaluate import evaluate_all, true_mask
 from halfjoin.engine.failures import error_updates
@@ -89,15 +91,22 @@ def _filter(predicates: tuple[Expr, ...]) -> Operator:
 
 
 def _extend(items: tuple[tuple[Column, Expr], ...]) -> Operator:
-    """Computed columns; a row for which one fails is one error, by the first that does, and goes no further."""
+    """Computed columns; a row for which one fails is one error, by the first that does, and goes no further.
+
+    Zero gets one sign: rows with -0.0 and 0.0 are equal, so nothing computed from them may tell them apart.
+    """
     names = [column.name for column, _ in items]
     scalars = [(compile(expr), expr) for _, expr in items]
 
     def run(updates: Updates, errors: Errors) -> Updates:
         values, updates = evaluate_all(scalars, updates, errors)
-        return updates.with_columns(dict(zip(names, values, strict=True)))
+        return updates.with_columns(dict(zip(names, map(_one_zero, values), strict=True)))
 
     return run
+
+
+def _one_zero(values: pa.Array) -> pa.Array:
+    return pc.add(values, pa.scalar(0.0, values.type)) if pt.is_floating(values.type) else values
 
 
 def _explode(step: Explode, registry: Registry) -> Operator:
