@@ -20,6 +20,7 @@ from halfjoin.engine.scalar import compile
 from halfjoin.engine.tables import Registry, ordinality, table_function
 from halfjoin.engine.temporal import temporal_filter
 from halfjoin.engine.updates import Updates
+from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Step, Temporal
 from halfjoin.sql.expr import TRUE, Call, Column, Expr, conjunction
 from halfjoin.sql.functions import fallible
@@ -31,7 +32,10 @@ Operator = Callable[[Updates, Errors], Updates]
 
 @dataclass(frozen=True, slots=True)
 class LinearOperator:
-    """A compiled `Linear`. Errors are appended to what it is given, or dropped where the spec does not report."""
+    """A compiled `Linear`. Errors are appended to what it is given, or dropped where it does not report.
+
+    `reports` is false too where nothing can fail.
+    """
 
     steps: tuple[Operator, ...]
     reports: bool
@@ -49,7 +53,8 @@ class LinearOperator:
 
 def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
     """Make a linear operator executable; `registry` has the user's table functions."""
-    return LinearOperator(tuple(_compile_step(step, registry) for step in spec.steps), spec.reports)
+    reports = spec.reports and any(map(step_fallible, spec.steps))
+    return LinearOperator(tuple(_compile_step(step, registry) for step in spec.steps), reports)
 
 
 def _compile_step(step: Step, registry: Registry) -> Operator:
