@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from uuid import UUID
 
@@ -15,13 +14,10 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.sql.errors import InvalidRow
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
+_ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # a zone follows a time; a date ends in what looks like one
+_DAY = r"^[^:]*Z$"
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
-
-
-def invalid(place: str, wanted: str) -> InvalidRow:
-    """An error for a column that is wrong as a whole."""
-    return InvalidRow(f"{place} must be {wanted}")
 
 
 def convert(table: str, column: ColumnModel, given: Any) -> pa.Array:
@@ -34,7 +30,8 @@ def convert(table: str, column: ColumnModel, given: Any) -> pa.Array:
         InvalidRow: with table, column, row number and value.
     """
     wanted = arrow_type(column.type)
-    if isinstance(given, pa.Array) and given.type == wanted and column.type.kind not in (*STRINGS, Kind.UUID):
+    checked = (*STRINGS, *FLOATS, Kind.UUID, Kind.ARRAY)  # for these more than the type has to be right
+    if isinstance(given, pa.Array) and given.type == wanted and column.type.kind not in checked:
         return given
     try:
         return _convert(_array(given), column.type)
@@ -86,7 +83,8 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return _only(array, exact).cast(wanted)
         case family if family in FLOATS:
             number = pt.is_integer(source) or pt.is_floating(source) or pt.is_decimal(source)
-            return _only(array, number).cast(wanted, safe=not pt.is_integer(source))
+            floats = _only(array, number).cast(wanted, safe=not pt.is_integer(source))
+            return pc.add(floats, pa.scalar(0.0, wanted))  # zero has one sign: -0.0 and 0.0 are the same row
         case Kind.NUMERIC:
             return _numeric(array, wanted, text)
         case family if family in STRINGS:
@@ -146,17 +144,17 @@ def _uuid(array: pa.Array, text: bool) -> pa.Array:
 
 def _timestamp(array: pa.Array, wanted: pa.DataType, text: bool) -> pa.Array:
     """Without a zone is UTC."""
-    if text and any(value is not None and _ZONE.search(value) for value in array.to_pylist()):
-        return array.cast(pa.timestamp("us", "UTC")).cast(wanted)
     if text:
-        array = array.cast(pa.timestamp("us"))
+        zoned = pc.fill_null(pc.match_substring_regex(array, _ZONE), False)
+        array = pc.if_else(zoned, array, pc.binary_join_element_wise(array, "Z", ""))
+        array = pc.if_else(pc.match_substring_regex(array, _DAY), pc.replace_substring(array, "Z", " 00:00Z"), array)
+        array = array.cast(pa.timestamp("us", "UTC"))
     if pt.is_timestamp(array.type):
         array = array.cast(pa.timestamp("us", array.type.tz))
         return array.cast(pa.timestamp("us", "UTC")).cast(wanted) if array.type.tz else array.cast(wanted)
     return array.cast(pa.timestamp("us")).cast(wanted)
 
 
-_ZONE = re.compile(r"(Z|[+-]\d\d(:?\d\d)?)$")
 
 
 def _list(array: pa.Array, element: SqlType) -> pa.Array:

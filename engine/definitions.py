@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from halfjoin.catalog.models import ColumnModel, Index, Table, View
-from halfjoin.engine.collection import Collection
+from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.primary_key import arrangement_of
 from halfjoin.engine.run import make_run
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.state import MaintainedView, State
-from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import names_of
 from halfjoin.sql.bind import bind, bind_scalar
@@ -35,7 +35,7 @@ def create_table(state: State, statement: CreateTable) -> None:
     retain = state.retain if table.retain is None else table.retain
     collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)))
     if table.primary_key:
-        collection.share(arrangement_of(table), f"primary key of {table.name}", state.functions)
+        collection.share(arrangement_of(table), User("primary key of", table.name), state.functions)
     state.tables[table.name] = collection
 
 
@@ -49,6 +49,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
             raise Conflict(f"{name} exists already; drop it first, or write IF NOT EXISTS or OR REPLACE")
         if name not in catalog.views:
             raise Conflict(f"{name} is a table, which a view cannot replace")
+        catalog.check_unread(catalog.views[name])
     relation = bind(statement.query, catalog, text)
     planned = plan(relation, state, name)
     view = View(
@@ -61,35 +62,42 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
     )
     if name in view.reads:
         raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
-    maintained = _maintained(state, view, Dataflow(planned, state.functions)) if view.materialized else None
-    if name in catalog.views:
-        drop_view(state, catalog.views[name])
-    catalog.add(view)
-    if maintained is None:
-        return
-    for key in planned.arrangements:
-        if not key.collection.startswith("="):
-            state.collection(key.collection).share(key, name, state.functions)
-    size = max((len(state.collection(collection)) for collection in planned.collections), default=0)
-    runner, _ = state.runners.choose(size)
-    output, errors = runner.fill(maintained.dataflow, state.schema, state.before_and_after({}))
-    for collection, updates in ((maintained.contents, output), (maintained.errors, errors)):
-        collection.publish(make_run(updates.not_before(collection.since), state.upper))
-    state.views[name] = maintained
-    for key in planned.arrangements:  # now, so that no later batch has to wait for an index of a whole table
-        if not key.collection.startswith("="):
-            state.collection(key.collection).build(key)
+    made = User("query", name)  # until it is filled, which may fail, there is no such view
+    try:
+        maintained = _filled(state, view, Dataflow(planned, state.functions), made) if view.materialized else None
+        if name in catalog.views:
+            drop_view(state, catalog.views[name])
+        catalog.add(view)
+        if maintained is not None:
+            state.views[name] = maintained
+            _share(state, planned, User("view", name))
+    finally:
+        for collection in state.collections():
+            collection.release(made)
 
 
-def _maintained(state: State, view: View, flow: Dataflow) -> MaintainedView:
-    """The view's collections, readable since all its inputs are."""
+def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedView:
+    """The view with its collections, readable since all its inputs are, filled from their history."""
     retain = state.retain if view.retain is None else view.retain
     since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in flow.plan.collections])
-    return MaintainedView(
-        flow,
-        Collection(view.name, flow.schema, retain, since),
-        Collection(f"{view.name} errors", ERROR_SCHEMA, retain, since),
-    )
+    contents = Collection(view.name, flow.schema, retain, since)
+    failures = Collection(f"{view.name} errors", ERROR_SCHEMA, retain, since)
+    _share(state, flow.plan, user)
+    size = max((len(state.collection(name)) for name in flow.plan.collections), default=0)
+    runner, _ = state.runners.choose(size)
+    output, errors = runner.fill(flow, state.schema, state.before_and_after({}))
+    for collection, updates in ((contents, output), (failures, errors)):
+        collection.publish(make_run(updates.not_before(since), state.upper))
+    return MaintainedView(flow, contents, failures)
+
+
+def _share(state: State, planned: ViewPlan, user: User) -> None:
+    """Use the plan's arrangements, built now so that no later batch waits for an index of a whole table."""
+    for key in planned.arrangements:
+        if not key.collection.startswith("="):
+            collection = state.collection(key.collection)
+            collection.share(key, user, state.functions)
+            collection.build(key)
 
 
 def create_index(state: State, statement: CreateIndex, text: str) -> None:
@@ -111,7 +119,7 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
     catalog.add(Index(name=index_name, collection=name, keys=texts))
     key = ArrangementKey(name, tuple(sorted(keys, key=render)))
     collection = state.collection(name)
-    collection.share(key, f"index {index_name}", state.functions)
+    collection.share(key, User("index", index_name), state.functions)
     collection.build(key)
 
 
@@ -124,19 +132,22 @@ def _free_name(state: State, collection: str, keys: tuple[str, ...]) -> str:
 
 def drop(state: State, statement: Drop) -> None:
     """Drop tables, views or indexes; all of them or none."""
-    for name in statement.names:
-        try:
-            found = state.catalog.find(statement.kind, name)
-        except UnknownName:
-            if statement.if_exists:
-                continue
-            raise
+    catalog = state.catalog
+    found_all = [
+        catalog.find(statement.kind, name)
+        for name in dict.fromkeys(statement.names)
+        if not statement.if_exists or catalog.has(statement.kind, name)
+    ]
+    going = {found.name for found in found_all}
+    for found in found_all:
+        catalog.check_unread(found, going)
+    for found in reversed(found_all):
         match found:
             case View():
                 drop_view(state, found)
             case Index():
                 state.catalog.remove(found)
-                state.collection(found.collection).release(f"index {found.name}")
+                state.collection(found.collection).release(User("index", found.name))
             case Table():
                 state.catalog.remove(found)
                 del state.tables[found.name]
@@ -147,5 +158,7 @@ def drop_view(state: State, view: View) -> None:
     state.catalog.remove(view)
     if state.views.pop(view.name, None) is not None:
         for collection in state.collections():
-            collection.release(view.name)
+            collection.release(User("view", view.name))
+        for subscription in state.subscriptions.pop(view.name, []).copy():
+            subscription.close()
 

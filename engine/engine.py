@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from threading import Condition
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.rows import submitted
 from halfjoin.engine.run import Run
+from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting, holds_frame
 from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
 from halfjoin.engine.subscription import Subscription
@@ -32,11 +33,13 @@ from halfjoin.sql.type_names import type_named
 
 
 class Engine:
-    """SQL views, kept up to date in this process. A context manager; calls from several threads take turns.
+    """SQL views, kept up to date. A context manager; calls from several threads take turns.
 
     Args:
         warehouse: None: state is in memory, and gone with the engine.
-        runner: `auto` and `local` both run batches in this process.
+        spark: a Spark session, classic or Connect; None: a local one is started when first needed.
+        runner: who carries out batches and first fills: `local` this process, `spark` Spark jobs, `auto` Spark for
+            bulk and for rows that are Spark DataFrames. The answers are the same.
         retain: history kept readable, in time units, where a table or view does not say it for itself.
         memory: the most that rows and indexes may hold, in bytes or as text (`4GB`); a batch past it is refused.
 
@@ -48,18 +51,18 @@ class Engine:
         self,
         warehouse: str | PathLike[str] | None = None,
         *,
-        runner: Literal["auto", "local"] = "auto",
+        spark: Any = None,
+        runner: Setting = "auto",
         retain: int = 1_000_000,
         memory: int | str | None = None,
     ) -> None:
         if warehouse is not None:
             raise StorageError(f"cannot keep state in {fspath(warehouse)!r}: this version holds it in memory; Engine()")
-        if runner not in ("auto", "local"):
-            raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local")
-        self._state = State(retain)
+        if runner not in ("auto", "local", "spark"):
+            raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
+        self._state = State(retain, runners=Runners(runner, spark))
         self._memory = None if memory is None else to_bytes(memory)
         self._changed = Condition()
-        self._subscriptions: dict[str, list[Subscription]] = {}
         self._answered: dict[str, tuple[bytes, Applied]] = {}
         self._closed = False
 
@@ -89,7 +92,7 @@ class Engine:
 
         Args:
             batches: rows by table name, as a pyarrow Table or RecordBatchReader, anything with `__arrow_c_stream__`,
-                a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those. Columns go by
+                a Spark DataFrame, a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those. Columns go by
                 name; `__diff` (+1) and `__time` (`time`) are optional.
             time: of rows without their own; None is the present in milliseconds, or `upper` if that is later.
             batch_id: a second batch with the same id and content is answered as the first was and changes nothing.
@@ -105,7 +108,8 @@ class Engine:
             state = self._state
             if not isinstance(batches, Mapping):
                 raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
-            rows = {name: submitted(state.catalog.table(name), given) for name, given in batches.items()}
+            rows = {name: submitted(state.catalog.table(name), state.runners.arrow(given))
+                    for name, given in batches.items()}  # fmt: skip
             given_time = None if time is None else to_time(time)
             if batch_id is not None:
                 mark = fingerprint(rows, given_time)
@@ -116,7 +120,9 @@ class Engine:
                     raise Conflict(f"batch id {batch_id!r} was used for another batch; a new batch needs a new id")
             at, last = batch_times(state, rows, given_time)
             upper = last + 1 if close else state.upper
-            applied = self._publish(runs_of(state, rows, at, upper), at, upper, started)
+            runs = runs_of(state, rows, at, upper)
+            choice = state.runners.choose(sum(map(len, runs.values())), frame=any(map(holds_frame, batches.values())))
+            applied = self._publish(runs, at, upper, started, choice)
             if batch_id is not None:
                 self._answered[batch_id] = (mark, applied)
             return applied
@@ -133,16 +139,19 @@ class Engine:
             upper = max(self._state.upper, now()) if to is None else to_time(to)
             if upper < self._state.upper:
                 raise InvalidTime(f"cannot advance to {upper}: upper is {self._state.upper} already")
-            return self._publish({}, upper - 1, upper, started)
+            return self._publish({}, upper - 1, upper, started, (LOCAL, "nothing changes but the time"))
 
-    def _publish(self, runs: Mapping[str, Run], at: int, upper: int, started: float) -> Applied:
-        staged = stage(self._state, runs, upper)
+    def _publish(
+        self, runs: Mapping[str, Run], at: int, upper: int, started: float, choice: tuple[Runner, str]
+    ) -> Applied:
+        runner, reason = choice
+        staged = stage(self._state, runs, upper, runner)
         self._check_memory(staged)
         publish(self._state, staged)
-        for name, waiting in self._subscriptions.items():
+        for name, waiting in self._state.subscriptions.items():
             for subscription in list(waiting):
                 subscription.push(staged.diffs[name], upper)
-        return Applied(at, upper, "local", clock.perf_counter() - started, staged.diffs)
+        return Applied(at, upper, runner.name, clock.perf_counter() - started, staged.diffs, reason)
 
     def read(self, name: str, as_of: Time | None = None, *, multiplicity: bool = False) -> pa.Table:
         """Contents of a table or view, a row as often as it is contained, in no particular order.
@@ -161,6 +170,19 @@ class Engine:
             if multiplicity:
                 return found.table(changes=True).drop_columns(["__time"])
             return reading.expand(found, name).table(changes=False)
+
+    def dataframe(self, name: str, as_of: Time | None = None) -> Any:
+        """The same contents as `read` gives, as a Spark DataFrame: lazy, and not collected by this process.
+
+        It reads files that stay until the engine is closed. An expression that fails for a row of a plain view, and
+        a negative count, raise when the frame is evaluated.
+
+        Raises:
+            UnknownName, InvalidTime; DataError as for `read`.
+        """
+        with self._changed:
+            self._check_open()
+            return reading.frame(self._state, name, _optional(as_of))
 
     def query(self, sql: str, as_of: Time | None = None) -> pa.Table:
         """Any SELECT over tables and views as of a time.
@@ -189,7 +211,7 @@ class Engine:
                 raise UnknownName("materialized view", name, self._state.views)
             start, end = _optional(as_of), _optional(up_to)
             first = reading.history(self._state, name, start, end, snapshot)
-            subscription = Subscription(first, end, self._changed, self._subscriptions.setdefault(name, []))
+            subscription = Subscription(first, end, self._changed, self._state.subscriptions.setdefault(name, []))
             if end is not None and self._state.upper >= end:
                 subscription.close()
             return subscription
@@ -240,8 +262,9 @@ class Engine:
     def close(self) -> None:
         """End the subscriptions and let go of everything."""
         with self._changed:
-            for subscription in [one for waiting in self._subscriptions.values() for one in waiting]:
+            for subscription in [one for waiting in self._state.subscriptions.values() for one in waiting]:
                 subscription.close()
+            self._state.runners.close()
             self._closed = True
 
     def __enter__(self) -> Self:

@@ -8,22 +8,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.codes import codes
 from halfjoin.engine.updates import Positions, Updates
 from halfjoin.sql.expr import Expr, columns_of
 from halfjoin.sql.functions import render
 
-SCHEMA = {"error": pa.string(), "row": pa.string()}
+SCHEMA = {"error": pa.string(), "row": pa.string(), "code": pa.int64()}
 
 
 def error_updates(updates: Updates, rows: Positions, messages: Iterable[str], expr: Expr) -> Updates:
     """One error per failing row, with that row's time and diff, so that it goes away when the row does.
 
-    `messages[i]` belongs to `rows[i]`. The text names the expression and the values it read, and nothing that depends
-    on the path by which the row came.
+    `messages[i]` belongs to `rows[i]`. The text names the expression and the values it read. The code is that of the
+    whole row, so that different rows do not cancel; a complete row has the same columns by whichever path it came.
     """
     failing = updates.take(rows)
+    code = codes([failing.columns[name] for name in sorted(failing.columns)], len(failing))
     prefix = pa.array([f"{message} in {render(expr)}" for message in messages], pa.string())
-    return Updates({"error": prefix, "row": _describe(failing, sorted(columns_of(expr)))}, failing.time, failing.diff)
+    row = _describe(failing, sorted(columns_of(expr)))
+    return Updates({"error": prefix, "row": row, "code": pa.array(code)}, failing.time, failing.diff)
 
 
 def _describe(updates: Updates, names: Sequence[str]) -> pa.Array:

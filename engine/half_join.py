@@ -46,7 +46,7 @@ class HalfJoinOperator:
         stream, keys = self._without_nulls(stream, keys)
         probes = codes(keys, len(stream))
         exact = is_exact(keys)
-        order = np.argsort(probes, kind="stable") if len(probes) >= _SORT_FROM else None
+        order = np.argsort(probes) if len(probes) >= _SORT_FROM else None
         if order is not None:
             probes = probes[order]
         found = []

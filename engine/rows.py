@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.columns import convert, invalid
+from halfjoin.engine.columns import convert
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.times import to_time
 from halfjoin.engine.updates import DIFF, TIME, Ints
@@ -97,7 +98,13 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
     elif isinstance(rows, pa.RecordBatch):
         rows = pa.Table.from_batches([rows])
     elif isinstance(rows, Mapping) and not hasattr(rows, "__arrow_c_stream__"):
-        columns = {str(name): list(values) for name, values in rows.items()}
+        for name, values in rows.items():
+            if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+                raise InvalidRow(
+                    f"{table.name}: rows must be a list of dicts, or a dict of columns; "
+                    f"the column {name} is {type(values).__name__}, not a list"
+                )
+        columns = {str(name): values if isinstance(values, pa.Array) else list(values) for name, values in rows.items()}
         lengths = {len(values) for values in columns.values()}
         if len(lengths) > 1:
             raise InvalidRow(f"{table.name}: the columns have different lengths: {sorted(lengths)}")
@@ -136,10 +143,13 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _diffs(table: Table, given: Any) -> Ints:
-    array = given if isinstance(given, pa.Array) else pa.array(given)
-    if array.null_count or not (pa.types.is_integer(array.type) or len(array) == 0):
-        raise invalid(f"{table.name}.{DIFF}", "whole numbers without NULL")
-    values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    try:
+        array = given if isinstance(given, pa.Array) else pa.array(given)
+        if array.null_count or not (pa.types.is_integer(array.type) or len(array) == 0):
+            raise TypeError
+        values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    except (pa.ArrowException, TypeError, OverflowError):
+        raise InvalidRow(f"{table.name}.{DIFF} must be whole numbers without NULL") from None
     return values
 
 
@@ -149,10 +159,12 @@ def _times(table: Table, given: Any) -> Ints:
         return np.array([to_time(value) for value in given], np.int64)
     if array.null_count:
         raise InvalidTime(f"{table.name}.{TIME} must not be NULL")
-    if pa.types.is_integer(array.type):
-        values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
-        return values
     if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
-        millis: Ints = array.cast(pa.timestamp("ms")).cast(pa.int64()).to_numpy(zero_copy_only=False)
-        return millis
-    raise InvalidTime(f"{table.name}.{TIME} must be int64 or a timestamp, not {array.type}")
+        micros: Ints = array.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return micros // 1000
+    if not pa.types.is_integer(array.type):
+        raise InvalidTime(f"{table.name}.{TIME} must be int64 or a timestamp, not {array.type}")
+    if len(array):  # the greatest int64 stands for never
+        to_time(pc.max(array).as_py())
+    values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return values

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from halfjoin.engine.dataflow import Dataflow, Lookup
+from halfjoin.engine.rows import Rows
 from halfjoin.engine.run import Run
 from halfjoin.engine.updates import Updates
 
@@ -19,6 +20,18 @@ Setting: TypeAlias = Literal["auto", "local", "spark"]
 SchemaOf: TypeAlias = Callable[[str], Mapping[str, pa.DataType]]
 
 BULK = 5_000_000  # changed rows from which a Spark job is worth its start
+
+
+def is_frame(rows: Any) -> bool:
+    """Whether it is a Spark DataFrame, of a classic or a Connect session; does not import Spark."""
+    return any(
+        kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.") for kind in type(rows).__mro__
+    )
+
+
+def holds_frame(rows: Any) -> bool:
+    """Whether rows of a batch are a Spark DataFrame, or inserts, deletes or upserts of one."""
+    return is_frame(rows.data if isinstance(rows, Rows) else rows)
 
 
 class Runner(Protocol):
@@ -72,6 +85,14 @@ class Runners:
         if self.session is None:
             return LOCAL, f"{rows:,} changed rows, enough for Spark, but the engine has no Spark session"
         return self.spark, f"{rows:,} changed rows; Spark takes over from {BULK:,}"
+
+    def arrow(self, rows: Any) -> Any:
+        """Rows of a batch; those of a Spark DataFrame as an Arrow table, all else as it is."""
+        if isinstance(rows, Rows):
+            return replace(rows, data=self.arrow(rows.data))
+        if not is_frame(rows):
+            return rows
+        return rows.toArrow() if self.setting == "local" else self.spark.rows(rows)
 
     def describe(self) -> str:
         """The rule, for EXPLAIN."""

@@ -12,6 +12,7 @@ from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.run import Run
 from halfjoin.engine.runners import Runners
+from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.planner.plan import ArrangementKey
 
@@ -35,6 +36,7 @@ class State:
     views: dict[str, MaintainedView] = field(default_factory=dict)  # in order of dependency
     functions: dict[str, UserFunction] = field(default_factory=dict)
     runners: Runners = field(default_factory=Runners)
+    subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
     upper: int = 0
 
     def collection(self, name: str) -> Collection:
@@ -68,7 +70,7 @@ class State:
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
         """Who shares an existing arrangement."""
         found = self.collection(key.collection).arrangements.get(key)
-        return None if found is None else tuple(found.users)
+        return None if found is None else tuple(map(str, found.users))
 
     def distinct(self, key: ArrangementKey) -> int | None:
         """Distinct keys, from the largest run's index where there is one."""

@@ -122,7 +122,8 @@ def _whole_times(bound: pa.Array) -> tuple[Ints, Ints]:
     """The least time `>= bound` and the least time `> bound`; beyond int64 is as good as its end."""
     kind = bound.type
     if pt.is_decimal(kind):
-        floor, ceiling = (_saturated(f(bound)) for f in (pc.floor, pc.ceil))
+        wide = bound.cast(pa.decimal256(76, kind.scale))  # rounding up may take one digit more
+        floor, ceiling = (_saturated(f(wide)) for f in (pc.floor, pc.ceil))
     elif pt.is_timestamp(kind):
         micros = _int64(bound)
         floor, ceiling = micros // _US_PER_MS, -(-micros // _US_PER_MS)

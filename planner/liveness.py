@@ -72,12 +72,16 @@ def _needs(steps: Sequence[Step], live: Names) -> tuple[list[tuple[Step, Names]]
 
 
 def _trimmed(steps: Iterable[tuple[Step, Names]], present: list[str]) -> tuple[list[Step], list[str]]:
-    """The steps with a Keep before each one that copies rows and columns nobody needs, and the columns at the end."""
+    """The steps with a Keep before each one that would copy columns nobody needs, and the columns at the end."""
     trimmed: list[Step] = []
     for step, needed in steps:
         if not isinstance(step, Extend):
             present = _keep(trimmed, present, needed)
-        trimmed.append(step)
+        last = trimmed[-1] if trimmed else None
+        if isinstance(step, Filter) and isinstance(last, Filter):
+            trimmed[-1] = Filter(last.predicates + step.predicates)
+        else:
+            trimmed.append(step)
         made = makes(step)
         present = [*(name for name in present if name not in made), *made]
     return trimmed, present

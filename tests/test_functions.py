@@ -19,10 +19,11 @@ def test_example(example: Example) -> None:
         assert example.answer is not None and example.answer.startswith("ERROR: "), error
         return
     assert same(answer(constant(expr), 0), example.answer)
-    over = over_columns(expr)
-    assert len(over.values) == 5
-    for row in (0, 2, 4):
-        assert same(answer(over, row), example.answer), row
+    for first in (False, True):
+        over = over_columns(expr, first)
+        assert len(over.values) == 5
+        for row in (0, 2, 4):
+            assert same(answer(over, row), example.answer), row
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -12,7 +12,7 @@ from pyspark.sql import types as spark
 
 from halfjoin.engine.reading import expand
 from halfjoin.engine.spark.flow import Frame, summed
-from halfjoin.engine.spark.layout import ERROR, ROW, Layout
+from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
 from halfjoin.engine.spark.session import quiet
 from halfjoin.engine.spark.tasks import MORSEL, Batches, gathered, updates_of
 from halfjoin.engine.spark.types import encode, spark_type
@@ -45,10 +45,11 @@ def _expanded(layout: Layout, time: int, name: str, batches: Batches) -> Batches
 
 
 def _raise_first(table: pa.Table, time: int, name: str) -> None:
-    for failed in table.select([ERROR, ROW, DIFF]).to_pylist():
-        if failed[ERROR] is not None and failed[DIFF] > 0:
-            where = f", for a row with {failed[ROW]}" if failed[ROW] else ""
-            raise DataError(f"{name} cannot be read as of {time}: {failed[ERROR]}{where}")
+    failed = table.filter(table.column(ERROR).is_valid())
+    if len(failed):
+        error, row, _ = (failed.column(column)[0].as_py() for column in ERRORS)
+        where = f", for a row with {row}" if row else ""
+        raise DataError(f"{name} cannot be read as of {time}: {error}{where}")
 
 
 def _shown_type(kind: pa.DataType) -> Any:

@@ -19,7 +19,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from halfjoin.engine.runners import SchemaOf
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.files import FilesOf
-from halfjoin.engine.spark.layout import ERROR, ROW, Layout, may_report, only_keeps
+from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout, may_report, only_keeps
 from halfjoin.engine.spark.session import quiet
 from halfjoin.engine.spark.tasks import Apply, Arrange, Task, in_tasks
 from halfjoin.engine.spark.types import has_floats, spark_type
@@ -59,18 +59,36 @@ class SparkFlow:
         return self._sum([self._path(path, staged[path.collection], self.files_of) for path in paths])
 
     def fill(self) -> Frame | None:
-        """The view's whole history, from one path per branch; None where it is certainly empty."""
-        paths = [branch.paths[branch.fill] for branch in self.plan.branches]
-        whole: FilesOf = lambda name, _: self.files_of(name, True)  # noqa: E731
-        return self._sum([self._path(p, f, whole) for p in paths if (f := self.files_of(p.collection, True))])
+        """The view's whole history, from one path per branch; None where it is certainly empty.
+
+        What fails in another input's own operator is reported by that input's path alone, so those operators run too.
+        """
+        parts = []
+        for branch in self.plan.branches:
+            for number, path in enumerate(branch.paths):
+                files = self.files_of(path.collection, True)
+                if files and number == branch.fill:
+                    parts.append(self._path(path, files, lambda name, _: self.files_of(name, True)))
+                elif files and may_report(path.source):
+                    parts.append(self._failures(path, files))
+        return self._sum(parts)
 
     def _sum(self, parts: list[Frame]) -> Frame | None:
         return summed(reduce(lambda a, b: a.union(b), parts), self.layout) if parts else None
 
+    def _source(self, path: Path, changed: Sequence[str]) -> tuple[Frame, Layout]:
+        layout = Layout(()).joined(self.schema_of(path.collection), path.fetch)
+        return read(self.session, changed, self.schema_of(path.collection), [name for name, _ in path.fetch]), layout
+
+    def _failures(self, path: Path, changed: Sequence[str]) -> Frame:
+        """What a change of the path's input adds to the errors of its own operator."""
+        frame, layout = self._apply(*self._source(path, changed), [path.source], ())
+        columns = [F.lit(None).cast(spark_type(kind)).alias(f"c{i}") for i, (_, kind) in enumerate(self.layout.columns)]
+        return frame.where(F.col(ERROR).isNotNull()).select(*columns, *layout.tail)
+
     def _path(self, path: Path, changed: Sequence[str], files_of: FilesOf) -> Frame:
         """What a change of the path's input adds to the view."""
-        layout = Layout(()).joined(self.schema_of(path.collection), path.fetch)
-        frame = read(self.session, changed, self.schema_of(path.collection), [name for name, _ in path.fetch])
+        frame, layout = self._source(path, changed)
         operators = [path.source]
         for stage in path.stages:
             frame, layout = self._apply(frame, layout, operators, stage.half_join.probe)
@@ -171,7 +189,7 @@ def _arranged(frame: Frame, layout: Layout, wanted: Layout) -> Frame:
     """Columns in the wanted order, and room for failing rows."""
     columns = [F.col(f"c{layout.position(name)}").alias(f"c{i}") for i, name in enumerate(wanted.names)]
     if wanted.errors and not layout.errors:
-        columns += [F.lit(None).cast("string").alias(name) for name in (ERROR, ROW)]
+        columns += [F.lit(None).cast(spark_type(kind)).alias(name) for name, kind in ERRORS.items()]
         return frame.select(*columns, TIME, DIFF)
     return frame.select(*columns, *wanted.tail)
 

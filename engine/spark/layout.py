@@ -6,17 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
+from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.types import encoded, spark_type
 from halfjoin.engine.updates import DIFF, TIME
-from halfjoin.planner.fallibility import explode_fallible, formula_fallible
-from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Step, Temporal
-from halfjoin.sql.functions import fallible
+from halfjoin.planner.fallibility import step_fallible
+from halfjoin.planner.linear import Explode, Extend, Keep, Linear, Step
 from halfjoin.sql.types import BIGINT
 
-ERROR, ROW = "__error", "__row"  # of a failing row that travels with the stream: the error collection's columns
+# What a failing row has in place of columns when it travels with the stream: those of the error collection.
+ERRORS = {f"__{name}": kind for name, kind in ERROR_SCHEMA.items()}
+ERROR = next(iter(ERRORS))  # NULL in rows that do not fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,8 @@ class Layout:
     """A stream's columns: names and Arrow types in order, types of its keys, whether failing rows travel along.
 
     Spark knows the columns as `c0`, `c1`, ... and the keys as `k0`, `k1`, ..., because it takes names that differ by
-    case alone for one; then come `__error` and `__row` if failing rows travel along, `__time` and `__diff`. A failing
-    row has nothing but those four.
+    case alone for one; then come `ERRORS` if failing rows travel along, `__time` and `__diff`. A failing row has
+    nothing but those.
     """
 
     columns: tuple[tuple[str, pa.DataType], ...]
@@ -44,7 +46,7 @@ class Layout:
     @property
     def tail(self) -> tuple[str, ...]:
         """The names that follow columns and keys."""
-        return (ERROR, ROW, TIME, DIFF) if self.errors else (TIME, DIFF)
+        return (*ERRORS, TIME, DIFF) if self.errors else (TIME, DIFF)
 
     @property
     def in_spark(self) -> tuple[str, ...]:
@@ -56,14 +58,14 @@ class Layout:
     def arrow_schema(self) -> pa.Schema:
         """What goes from a task to Spark."""
         kinds = [*(encoded(kind) for _, kind in self.columns), *map(encoded, self.keys)]
-        kinds += [pa.string(), pa.string()] if self.errors else []
+        kinds += ERRORS.values() if self.errors else []
         return pa.schema(list(zip(self.in_spark, [*kinds, pa.int64(), pa.int64()], strict=True)))
 
     @property
     def struct(self) -> StructType:
         """What Spark makes of it."""
         kinds = [*(spark_type(kind) for _, kind in self.columns), *map(spark_type, self.keys)]
-        kinds += [StringType(), StringType()] if self.errors else []
+        kinds += map(spark_type, ERRORS.values()) if self.errors else []
         kinds += [spark_type(pa.int64())] * 2
         return StructType([StructField(name, kind) for name, kind in zip(self.in_spark, kinds, strict=True)])
 
@@ -83,26 +85,12 @@ class Layout:
 
 def may_report(operator: Linear) -> bool:
     """Whether it may turn a row into an error."""
-    return operator.reports and any(map(_may_fail, operator.steps))
+    return operator.reports and any(map(step_fallible, operator.steps))
 
 
 def only_keeps(operators: Iterable[Linear]) -> bool:
     """Whether they do nothing but choose columns, which needs no task of ours."""
     return all(isinstance(step, Keep) for operator in operators for step in operator.steps)
-
-
-def _may_fail(step: Step) -> bool:
-    match step:
-        case Filter(predicates):
-            return any(map(fallible, predicates))
-        case Extend(items):
-            return any(fallible(expr) for _, expr in items)
-        case Explode():
-            return explode_fallible(step)
-        case Temporal(formula):
-            return formula_fallible(formula)
-        case _:
-            return False
 
 
 def _after(columns: dict[str, pa.DataType], step: Step) -> dict[str, pa.DataType]:

@@ -16,7 +16,7 @@ from halfjoin.engine.runners import SchemaOf
 from halfjoin.engine.spark.contents import contents
 from halfjoin.engine.spark.files import RunFiles, check_names
 from halfjoin.engine.spark.flow import Frame, SparkFlow, read
-from halfjoin.engine.spark.layout import ERROR, ROW, Layout
+from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
 from halfjoin.engine.spark.session import start_session, translated
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import DIFF, TIME, Updates, empty
@@ -114,11 +114,11 @@ class SparkRunner:
                 frame.select(*columns, TIME, DIFF).write.parquet(str(folder))
                 return self.files.load(folder, schema), empty(ERROR_SCHEMA)
             failed = F.col(ERROR).isNotNull().alias(_FAILED)
-            rows = frame.select(*columns, ERROR, ROW, TIME, DIFF, failed)
+            rows = frame.select(*columns, *ERRORS, TIME, DIFF, failed)
             rows.write.partitionBy(_FAILED).parquet(str(folder))
         output = self.files.load(folder / f"{_FAILED}=false", schema)
-        errors = self.files.load(folder / f"{_FAILED}=true", {ERROR: pa.string(), ROW: pa.string()})
-        return output, errors.renamed(list(zip((ERROR, ROW), ERROR_SCHEMA, strict=True)))
+        errors = self.files.load(folder / f"{_FAILED}=true", ERRORS)
+        return output, errors.renamed(list(zip(ERRORS, ERROR_SCHEMA, strict=True)))
 
 
 def _quoted(name: str) -> str:

@@ -14,9 +14,17 @@ from typing import Any
 
 from halfjoin.sql.errors import DataError
 
-# Nothing is logged: what goes wrong is raised, and Spark would tell it several times over.
+# Nothing is logged: what goes wrong is raised, and Spark would tell it several times over. Without an appender, Spark
+# takes the settings for none at all; the gateway's own level keeps it from raising the root's.
 _LOG4J = """\
 rootLogger.level = off
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = off
 """
 _DATA_ERROR = re.compile(r"halfjoin\.sql\.errors\.DataError: (.+)")
 
@@ -41,13 +49,6 @@ def start_session() -> Any:
             .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings}")
             .getOrCreate()
         )
-
-
-def is_frame(rows: Any) -> bool:
-    """Whether it is a Spark DataFrame, of a classic or a Connect session; does not import Spark."""
-    return any(
-        kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.") for kind in type(rows).__mro__
-    )
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.operators import compile_linear
 from halfjoin.engine.scalar import compile
-from halfjoin.engine.spark.layout import ERROR, ROW, Layout
+from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
 from halfjoin.engine.spark.types import encode, restore
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import DIFF, TIME, Updates
@@ -159,15 +159,15 @@ def _encoded(updates: Updates, keys: list[pa.Array], layout: Layout) -> dict[str
 
 
 def _errors(failed: Updates) -> dict[str, pa.Array]:
-    error, row = (failed.columns[name] for name in ERROR_SCHEMA)
-    return {ERROR: error, ROW: row, TIME: pa.array(failed.time), DIFF: pa.array(failed.diff)}
+    columns = dict(zip(ERRORS, (failed.columns[name] for name in ERROR_SCHEMA), strict=True))
+    return {**columns, TIME: pa.array(failed.time), DIFF: pa.array(failed.diff)}
 
 
 def _passing(table: pa.Table, layout: Layout) -> Batches:
     """The failing rows of earlier operators."""
     failed = table.filter(table.column(ERROR).is_valid())
     if len(failed):
-        yield from _batches({name: _array(failed, name) for name in (ERROR, ROW, TIME, DIFF)}, layout)
+        yield from _batches({name: _array(failed, name) for name in (*ERRORS, TIME, DIFF)}, layout)
 
 
 def _batches(columns: dict[str, pa.Array], layout: Layout) -> Batches:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions.casting import cast, coerce
+from halfjoin.sql.functions.casting import cast, coerce, unify
 from halfjoin.sql.functions.coercion import common_type
 from halfjoin.sql.functions.signature import Function, Resolve, function
 from halfjoin.sql.types import BOOLEAN, UNKNOWN
@@ -29,17 +29,16 @@ def _case(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     """(condition, value, ..., default); the default may be left out and is NULL then."""
     if len(args) % 2 == 0:
         args = (*args, Literal(None, UNKNOWN))
-    conditions, values = args[:-1:2], [*args[1::2], args[-1]]
-    type = common_type(value.type for value in values)
+    *values, default = unify((*args[1::2], args[-1]))
     parts: list[Expr] = []
-    for condition, value in zip(conditions, values, strict=False):
-        parts += [_chain("and", (condition,)), cast(value, type)]
-    return Call("case", (*parts, cast(values[-1], type)), type)
+    for condition, value in zip(args[:-1:2], values, strict=True):
+        parts += [_chain("and", (condition,)), value]
+    return Call("case", (*parts, default), default.type)
 
 
 def _alternatives(name: str, args: Sequence[Expr]) -> Expr:
-    type = common_type(arg.type for arg in args)
-    return Call(name, tuple(cast(arg, type) for arg in args), type)
+    typed = unify(args)
+    return Call(name, typed, typed[0].type)
 
 
 def _nullif(resolve: Resolve, args: Sequence[Expr]) -> Expr:
