@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -52,12 +51,19 @@ def _raise_first(table: pa.Table, time: int, name: str) -> None:
         raise DataError(f"{name} cannot be read as of {time}: {error}{where}")
 
 
-def _shown_type(kind: pa.DataType) -> Any:
-    """Spark's own type for a time of day, where this version has one; else the number of microseconds."""
-    return spark.TimeType(6) if pt.is_time(kind) and hasattr(spark, "TimeType") else spark_type(kind)
+def _shown_type(kind: pa.DataType) -> spark.DataType:
+    """A time of day is text (`23:59:59.000000`), because few Spark sessions have a type for it."""
+    if pt.is_list(kind):
+        return spark.ArrayType(_shown_type(kind.value_type))
+    return spark.StringType() if pt.is_time(kind) else spark_type(kind)
 
 
 def _shown(column: pa.Array) -> pa.Array:
-    if pt.is_time(column.type) and hasattr(spark, "TimeType"):
-        return column.cast(pa.time64("ns"))  # the only unit that Spark takes
-    return encode(column)
+    kind = column.type
+    while pt.is_list(kind):
+        kind = kind.value_type
+    return column.cast(_with_text(column.type)) if pt.is_time(kind) else encode(column)
+
+
+def _with_text(kind: pa.DataType) -> pa.DataType:
+    return pa.list_(_with_text(kind.value_type)) if pt.is_list(kind) else pa.string()

@@ -30,12 +30,17 @@ _DATA_ERROR = re.compile(r"halfjoin\.sql\.errors\.DataError: (.+)")
 
 
 def start_session() -> Any:
-    """The active session, or else a new local one on all cores, without a user interface, logs and progress bars."""
+    """The active session, or that of Spark's environment variable SPARK_REMOTE, or else a new local one.
+
+    The local one uses all cores, and has no user interface, logs and progress bars.
+    """
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
+    if "SPARK_REMOTE" in os.environ:
+        return SparkSession.builder.getOrCreate()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with tempfile.TemporaryDirectory(prefix="halfjoin-") as folder, quiet():
         settings = Path(folder) / "log4j2.properties"
