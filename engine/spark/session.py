@@ -34,26 +34,27 @@ def start_session() -> Any:
 
     The local one uses all cores, and has no user interface, logs and progress bars.
     """
-    from pyspark.sql import SparkSession
+    with quiet():
+        from pyspark.sql import SparkSession
 
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
-    if "SPARK_REMOTE" in os.environ:
-        return SparkSession.builder.getOrCreate()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with tempfile.TemporaryDirectory(prefix="halfjoin-") as folder, quiet():
-        settings = Path(folder) / "log4j2.properties"
-        settings.write_text(_LOG4J)
-        return (
-            SparkSession.builder.master("local[*]")
-            .appName("halfjoin")
-            .config("spark.ui.enabled", False)
-            .config("spark.ui.showConsoleProgress", False)
-            .config("spark.sql.shuffle.partitions", 2 * (os.cpu_count() or 1))
-            .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings}")
-            .getOrCreate()
-        )
+        active = SparkSession.getActiveSession()
+        if active is not None:
+            return active
+        if "SPARK_REMOTE" in os.environ:
+            return SparkSession.builder.getOrCreate()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        with tempfile.TemporaryDirectory(prefix="halfjoin-") as folder:
+            settings = Path(folder) / "log4j2.properties"
+            settings.write_text(_LOG4J)
+            return (
+                SparkSession.builder.master("local[*]")
+                .appName("halfjoin")
+                .config("spark.ui.enabled", False)
+                .config("spark.ui.showConsoleProgress", False)
+                .config("spark.sql.shuffle.partitions", 2 * (os.cpu_count() or 1))
+                .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings}")
+                .getOrCreate()
+            )
 
 
 @contextmanager
