@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.evaluate import evaluate_all
+from halfjoin.engine.failures import Errors
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.updates import MINIMUM, Ints, Mask, Updates
 from halfjoin.planner.linear import Atom, Combination, Formula, Static
@@ -31,11 +32,11 @@ Truth = tuple[Mask, Mask]
 AtTime = Callable[[Ints], Truth]
 
 
-def temporal_filter(formula: Formula) -> Callable[[Updates, list[Updates]], Updates]:
+def temporal_filter(formula: Formula) -> Callable[[Updates, Errors], Updates]:
     """The operator for a formula."""
     scalars = [(compile(expr), expr) for expr in dict.fromkeys(_expressions(formula))]
 
-    def run(updates: Updates, errors: list[Updates]) -> Updates:
+    def run(updates: Updates, errors: Errors) -> Updates:
         arrays, updates = evaluate_all(scalars, updates, errors)
         points: list[Ints] = [updates.time]
         truth = _bind(formula, {expr: array for (_, expr), array in zip(scalars, arrays, strict=True)}, points)
