@@ -107,7 +107,7 @@ class Engine:
             rows = {name: submitted(state.catalog.table(name), given) for name, given in batches.items()}
             given_time = None if time is None else to_time(time)
             if batch_id is not None:
-                mark = fingerprint(rows, given_time)
+                mark = fingerprint(rows, given_time, close)
                 known = self._answered.get(batch_id)
                 if known is not None:
                     if known[0] == mark:
