@@ -54,7 +54,7 @@ def _check_regex(spans: bool, flags_at: int | None = None, groups: bool = False)
                 raise UnsupportedSQL("regexp_match with a group that may take no part",
                                      instead="write (?:...) around it")
             if groups and regex.everywhere:
-                raise UnsupportedSQL("regexp_match with flag g", instead="use regexp_split_to_table")
+                raise UnsupportedSQL("regexp_match with flag g", instead="leave it out: the first match is found")
             if regex.everywhere and regex.nullable:
                 raise UnsupportedSQL("replacing every match of an expression that matches the empty text",
                                      instead="write + for *")

@@ -75,8 +75,8 @@ STRINGS_TABLE = (
     _trim("btrim", "at both ends", [("btrim('  a b ')", "a b"), ("btrim('xyxtrimyyx', 'xyz')", "trim")]),
     _trim("ltrim", "at the left", [("ltrim('zzzytest', 'xyz')", "test"), ("ltrim('  a ')", "a ")]),
     _trim("rtrim", "at the right", [("rtrim('testxxzx', 'xyz')", "test"), ("rtrim(' a  ')", " a")]),
-    function("substring", "strings", "From a position (the first is 1), at most so many characters; or what a regular "
-        "expression matches", "text, integer -> text", "text, integer, integer -> text or error",
+    function("substring", "strings", "From a position (the first is 1), at most so many characters",
+        "text, integer -> text", "text, integer, integer -> text or error",
         safe=lambda args: len(args) == 3 and isinstance(args[2], Literal) and (args[2].value or 0) >= 0,  # type: ignore[operator]
         examples=[
         ("substring('Thomas', 2, 3)", "hom"), ("substring('abc', 0, 2)", "a"), ("substring('abc', -1, 3)", "a"),
