@@ -15,7 +15,7 @@ import pytest
 
 from tests.pages import ROOT, fresh
 
-PAGES = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")
+PAGES = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")
 ROOM = r"(?:sql|catalog|planner|engine)"
 
 
