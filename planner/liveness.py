@@ -28,7 +28,8 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
     """The path that ends with exactly the columns `outputs`, and on its way carries no column for nothing."""
     # Backwards: what is needed before each step.
     live = frozenset(outputs)
-    final, live = _needs(draft.final, live)
+    final, complete = _needs(draft.final, live)
+    live = complete
     stages: list[tuple[HalfJoin, list[tuple[Step, Names]], Names]] = []
     for half_join, then in reversed(draft.stages):
         after, live = _needs(then, live)
@@ -47,6 +48,7 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
         segment, present = _trimmed(after, [*present, *(name for _, name in half_join.fetch)])
         operators.append(segment)
         joins.append(half_join)
+    present = _keep(operators[-1], present, complete)
     segment, present = _trimmed(final, present)
     if present != list(outputs):
         segment.append(Keep(tuple(outputs)))
