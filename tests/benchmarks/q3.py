@@ -31,9 +31,8 @@ def main() -> None:
     options.add_argument("--spark", action="store_true", help="recompute in Spark, too (once per profile)")
     given = options.parse_args()
     print(f"TPC-H Q3's join at scale {given.sf}; medians in ms")
-    print(
-        f"{'profile':8} {'batch':>6} {'maintain':>9} {'quickest':>9} {'recompute':>10} {'times':>7} {'view rows changed':>18}"
-    )
+    titles = f"{'profile':8} {'batch':>6} {'maintain':>9} {'quickest':>9} {'recompute':>10} {'times':>7}"
+    print(f"{titles} {'view rows changed':>18}")
     for profile in ("uniform", "hot"):
         _side_by_side(given.sf, profile, given.spark)
     _alone(given.sf)
