@@ -218,6 +218,7 @@ class Engine:
         """
         with self._changed:
             self._check_open()
+            name = name.lower()  # as SQL folds it where it is called
             if returns_rows(name, self._state.catalog) or name in ENTRIES:
                 raise Conflict(f"there is a function {name} already; choose another name")
             types = {column: type_named(kind) for column, kind in returns.items()}
