@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
@@ -37,7 +38,7 @@ class Updates:
         """The updates at these positions, in their order."""
         indices = pa.array(positions)
         return Updates(
-            {name: column.take(indices) for name, column in self.columns.items()},
+            {name: gather(column, indices) for name, column in self.columns.items()},
             self.time[positions],
             self.diff[positions],
         )
@@ -81,6 +82,15 @@ class Updates:
         if not columns:  # a table of no columns cannot tell how many rows it has
             return pa.table({"": pa.nulls(len(self))}).select([])
         return pa.Table.from_arrays(list(columns.values()), names=list(columns))
+
+
+_TAKE = pc.get_function("array_take")
+_UNCHECKED = pc.TakeOptions(boundscheck=False)
+
+
+def gather(column: pa.Array, indices: pa.Array) -> pa.Array:
+    """The values at positions that are known to be inside: half the cost of `take` for a few rows."""
+    return _TAKE.call([column, indices], _UNCHECKED)
 
 
 def constant(value: int, length: int) -> Ints:
