@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from halfjoin.engine.evaluate import evaluate_all, true_mask
+from halfjoin.engine.evaluate import evaluate_all
 from halfjoin.engine.failures import DROPPED, Errors
-from halfjoin.engine.scalar import compile
+from halfjoin.engine.scalar import compile, mask_of
 from halfjoin.engine.tables import Registry, ordinality, table_function
 from halfjoin.engine.temporal import temporal_filter
 from halfjoin.engine.updates import Updates
@@ -83,14 +83,14 @@ def _filter(predicates: tuple[Expr, ...]) -> Operator:
 
     def run(updates: Updates, errors: Errors) -> Updates:
         for scalar in safe:
-            updates = updates.filter(true_mask(scalar.evaluate(updates.columns, len(updates)).values))
+            updates = updates.filter(mask_of(scalar.evaluate(updates.columns, len(updates)).values))
             if not len(updates):
                 return updates
         if last is not None:
             result = last.evaluate(updates.columns, len(updates))
             if result.failures is not None:
                 errors.report(updates, result.failures.rows, result.failures.messages, risky)
-            updates = updates.filter(true_mask(result.values))
+            updates = updates.filter(mask_of(result.values))
         return updates
 
     return run
