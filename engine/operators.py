@@ -19,7 +19,7 @@ from halfjoin.engine.failures import DROPPED, Errors
 from halfjoin.engine.scalar import compile, mask_of
 from halfjoin.engine.tables import Registry, ordinality, table_function
 from halfjoin.engine.temporal import temporal_filter
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates import Updates, product
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Step, Temporal
 from halfjoin.planner.liveness import reads
@@ -131,7 +131,7 @@ def _explode(step: Explode, registry: Registry) -> Operator:
         if step.ordinality is not None:
             columns[step.ordinality.name] = pa.array(ordinality(made.rows))
         time = repeated.time if made.time is None else np.maximum(repeated.time, made.time)
-        diff = repeated.diff if made.diff is None else repeated.diff * made.diff
+        diff = repeated.diff if made.diff is None else product(repeated.diff, made.diff)
         return Updates({**repeated.columns, **columns}, time, diff)
 
     return run

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from halfjoin.sql.errors import DataError
+
 Ints = NDArray[np.int64]
 Positions = NDArray[Any]  # of any integer width
 Mask = NDArray[np.bool_]
@@ -91,6 +93,23 @@ _UNCHECKED = pc.TakeOptions(boundscheck=False)
 def gather(column: pa.Array, indices: pa.Array) -> pa.Array:
     """The values at positions that are known to be inside: half the cost of `take` for a few rows."""
     return _TAKE.call([column, indices], _UNCHECKED)
+
+
+def product(left: Ints, right: Ints) -> Ints:
+    """Diffs multiplied, row by row.
+
+    Raises:
+        DataError: a product might not fit into an int64.
+    """
+    if len(left) and _bits(left) + _bits(right) > 62:
+        raise DataError("the weights of joined rows multiply to more than an int64 holds; use smaller __diff values")
+    return left * right
+
+
+def _bits(diffs: Ints) -> int:
+    if diffs.strides == (0,):
+        return abs(int(diffs[0])).bit_length()
+    return max(abs(int(diffs.min())), abs(int(diffs.max()))).bit_length()
 
 
 def constant(value: int, length: int) -> Ints:
