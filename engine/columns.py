@@ -45,7 +45,11 @@ def convert(table: str, column: ColumnModel, given: Any) -> pa.Array:
 
 
 def _first_bad(given: Any, kind: SqlType) -> int:
-    """The first row that cannot be converted, by bisection."""
+    """The first row that cannot be converted, by bisection; or else the first of another kind than the one before."""
+    values = [] if isinstance(given, pa.Array) else given
+    kinds = [type(value) for value in values if value is not None]
+    if len(set(kinds)) > 1:  # none may be wrong by itself
+        return next(i for i, value in enumerate(values) if value is not None and type(value) is not kinds[0])
     low, high = 0, len(given)  # some row in [low, high) is bad
     while high - low > 1:
         middle = (low + high) // 2
@@ -59,10 +63,9 @@ def _first_bad(given: Any, kind: SqlType) -> int:
 
 
 def _array(given: Any) -> pa.Array:
-    if isinstance(given, pa.Array):
-        array = given
-    else:
-        array = pa.array([str(value) if isinstance(value, UUID) else value for value in given])
+    if isinstance(given, pa.ChunkedArray):
+        given = given.combine_chunks()
+    array = given if isinstance(given, pa.Array) else pa.array(list(map(_plain, given)))
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pt.is_dictionary(array.type):
@@ -70,10 +73,14 @@ def _array(given: Any) -> pa.Array:
     return array
 
 
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, UUID) else value
+
+
 def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
     wanted, source = arrow_type(kind), array.type
     text = pt.is_string(source) or pt.is_large_string(source) or pt.is_string_view(source)
-    if pt.is_null(source):
+    if array.null_count == len(array):  # pandas gives a column of no values any type it likes
         return pa.nulls(len(array), wanted)
     match kind.kind:
         case Kind.BOOLEAN:
@@ -92,7 +99,12 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
         case Kind.UUID:
             return _uuid(array, text)
         case Kind.BYTEA:
-            binary = pt.is_binary(source) or pt.is_large_binary(source) or pt.is_fixed_size_binary(source)
+            binary = (
+                pt.is_binary(source)
+                or pt.is_large_binary(source)
+                or pt.is_fixed_size_binary(source)
+                or pt.is_binary_view(source)
+            )
             return _only(array, binary).cast(wanted)
         case Kind.DATE:
             return _only(array, text or pt.is_date(source) or pt.is_timestamp(source)).cast(wanted)

@@ -24,10 +24,19 @@ from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
-from halfjoin.engine.times import Time, now, to_time
-from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, StorageError, UnknownName
+from halfjoin.engine.times import Time, now, time_of, to_time
+from halfjoin.sql.errors import (
+    Conflict,
+    HalfjoinError,
+    InvalidRow,
+    InvalidTime,
+    StorageError,
+    UnknownName,
+    UnsupportedSQL,
+)
 from halfjoin.sql.functions.table import ENTRIES
-from halfjoin.sql.parse import parse_query
+from halfjoin.sql.parse import parse
+from halfjoin.sql.statements import Select
 from halfjoin.sql.table_functions import returns_rows
 from halfjoin.sql.type_names import type_named
 
@@ -92,8 +101,8 @@ class Engine:
 
         Args:
             batches: rows by table name, as a pyarrow Table or RecordBatchReader, anything with `__arrow_c_stream__`,
-                a Spark DataFrame, a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those. Columns go by
-                name; `__diff` (+1) and `__time` (`time`) are optional.
+                a Spark DataFrame, a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those.
+                Columns go by name; `__diff` (+1) and `__time` (`time`) are optional.
             time: of rows without their own; None is the present in milliseconds, or `upper` if that is later.
             batch_id: a second batch with the same id and content is answered as the first was and changes nothing.
             close: whether all times up to the batch's last are closed by it.
@@ -112,7 +121,7 @@ class Engine:
                     for name, given in batches.items()}  # fmt: skip
             given_time = None if time is None else to_time(time)
             if batch_id is not None:
-                mark = fingerprint(rows, given_time)
+                mark = fingerprint(rows, given_time, close)
                 known = self._answered.get(batch_id)
                 if known is not None:
                     if known[0] == mark:
@@ -192,7 +201,12 @@ class Engine:
         """
         with self._changed:
             self._check_open()
-            return reading.query(self._state, parse_query(sql), _optional(as_of), sql)
+            statements = parse(sql)
+            statement = statements[-1] if statements else None
+            if not isinstance(statement, Select) or len(statements) > 1:
+                raise UnsupportedSQL("expected one query", instead="write SELECT ...")
+            time = _optional(as_of) if as_of is not None else time_of(statement.as_of)
+            return reading.query(self._state, statement.query, time, sql)
 
     def subscribe(
         self, name: str, as_of: Time | None = None, up_to: Time | None = None, *, snapshot: bool = True
@@ -241,6 +255,12 @@ class Engine:
         """
         with self._changed:
             self._check_open()
+            if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
+                raise HalfjoinError(f"{name!r} is no name for a function; use lower case letters, digits and _")
+            if not callable(function):
+                raise HalfjoinError(f"{name}: {function!r} cannot be called")
+            if not returns or any(column.startswith("__") for column in returns):
+                raise HalfjoinError(f"{name}: returns must name the result's columns, none of which begins with __")
             if returns_rows(name, self._state.catalog) or name in ENTRIES:
                 raise Conflict(f"there is a function {name} already; choose another name")
             types = {column: type_named(kind) for column, kind in returns.items()}

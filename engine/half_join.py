@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.codes import codes, is_exact, same
 from halfjoin.engine.evaluate import evaluate_all
+from halfjoin.engine.failures import DROPPED
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.run import KeyColumns, Run
 from halfjoin.engine.scalar import Scalar, compile
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import Ints, Mask, Updates, concat
+from halfjoin.engine.updates import Ints, Mask, Updates, concat, gather, product
 from halfjoin.planner.plan import HalfJoin
 from halfjoin.sql.expr import Expr, columns_of
 
@@ -42,7 +43,7 @@ class HalfJoinOperator:
         """The stream's rows with each of their partners in `runs`; None where there are none."""
         if not self.probes:
             return self._gather(stream, _everything(len(stream), runs))
-        keys, stream = evaluate_all(self.probes, stream, [])
+        keys, stream = evaluate_all(self.probes, stream, DROPPED)
         stream, keys = self._without_nulls(stream, keys)
         probes = codes(keys, len(stream))
         exact = is_exact(keys)
@@ -101,9 +102,9 @@ class HalfJoinOperator:
         parts = []
         for positions, run, rows in found:
             left, indices = stream.take(positions), pa.array(rows)
-            fetched = {name: run.updates.columns[column].take(indices) for column, name in self.spec.fetch}
+            fetched = {name: gather(run.updates.columns[column], indices) for column, name in self.spec.fetch}
             time = np.maximum(left.time, run.updates.time[rows])
-            parts.append(Updates({**left.columns, **fetched}, time, left.diff * run.updates.diff[rows]))
+            parts.append(Updates({**left.columns, **fetched}, time, product(left.diff, run.updates.diff[rows])))
         return concat(parts) if parts else None
 
 

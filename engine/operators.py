@@ -14,19 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from halfjoin.engine.evaluate import evaluate_all, true_mask
-from halfjoin.engine.failures import error_updates
-from halfjoin.engine.scalar import compile
+from halfjoin.engine.evaluate import evaluate_all
+from halfjoin.engine.failures import DROPPED, Errors
+from halfjoin.engine.scalar import compile, mask_of
 from halfjoin.engine.tables import Registry, ordinality, table_function
 from halfjoin.engine.temporal import temporal_filter
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates import Updates, product
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Step, Temporal
+from halfjoin.planner.liveness import reads
 from halfjoin.sql.expr import TRUE, Call, Column, Expr, conjunction
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.types import BIGINT
 
-Errors = list[Updates]
 Operator = Callable[[Updates, Errors], Updates]
 
 
@@ -39,22 +39,23 @@ class LinearOperator:
 
     steps: tuple[Operator, ...]
     reports: bool
+    identity: frozenset[str]  # the columns that its steps read: a complete row's are the same on every path
 
-    def __call__(self, updates: Updates, errors: Errors) -> Updates:
+    def __call__(self, updates: Updates, errors: list[Updates]) -> Updates:
         """The output updates; not consolidated."""
-        if not self.reports:
-            errors = []
+        sink = Errors(errors, self.identity) if self.reports else DROPPED
         for step in self.steps:
             if not len(updates):
                 break
-            updates = step(updates, errors)
+            updates = step(updates, sink)
         return updates
 
 
 def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
     """Make a linear operator executable; `registry` has the user's table functions."""
     reports = spec.reports and any(map(step_fallible, spec.steps))
-    return LinearOperator(tuple(_compile_step(step, registry) for step in spec.steps), reports)
+    identity = frozenset(name for step in spec.steps for name in reads(step))
+    return LinearOperator(tuple(_compile_step(step, registry) for step in spec.steps), reports, identity)
 
 
 def _compile_step(step: Step, registry: Registry) -> Operator:
@@ -82,14 +83,14 @@ def _filter(predicates: tuple[Expr, ...]) -> Operator:
 
     def run(updates: Updates, errors: Errors) -> Updates:
         for scalar in safe:
-            updates = updates.filter(true_mask(scalar.evaluate(updates.columns, len(updates)).values))
+            updates = updates.filter(mask_of(scalar.evaluate(updates.columns, len(updates)).values))
             if not len(updates):
                 return updates
         if last is not None:
             result = last.evaluate(updates.columns, len(updates))
             if result.failures is not None:
-                errors.append(error_updates(updates, result.failures.rows, result.failures.messages, risky))
-            updates = updates.filter(true_mask(result.values))
+                errors.report(updates, result.failures.rows, result.failures.messages, risky)
+            updates = updates.filter(mask_of(result.values))
         return updates
 
     return run
@@ -124,13 +125,13 @@ def _explode(step: Explode, registry: Registry) -> Operator:
         arguments, updates = evaluate_all(scalars, updates, errors)
         made = function(arguments, len(updates))
         if made.failed is not None:
-            errors.append(error_updates(updates, made.failed, [made.message] * len(made.failed), call))
+            errors.report(updates, made.failed, [made.message] * len(made.failed), call)
         repeated = updates.take(made.rows)
         columns = dict(zip(names, made.columns, strict=True))
         if step.ordinality is not None:
             columns[step.ordinality.name] = pa.array(ordinality(made.rows))
         time = repeated.time if made.time is None else np.maximum(repeated.time, made.time)
-        diff = repeated.diff if made.diff is None else repeated.diff * made.diff
+        diff = repeated.diff if made.diff is None else product(repeated.diff, made.diff)
         return Updates({**repeated.columns, **columns}, time, diff)
 
     return run

@@ -17,6 +17,8 @@ from halfjoin.engine.times import to_time
 from halfjoin.engine.updates import DIFF, TIME, Ints
 from halfjoin.sql.errors import InvalidRow, InvalidTime, UnknownName
 
+_MOST_COPIES = 2**31  # of one row in one update: products of a few of them still fit into an int64
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -104,11 +106,13 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
                     f"{table.name}: rows must be a list of dicts, or a dict of columns; "
                     f"the column {name} is {type(values).__name__}, not a list"
                 )
-        columns = {str(name): values if isinstance(values, pa.Array) else list(values) for name, values in rows.items()}
+        columns = {str(name): _values(values) for name, values in rows.items()}
         lengths = {len(values) for values in columns.values()}
         if len(lengths) > 1:
             raise InvalidRow(f"{table.name}: the columns have different lengths: {sorted(lengths)}")
         return dict(columns), lengths.pop() if lengths else 0
+    elif hasattr(rows, "to_records") and hasattr(rows, "__dataframe__"):  # pandas: its index is no column
+        rows = pa.Table.from_pandas(rows, preserve_index=False)
     elif not isinstance(rows, pa.Table) and hasattr(rows, "__arrow_c_stream__"):
         rows = pa.table(rows)
     if isinstance(rows, pa.Table):
@@ -138,6 +142,18 @@ def _from_dicts(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
     return source, len(rows)
 
 
+def _values(values: Any) -> Any:
+    """A column as an Arrow array where it can be one by itself (pandas' NaN becomes NULL), or as a list."""
+    if isinstance(values, pa.ChunkedArray):
+        return _one_chunk(values)
+    if hasattr(values, "iloc"):  # pandas
+        made = pa.array(values, from_pandas=True)
+        return _one_chunk(made) if isinstance(made, pa.ChunkedArray) else made
+    if hasattr(values, "__arrow_c_stream__"):
+        return _one_chunk(pa.chunked_array(values))
+    return values if isinstance(values, pa.Array) else list(values)
+
+
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
@@ -148,8 +164,10 @@ def _diffs(table: Table, given: Any) -> Ints:
         if array.null_count or not (pa.types.is_integer(array.type) or len(array) == 0):
             raise TypeError
         values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        if len(values) and max(-int(values.min()), int(values.max())) > _MOST_COPIES:
+            raise OverflowError
     except (pa.ArrowException, TypeError, OverflowError):
-        raise InvalidRow(f"{table.name}.{DIFF} must be whole numbers without NULL") from None
+        raise InvalidRow(f"{table.name}.{DIFF} must be whole numbers without NULL, within {_MOST_COPIES:,}") from None
     return values
 
 

@@ -8,7 +8,7 @@ conjunctions only: https://materialize.com/docs/transform-data/patterns/temporal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.evaluate import evaluate_all
+from halfjoin.engine.failures import Errors
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.updates import MINIMUM, Ints, Mask, Updates
+from halfjoin.planner.block import expressions
 from halfjoin.planner.linear import Atom, Combination, Formula, Static
 from halfjoin.sql.expr import Expr
 
@@ -31,11 +33,11 @@ Truth = tuple[Mask, Mask]
 AtTime = Callable[[Ints], Truth]
 
 
-def temporal_filter(formula: Formula) -> Callable[[Updates, list[Updates]], Updates]:
+def temporal_filter(formula: Formula) -> Callable[[Updates, Errors], Updates]:
     """The operator for a formula."""
-    scalars = [(compile(expr), expr) for expr in dict.fromkeys(_expressions(formula))]
+    scalars = [(compile(expr), expr) for expr in dict.fromkeys(expressions(formula))]
 
-    def run(updates: Updates, errors: list[Updates]) -> Updates:
+    def run(updates: Updates, errors: Errors) -> Updates:
         arrays, updates = evaluate_all(scalars, updates, errors)
         points: list[Ints] = [updates.time]
         truth = _bind(formula, {expr: array for (_, expr), array in zip(scalars, arrays, strict=True)}, points)
@@ -55,15 +57,6 @@ def temporal_filter(formula: Formula) -> Callable[[Updates, list[Updates]], Upda
         return Updates(result.columns, np.concatenate(when), result.diff * np.concatenate(diffs))
 
     return run
-
-
-def _expressions(formula: Formula) -> Iterator[Expr]:
-    match formula:
-        case Atom(bound=expr) | Static(expr=expr):
-            yield expr
-        case Combination(args=args):
-            for arg in args:
-                yield from _expressions(arg)
 
 
 def _bind(formula: Formula, values: Mapping[Expr, pa.Array], points: list[Ints]) -> AtTime:

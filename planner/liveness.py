@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from halfjoin.planner.block import Function, Input, expressions
+from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Step, Temporal
 from halfjoin.planner.plan import HalfJoin, Path, Stage
 from halfjoin.sql.expr import columns_of
@@ -28,7 +29,8 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
     """The path that ends with exactly the columns `outputs`, and on its way carries no column for nothing."""
     # Backwards: what is needed before each step.
     live = frozenset(outputs)
-    final, live = _needs(draft.final, live)
+    final, complete = _needs(draft.final, live)
+    live = complete
     stages: list[tuple[HalfJoin, list[tuple[Step, Names]], Names]] = []
     for half_join, then in reversed(draft.stages):
         after, live = _needs(then, live)
@@ -47,15 +49,21 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
         segment, present = _trimmed(after, [*present, *(name for _, name in half_join.fetch)])
         operators.append(segment)
         joins.append(half_join)
+    present = _keep(operators[-1], present, complete)
     segment, present = _trimmed(final, present)
     if present != list(outputs):
         segment.append(Keep(tuple(outputs)))
     return Path(
         draft.input, item.alias, item.collection, own,
-        Linear(tuple(operators[0]), reports=True),
+        _reporting(operators[0]),
         tuple(Stage(join, Linear(tuple(then))) for join, then in zip(joins, operators[1:], strict=True)),
-        Linear(tuple(segment), reports=True),
+        _reporting(segment),
     )  # fmt: skip
+
+
+def _reporting(steps: Sequence[Step]) -> Linear:
+    """An operator that answers for its failures, where there can be any."""
+    return Linear(tuple(steps), reports=any(map(step_fallible, steps)))
 
 
 def _fetch(item: Input, live: Names) -> tuple[tuple[str, str], ...]:

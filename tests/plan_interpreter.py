@@ -12,10 +12,11 @@ from itertools import product
 from typing import Any
 
 from halfjoin.planner import linear
+from halfjoin.planner.explain.steps import formula_expr
 from halfjoin.planner.linear import Atom, Combination, Formula, Linear, Static
 from halfjoin.planner.plan import HalfJoin, Path, ViewPlan
 from halfjoin.sql import relation as rel
-from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now, columns_of, conjunction
 from halfjoin.sql.functions import fallible, render
 
 Row = dict[str, Any]
@@ -240,7 +241,7 @@ def _step(step: linear.Step, update: Update, errors: list[tuple[str, int, int]])
                 if not all(scalar(p, row) is True for p in predicates if not fallible(p)):
                     return []
                 risky = tuple(p for p in predicates if fallible(p))
-                current = Call("and", risky, Literal(True, risky[0].type).type) if risky else None
+                current = conjunction(risky)
                 return [update] if not risky or _connective(True, risky, row) is True else []
             case linear.Extend(items):
                 made = {}
@@ -253,9 +254,12 @@ def _step(step: linear.Step, update: Update, errors: list[tuple[str, int, int]])
                 current = Call(step.function, step.args, step.args[0].type)
                 return _exploded(step, update)
             case linear.Temporal(formula):
+                current = formula_expr(formula)
                 return _temporal(formula, update)
     except Failed:
-        errors.append((render(current) if current else repr(step), time, diff))
+        assert current is not None
+        values = ", ".join(f"{name} = {row[name]}" for name in sorted(columns_of(current)))
+        errors.append((f"{render(current)} for {values}", time, diff))
         return []
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.plan_facts import World
-from tests.plan_interpreter import Maintained, Update, evaluate
+from tests.plan_interpreter import Failed, Maintained, Update, evaluate
 
 DDL = """
 CREATE TABLE r (a integer, b integer, c integer);
@@ -19,7 +19,7 @@ CREATE TABLE s (a integer PRIMARY KEY, b bigint, c integer);
 CREATE TABLE t (a smallint, b integer, c bigint)
 """
 TABLES = ("r", "s", "t")
-SEEDS = range(int(os.environ.get("HALFJOIN_FUZZ", "100")))
+SEEDS = range(int(os.environ.get("HALFJOIN_FUZZ", "40")))
 Stream = list[dict[str, list[Update]]]
 
 
@@ -169,10 +169,36 @@ def test_paths_add_up_to_the_view(seed: int) -> None:
             assert not contents(view.errors, time)
 
 
+# Failures where the grammar seldom has them: keys, residual equalities, functions, bounds, over one input or two.
+FAILING = (
+    "SELECT r.a FROM r, s WHERE r.a / r.b = s.a",
+    "SELECT r.a FROM r, s WHERE r.a / r.b = s.a AND r.c = s.c",
+    "SELECT r.a FROM r, s WHERE r.a / s.b = s.c AND r.b = s.a",
+    "SELECT r.a FROM r, s, t WHERE r.a / r.b = s.a AND s.a = t.a AND 1 / t.b = 1 AND r.c = t.c",
+    "SELECT r.a FROM r, t, generate_series(r.a, t.b, t.c) AS f(n) WHERE r.a = t.a AND r.b / r.c = f.n",
+    "SELECT f.n FROM r, s, generate_series(0, 2, r.a) AS f(n) WHERE f.n = s.a",
+    "SELECT r.a / s.b AS x, 1 / r.c AS y FROM r, s WHERE r.a = s.a",
+    "SELECT r.a FROM r, s WHERE r.a / r.b IS NOT DISTINCT FROM s.a",
+    "SELECT r.a FROM r, s WHERE r.a = s.a AND mz_now() < r.c / s.b AND mz_now() >= r.b / r.c",
+    "SELECT r.a FROM r, s WHERE r.a = s.a OR 4 / r.b = 4 / s.c",
+)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_errors_do_not_depend_on_the_path(seed: int) -> None:
     choices = random.Random(seed)
-    sql, stream, world = Grammar(choices, may_fail=True).view(), random_stream(choices), World(DDL)
+    check_errors(Grammar(choices, may_fail=True).view(), choices)
+
+
+@pytest.mark.parametrize("sql", FAILING)
+def test_failures_of(sql: str) -> None:
+    for seed in range(8):
+        check_errors(sql, random.Random(seed))
+
+
+def check_errors(sql: str, choices: random.Random) -> None:
+    """Any split of a stream into batches, and a fill at any point, gives the same outputs and the same errors."""
+    stream, world = random_stream(choices), World(DDL)
     every = [(table, update) for batch in stream for table, updates in batch.items() for update in updates]
     choices.shuffle(every)
     one_by_one: Stream = [{table: [update]} for table, update in every]
@@ -182,3 +208,23 @@ def test_errors_do_not_depend_on_the_path(seed: int) -> None:
         for view in views[1:]:
             assert contents(view.output, time) == contents(views[0].output, time), (sql, time)
             assert contents(view.errors, time) == contents(views[0].errors, time), (sql, time)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_fails_is_reported_and_what_does_not_is_right(seed: int) -> None:
+    choices = random.Random(seed)
+    sql, world = Grammar(choices, may_fail=True).view(), World(DDL)
+    positive = [
+        {table: [(row, time, abs(diff)) for row, time, diff in updates] for table, updates in batch.items()}
+        for batch in random_stream(choices)
+    ]
+    view, relation, updates = run(world, sql, positive), world.relation(sql), all_updates(positive)
+    for time in range(20):
+        errors = contents(view.errors, time)
+        try:
+            expected = evaluate(relation, {table: contents(updates[table], time) for table in TABLES}, time)
+        except Failed:
+            # A subquery's outputs and a function's arguments need not be computed for rows that are filtered out.
+            assert errors or sql.count("SELECT") > 1 or "generate_series" in sql, (sql, time)
+        else:
+            assert errors or contents(view.output, time) == expected, (sql, time)

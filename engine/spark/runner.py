@@ -46,7 +46,8 @@ class SparkRunner:
     ) -> tuple[Updates, Updates]:
         """As `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated."""
         bound = self._flow(flow, schema_of, lookup)
-        return self._carried_out(bound, bound.changes({name: self.files.of(run.updates) for name, run in staged.items()}))
+        files = {name: self.files.of(run.updates) for name, run in staged.items()}
+        return self._carried_out(bound, bound.changes(files))
 
     def fill(self, flow: Dataflow, schema_of: SchemaOf, lookup: Lookup) -> tuple[Updates, Updates]:
         """As `Dataflow.fill`: the view's whole history so far."""

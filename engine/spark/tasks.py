@@ -36,10 +36,15 @@ class Task(Protocol):
     """A picklable description of what a task does: from updates of one layout to updates and keys of another."""
 
     @property
-    def inputs(self) -> Layout: ...  # noqa: D102
+    def inputs(self) -> Layout:
+        """Of the batches that Spark hands over."""
+
     @property
-    def outputs(self) -> Layout: ...  # noqa: D102
-    def compile(self) -> OnUpdates: ...  # noqa: D102
+    def outputs(self) -> Layout:
+        """Of the batches that Spark gets."""
+
+    def compile(self) -> OnUpdates:
+        """The function of the updates without the failing rows, and of the list for new failing rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +89,12 @@ class Arrange:
         """Make it executable."""
         columns = key_columns(self.key, self.registry)
 
-        def run(updates: Updates, _: list[Updates]) -> tuple[Updates, list[pa.Array]]:
+        def run(updates: Updates, errors: list[Updates]) -> tuple[Updates, list[pa.Array]]:
             keys, origins = columns(updates)
             if origins is None:
                 return updates, keys
             numbers = groups([pa.array(origins), *keys], len(origins))
-            _, first = np.unique(numbers, return_index=True)
+            first = np.unique(numbers, return_index=True)[1]
             indices = pa.array(first)
             return updates.take(origins[first]), [key.take(indices) for key in keys]
 

@@ -37,6 +37,8 @@ def _case(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 
 
 def _alternatives(name: str, args: Sequence[Expr]) -> Expr:
+    if not args:
+        raise UnsupportedSQL(f"{name.upper()} without arguments", instead="give it at least one")
     typed = unify(args)
     return Call(name, typed, typed[0].type)
 
@@ -86,12 +88,12 @@ LOGIC = (
     function("nullif", "logic", "NULL where both are equal, else the first", "any, any -> any", special=_nullif,
         examples=[("nullif(1, 1)", None), ("nullif(1, 2)", "1"), ("nullif(1, NULL)", "1"), ("nullif('a', 'b')", "a")]),
     function("greatest", "logic", "The greatest; NULLs are ignored", "any... -> any",
-        special=lambda _, args: _alternatives("greatest", args), examples=[
+        special=lambda _, args: _alternatives("greatest", args), evaluator="arrow, duckdb", examples=[
         ("greatest(1, 3, 2)", "3"), ("greatest(NULL, 1)", "1"), ("greatest(NULL, NULL)", None),
         ("greatest(1.5, 2)::double precision", "2"), ("greatest('B', 'a')", "a"),
         ("greatest('NaN'::double precision, 1)", "NaN")]),
     function("least", "logic", "The least; NULLs are ignored", "any... -> any",
-        special=lambda _, args: _alternatives("least", args), examples=[
+        special=lambda _, args: _alternatives("least", args), evaluator="arrow, duckdb", examples=[
         ("least(1, 3, 2)", "1"), ("least(NULL, 1)", "1"), ("least(1.5, 2)", "1.5"),
         ("least('NaN'::double precision, 1)", "1"), ("least(date '2024-02-01', date '2024-01-31')", "2024-01-31")]),
 )  # fmt: skip
