@@ -19,6 +19,7 @@ Mask = NDArray[np.bool_]
 
 MINIMUM = np.iinfo(np.int64).min  # the time of what holds always
 TIME, DIFF = "__time", "__diff"
+TOO_HEAVY = "the weights of joined rows multiply to more than an int64 holds; use smaller __diff values"
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -102,7 +103,7 @@ def product(left: Ints, right: Ints) -> Ints:
         DataError: a product might not fit into an int64.
     """
     if len(left) and _bits(left) + _bits(right) > 62:
-        raise DataError("the weights of joined rows multiply to more than an int64 holds; use smaller __diff values")
+        raise DataError(TOO_HEAVY)
     return left * right
 
 

@@ -162,6 +162,15 @@ def test_a_failing_table_function_refuses_the_batch(spark: Any) -> None:
     assert engine.read("t").num_rows == 0
 
 
+def test_weights_that_multiply_to_too_much_refuse_the_batch(spark: Any) -> None:
+    engine = hj.Engine(spark=spark, runner="spark")
+    engine.execute("CREATE TABLE t (x bigint); CREATE TABLE u (x bigint)")
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT t.x FROM t, u WHERE t.x = u.x")
+    engine.apply({"t": [{"x": 1, "__diff": 2**40}]})
+    with pytest.raises(hj.DataError, match="more than an int64 holds"):
+        engine.apply({"u": [{"x": 1, "__diff": 2**40}]})
+
+
 def test_columns_that_spark_takes_for_one_are_refused(spark: Any) -> None:
     engine = hj.Engine(spark=spark, runner="spark")
     engine.execute('CREATE TABLE t ("A" bigint, a bigint)')

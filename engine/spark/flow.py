@@ -20,11 +20,11 @@ from halfjoin.engine.runners import SchemaOf
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.files import FilesOf
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout, may_report, only_keeps
-from halfjoin.engine.spark.session import quiet
+from halfjoin.engine.spark.session import DATA_ERROR, quiet
 from halfjoin.engine.spark.tasks import Apply, Arrange, Task, in_tasks
 from halfjoin.engine.spark.types import has_floats, spark_type
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import DIFF, TIME
+from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import HalfJoin, Path, ViewPlan
 from halfjoin.sql.expr import Column, Expr, columns_of
@@ -119,7 +119,7 @@ class SparkFlow:
             _equal(f"k{i}", left, f"j{i}", right, null_safe)
             for i, (left, right, null_safe) in enumerate(zip(layout.keys, kinds, spec.null_safe, strict=True))
         ]
-        time, diff = F.greatest(F.col(TIME), F.col(_TIME2)), F.col(DIFF) * F.col(_DIFF2)
+        time, diff = F.greatest(F.col(TIME), F.col(_TIME2)), _product(F.col(DIFF), F.col(_DIFF2))
         if layout.errors:
             failed = F.col(ERROR).isNotNull()
             condition = reduce(lambda a, b: a & b, conditions, ~failed)
@@ -192,6 +192,12 @@ def _arranged(frame: Frame, layout: Layout, wanted: Layout) -> Frame:
         columns += [F.lit(None).cast(spark_type(kind)).alias(name) for name, kind in ERRORS.items()]
         return frame.select(*columns, TIME, DIFF)
     return frame.select(*columns, *wanted.tail)
+
+
+def _product(left: Any, right: Any) -> Any:
+    """Diffs multiplied, whatever the session does on overflow; see `updates.product`."""
+    product = F.try_multiply(left, right)
+    return F.when(product.isNotNull(), product).otherwise(F.raise_error(DATA_ERROR + TOO_HEAVY))
 
 
 def _equal(left: str, left_kind: pa.DataType, right: str, right_kind: pa.DataType, null_safe: bool) -> Any:

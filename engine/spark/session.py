@@ -26,7 +26,8 @@ appender.stderr.layout.type = PatternLayout
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = off
 """
-_DATA_ERROR = re.compile(r"halfjoin\.sql\.errors\.DataError: (.+)")
+# How a task's DataError begins in the text of the failed job; what follows is the DataError's own.
+DATA_ERROR = f"{DataError.__module__}.{DataError.__name__}: "
 
 
 def start_session() -> Any:
@@ -73,7 +74,7 @@ def translated() -> Iterator[None]:
     try:
         yield
     except PySparkException as problem:
-        found = _DATA_ERROR.search(str(problem))
+        found = re.search(re.escape(DATA_ERROR) + "(.+)", str(problem))
         if found is None:
             raise
         raise DataError(found.group(1)) from problem

@@ -14,6 +14,7 @@ from pyspark import cloudpickle
 
 from halfjoin.engine.consolidate import groups
 from halfjoin.engine.evaluate import evaluate_all
+from halfjoin.engine.failures import DROPPED
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.operators import compile_linear
@@ -70,7 +71,7 @@ class Apply:
                 updates = operator(updates, errors)
             if not len(updates):
                 return updates, []
-            keys, updates = evaluate_all(probes, updates, [])
+            keys, updates = evaluate_all(probes, updates, DROPPED)
             return updates, keys
 
         return run
