@@ -108,7 +108,7 @@ def stage(state: State, batch: Mapping[str, Run], upper: int, runner: Runner = L
     lookup = state.before_and_after(runs)
     for name, view in state.views.items():
         if any(collection in runs for collection in view.dataflow.plan.collections):
-            output, failed = runner.changes(view.dataflow, state.schema, runs, lookup)
+            output, failed = runner.changes(view.dataflow, state, runs, lookup)
             if len(output):
                 runs[name] = make_run(output, upper)
             if len(failed):

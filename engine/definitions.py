@@ -85,7 +85,7 @@ def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedV
     _share(state, flow.plan, user)
     size = max((len(state.collection(name)) for name in flow.plan.collections), default=0)
     runner, _ = state.runners.choose(size)
-    output, errors = runner.fill(flow, state.schema, state.before_and_after({}))
+    output, errors = runner.fill(flow, state, state.before_and_after({}))
     for collection, updates in ((contents, output), (failures, errors)):
         collection.publish(make_run(updates.not_before(since), state.upper))
     return MaintainedView(flow, contents, failures)

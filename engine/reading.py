@@ -52,7 +52,7 @@ def frame(state: State, name: str, as_of: int | None) -> Any:
     planned = plan(bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
     flow = Dataflow(planned, state.functions)
-    return state.runners.spark.query(flow, state.schema, state.before_and_after({}), time, name)
+    return state.runners.spark.query(flow, state, state.before_and_after({}), time, name)
 
 
 def history(state: State, name: str, as_of: int | None, up_to: int | None, snapshot: bool) -> list[pa.Table]:

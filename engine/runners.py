@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -12,12 +12,12 @@ from halfjoin.engine.dataflow import Dataflow, Lookup
 from halfjoin.engine.rows import Rows
 from halfjoin.engine.run import Run
 from halfjoin.engine.updates import Updates
+from halfjoin.planner.plan import ArrangementKey
 
 if TYPE_CHECKING:
     from halfjoin.engine.spark.runner import SparkRunner
 
 Setting: TypeAlias = Literal["auto", "local", "spark"]
-SchemaOf: TypeAlias = Callable[[str], Mapping[str, pa.DataType]]
 
 BULK = 5_000_000  # changed rows from which a Spark job is worth its start
 
@@ -34,17 +34,25 @@ def holds_frame(rows: Any) -> bool:
     return is_frame(rows.data if isinstance(rows, Rows) else rows)
 
 
+class Held(Protocol):
+    """What is known of the collections: columns, updates, distinct keys of an arrangement (None: not known)."""
+
+    def schema(self, name: str) -> Mapping[str, pa.DataType]: ...  # noqa: D102
+    def rows(self, collection: str) -> int: ...  # noqa: D102
+    def distinct(self, key: ArrangementKey) -> int | None: ...  # noqa: D102
+
+
 class Runner(Protocol):
-    """Carries out the plan of one view; `Dataflow` says what the results are. `schema_of`: columns of a collection."""
+    """Carries out the plan of one view; `Dataflow` says what the results are."""
 
     name: str
 
     def changes(
-        self, flow: Dataflow, schema_of: SchemaOf, staged: Mapping[str, Run], lookup: Lookup
+        self, flow: Dataflow, held: Held, staged: Mapping[str, Run], lookup: Lookup
     ) -> tuple[Updates, Updates]:
         """The view's output and error updates for a batch's staged runs, both consolidated."""
 
-    def fill(self, flow: Dataflow, schema_of: SchemaOf, lookup: Lookup) -> tuple[Updates, Updates]:
+    def fill(self, flow: Dataflow, held: Held, lookup: Lookup) -> tuple[Updates, Updates]:
         """The view's whole history so far."""
 
 
@@ -54,11 +62,11 @@ class _Local:
     name = "local"
 
     def changes(
-        self, flow: Dataflow, schema_of: SchemaOf, staged: Mapping[str, Run], lookup: Lookup
+        self, flow: Dataflow, held: Held, staged: Mapping[str, Run], lookup: Lookup
     ) -> tuple[Updates, Updates]:
         return flow.changes(staged, lookup)
 
-    def fill(self, flow: Dataflow, schema_of: SchemaOf, lookup: Lookup) -> tuple[Updates, Updates]:
+    def fill(self, flow: Dataflow, held: Held, lookup: Lookup) -> tuple[Updates, Updates]:
         return flow.fill(lookup)
 
 

@@ -16,21 +16,25 @@ import pyarrow.types as pt
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
-from halfjoin.engine.runners import SchemaOf
+from halfjoin.engine.runners import Held
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.files import FilesOf
-from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout, may_report, only_keeps
+from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout, may_multiply, may_report, only_keeps
+from halfjoin.engine.spark.prefilter import prefilter
 from halfjoin.engine.spark.session import DATA_ERROR, quiet
 from halfjoin.engine.spark.tasks import Apply, Arrange, Task, in_tasks
 from halfjoin.engine.spark.types import has_floats, spark_type
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY
 from halfjoin.planner.linear import Linear
-from halfjoin.planner.plan import HalfJoin, Path, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, HalfJoin, Path, Stage, ViewPlan
 from halfjoin.sql.expr import Column, Expr, columns_of
 
 Frame: TypeAlias = Any  # a Spark DataFrame, classic or Connect
 Schema: TypeAlias = Mapping[str, pa.DataType]
+
+# Rows of a stream that every task gets whole, instead of all rows of the arrangement being shuffled to meet them.
+BROADCAST = 500_000
 
 _TIME2, _DIFF2 = "__time2", "__diff2"  # of the rows looked up
 
@@ -42,7 +46,7 @@ class SparkFlow:
     plan: ViewPlan
     registry: Registry
     session: Any
-    schema_of: SchemaOf
+    held: Held
     files_of: FilesOf
 
     @property
@@ -53,10 +57,11 @@ class SparkFlow:
         operators = [part for path in paths for part in (path.source, *(s.then for s in path.stages), path.final)]
         return Layout(columns, (), any(map(may_report, operators)))
 
-    def changes(self, staged: Mapping[str, Sequence[str]]) -> Frame | None:
-        """The view's output and failing rows for a batch, summed; `staged` has the files of its changes."""
-        paths = [path for branch in self.plan.branches for path in branch.paths if staged.get(path.collection)]
-        return self._sum([self._path(path, staged[path.collection], self.files_of) for path in paths])
+    def changes(self, staged: Mapping[str, tuple[Sequence[str], int]]) -> Frame | None:
+        """The view's output and failing rows for a batch, summed; `staged`: files of its changes, and their rows."""
+        paths = [path for branch in self.plan.branches for path in branch.paths if path.collection in staged]
+        return self._sum([self._path(path, changed, self.files_of, rows)
+                          for path in paths for changed, rows in [staged[path.collection]]])  # fmt: skip
 
     def fill(self) -> Frame | None:
         """The view's whole history, from one path per branch; None where it is certainly empty.
@@ -68,7 +73,7 @@ class SparkFlow:
             for number, path in enumerate(branch.paths):
                 files = self.files_of(path.collection, True)
                 if files and number == branch.fill:
-                    parts.append(self._path(path, files, lambda name, _: self.files_of(name, True)))
+                    parts.append(self._path(path, files, lambda name, _: self.files_of(name, True), None))
                 elif files and may_report(path.source):
                     parts.append(self._failures(path, files))
         return self._sum(parts)
@@ -77,8 +82,10 @@ class SparkFlow:
         return summed(reduce(lambda a, b: a.union(b), parts), self.layout) if parts else None
 
     def _source(self, path: Path, changed: Sequence[str]) -> tuple[Frame, Layout]:
-        layout = Layout(()).joined(self.schema_of(path.collection), path.fetch)
-        return read(self.session, changed, self.schema_of(path.collection), [name for name, _ in path.fetch]), layout
+        schema = self.held.schema(path.collection)
+        layout = Layout(()).joined(schema, path.fetch)
+        frame = read(self.session, changed, schema, [name for name, _ in path.fetch])
+        return _filtered(frame, prefilter(path.source, {name: f"c{i}" for i, name in enumerate(layout.names)})), layout
 
     def _failures(self, path: Path, changed: Sequence[str]) -> Frame:
         """What a change of the path's input adds to the errors of its own operator."""
@@ -86,16 +93,25 @@ class SparkFlow:
         columns = [F.lit(None).cast(spark_type(kind)).alias(f"c{i}") for i, (_, kind) in enumerate(self.layout.columns)]
         return frame.where(F.col(ERROR).isNotNull()).select(*columns, *layout.tail)
 
-    def _path(self, path: Path, changed: Sequence[str], files_of: FilesOf) -> Frame:
-        """What a change of the path's input adds to the view."""
+    def _path(self, path: Path, changed: Sequence[str], files_of: FilesOf, rows: int | None) -> Frame:
+        """What a change of the path's input, of so many rows, adds to the view."""
         frame, layout = self._source(path, changed)
+        size = None if rows is None or may_multiply(path.source) else float(rows)
         operators = [path.source]
         for stage in path.stages:
             frame, layout = self._apply(frame, layout, operators, stage.half_join.probe)
-            frame, layout = self._half_join(frame, layout, stage.half_join, files_of)
+            if size is not None and size <= BROADCAST:
+                frame = F.broadcast(frame)
+            frame, layout = self._half_join(frame, layout, stage, files_of)
+            size = self._found(size, stage.half_join.arrangement)
             operators = [stage.then]
         frame, layout = self._apply(frame, layout, [*operators, path.final], ())
         return _arranged(frame, layout, self.layout)
+
+    def _found(self, size: float | None, key: ArrangementKey) -> float | None:
+        """The rows expected after a half-join of `size` rows; None where nothing is known."""
+        distinct = self.held.distinct(key) if size is not None else None
+        return None if size is None or not distinct else size * max(1.0, self.held.rows(key.collection) / distinct)
 
     def _apply(
         self, frame: Frame, layout: Layout, operators: Sequence[Linear], probes: Sequence[Expr]
@@ -110,11 +126,12 @@ class SparkFlow:
         return mapped(frame, Apply(layout, keyed, tuple(operators), tuple(probes), self.registry)), keyed
 
     def _half_join(
-        self, frame: Frame, layout: Layout, spec: HalfJoin, files_of: FilesOf
+        self, frame: Frame, layout: Layout, stage: Stage, files_of: FilesOf
     ) -> tuple[Frame, Layout]:
         """The stream's rows with each of their partners; failing rows go through it alone."""
-        collection = spec.arrangement.collection
+        spec, collection = stage.half_join, stage.half_join.arrangement.collection
         found, kinds = self._arrangement(spec, files_of(collection, spec.after))
+        found = _filtered(found, prefilter(stage.then, {new: f"f{i}" for i, (_, new) in enumerate(spec.fetch)}))
         conditions = [
             _equal(f"k{i}", left, f"j{i}", right, null_safe)
             for i, (left, right, null_safe) in enumerate(zip(layout.keys, kinds, spec.null_safe, strict=True))
@@ -129,7 +146,7 @@ class SparkFlow:
             frame = frame.join(found, reduce(lambda a, b: a & b, conditions), "inner")
         else:
             frame = frame.crossJoin(found)
-        joined = layout.joined(self.schema_of(collection), spec.fetch)
+        joined = layout.joined(self.held.schema(collection), spec.fetch)
         held = len(layout.columns)
         columns = [F.col(f"c{i}") for i in range(held)]
         columns += [F.col(f"f{i}").alias(f"c{held + i}") for i in range(len(spec.fetch))]
@@ -138,7 +155,7 @@ class SparkFlow:
 
     def _arrangement(self, spec: HalfJoin, files: Sequence[str]) -> tuple[Frame, tuple[pa.DataType, ...]]:
         """Rows to look up: what is fetched as `f0`, ..., the key as `j0`, ..., and the key's types."""
-        key, schema = spec.arrangement, self.schema_of(spec.arrangement.collection)
+        key, schema = spec.arrangement, self.held.schema(spec.arrangement.collection)
         fetch = [name for name, _ in spec.fetch]
         if key.through is None and all(isinstance(expr, Column) for expr in key.keys):
             names = [expr.name for expr in key.keys if isinstance(expr, Column)]
@@ -165,6 +182,10 @@ def read(session: Any, files: Sequence[str], schema: Schema, names: Sequence[str
     frame = frame.toDF(*(f"x{i}" for i in range(len(different))), TIME, DIFF)
     columns = [F.col(f"x{different.index(name)}").alias(f"c{i}") for i, name in enumerate(names)]
     return frame.select(*columns, TIME, DIFF)
+
+
+def _filtered(frame: Frame, condition: Any) -> Frame:
+    return frame if condition is None else frame.where(condition)
 
 
 def mapped(frame: Frame, task: Task) -> Frame:

@@ -13,7 +13,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.types import encoded, spark_type
 from halfjoin.engine.updates import DIFF, TIME
 from halfjoin.planner.fallibility import step_fallible
-from halfjoin.planner.linear import Explode, Extend, Keep, Linear, Step
+from halfjoin.planner.linear import Explode, Extend, Keep, Linear, Step, Temporal
 from halfjoin.sql.types import BIGINT
 
 # What a failing row has in place of columns when it travels with the stream: those of the error collection.
@@ -86,6 +86,11 @@ class Layout:
 def may_report(operator: Linear) -> bool:
     """Whether it may turn a row into an error."""
     return operator.reports and any(map(step_fallible, operator.steps))
+
+
+def may_multiply(operator: Linear) -> bool:
+    """Whether it may make several rows of one."""
+    return any(isinstance(step, Explode | Temporal) for step in operator.steps)
 
 
 def only_keeps(operators: Iterable[Linear]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow, Lookup
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.run import Run
-from halfjoin.engine.runners import SchemaOf
+from halfjoin.engine.runners import Held
 from halfjoin.engine.spark.contents import contents
 from halfjoin.engine.spark.files import RunFiles, check_names
 from halfjoin.engine.spark.flow import Frame, SparkFlow, read
@@ -21,7 +22,7 @@ from halfjoin.engine.spark.session import start_session, translated
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import DIFF, TIME, Updates, empty
 from halfjoin.planner.linear import Explode
-from halfjoin.planner.plan import ViewPlan
+from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.sql.errors import InvalidRow
 
 SCRATCH = "spark.halfjoin.scratch"  # a setting of the session: where scratch folders are made
@@ -42,16 +43,16 @@ class SparkRunner:
         self.files = RunFiles(self.session.conf.get(SCRATCH, None))
 
     def changes(
-        self, flow: Dataflow, schema_of: SchemaOf, staged: Mapping[str, Run], lookup: Lookup
+        self, flow: Dataflow, held: Held, staged: Mapping[str, Run], lookup: Lookup
     ) -> tuple[Updates, Updates]:
         """As `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated."""
-        bound = self._flow(flow, schema_of, lookup)
-        files = {name: self.files.of(run.updates) for name, run in staged.items()}
+        bound = self._flow(flow, held, lookup)
+        files = {name: (self.files.of(run.updates), len(run)) for name, run in staged.items()}
         return self._carried_out(bound, bound.changes(files))
 
-    def fill(self, flow: Dataflow, schema_of: SchemaOf, lookup: Lookup) -> tuple[Updates, Updates]:
+    def fill(self, flow: Dataflow, held: Held, lookup: Lookup) -> tuple[Updates, Updates]:
         """As `Dataflow.fill`: the view's whole history so far."""
-        bound = self._flow(flow, schema_of, lookup)
+        bound = self._flow(flow, held, lookup)
         return self._carried_out(bound, bound.fill())
 
     def rows(self, frame: Frame) -> pa.Table:
@@ -76,30 +77,25 @@ class SparkRunner:
         frame = read(self.session, files, collection.schema, list(collection.schema))
         return contents(frame, Layout(tuple(collection.schema.items())), time, collection.name)
 
-    def query(self, flow: Dataflow, schema_of: SchemaOf, lookup: Lookup, time: int, name: str) -> Frame:
+    def query(self, flow: Dataflow, held: Held, lookup: Lookup, time: int, name: str) -> Frame:
         """What a plan's view would contain as of a time."""
         for collection in flow.plan.collections:
             for run in lookup(collection, True):
                 self.files.pin(run.updates)
-        bound = self._flow(flow, schema_of, lookup)
+        bound = self._flow(flow, held, lookup)
         frame = bound.fill()
         if frame is None:
             frame = self.session.createDataFrame([], bound.layout.struct)
         return contents(frame, bound.layout, time, name)
 
-    def _flow(self, flow: Dataflow, schema_of: SchemaOf, lookup: Lookup) -> SparkFlow:
+    def _flow(self, flow: Dataflow, held: Held, lookup: Lookup) -> SparkFlow:
         """The plan bound to the files of the runs that a lookup gives."""
-
-        def schema(name: str) -> Mapping[str, pa.DataType]:
-            if name not in flow.constants:
-                return schema_of(name)
-            return {column: array.type for column, array in flow.constants[name][0].updates.columns.items()}
 
         def files(name: str, after: bool) -> Sequence[str]:
             runs = flow.constants[name] if name in flow.constants else lookup(name, after)
             return [file for run in runs for file in self.files.of(run.updates)]
 
-        return SparkFlow(flow.plan, _used(flow.plan, flow.registry), self.session, schema, files)
+        return SparkFlow(flow.plan, _used(flow.plan, flow.registry), self.session, _Known(held, flow.constants), files)
 
     def _carried_out(self, flow: SparkFlow, frame: Frame | None) -> tuple[Updates, Updates]:
         """Run the job: its tasks write, Spark's output committer makes the files of each task count once."""
@@ -120,6 +116,25 @@ class SparkRunner:
         output = self.files.load(folder / f"{_FAILED}=false", schema)
         errors = self.files.load(folder / f"{_FAILED}=true", ERRORS)
         return output, errors.renamed(list(zip(ERRORS, ERROR_SCHEMA, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is held, and the constants of a plan."""
+
+    held: Held
+    constants: Mapping[str, tuple[Run, ...]]
+
+    def schema(self, name: str) -> Mapping[str, pa.DataType]:
+        if name not in self.constants:
+            return self.held.schema(name)
+        return {column: array.type for column, array in self.constants[name][0].updates.columns.items()}
+
+    def rows(self, collection: str) -> int:
+        return self.held.rows(collection)
+
+    def distinct(self, key: ArrangementKey) -> int | None:
+        return None if key.collection in self.constants else self.held.distinct(key)
 
 
 def _quoted(name: str) -> str:
