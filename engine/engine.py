@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import time as clock
-from collections.abc import Callable, Mapping
-from os import PathLike, fspath
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from os import PathLike
 from threading import Condition
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -19,8 +21,9 @@ from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.rows import submitted
 from halfjoin.engine.run import Run
-from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
+from halfjoin.engine.storage.store import BatchId, Nowhere, Store
+from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, now, to_time
@@ -35,13 +38,15 @@ class Engine:
     """SQL views, kept up to date in this process. A context manager; calls from several threads take turns.
 
     Args:
-        warehouse: None: state is in memory, and gone with the engine.
+        warehouse: a folder to keep everything in, made if it is not there; None: state is gone with the engine.
         runner: `auto` and `local` both run batches in this process.
-        retain: history kept readable, in time units, where a table or view does not say it for itself.
+        retain: history kept readable, in time units, where a table or view does not say it for itself. None: what the
+            warehouse has, 1,000,000 for a new one.
         memory: the most that rows and indexes may hold, in bytes or as text (`4GB`); a batch past it is refused.
 
     Raises:
-        StorageError: a warehouse is given.
+        Conflict: another engine writes the warehouse.
+        StorageError: the warehouse cannot be used, or was made by a newer version.
     """
 
     def __init__(
@@ -49,19 +54,22 @@ class Engine:
         warehouse: str | PathLike[str] | None = None,
         *,
         runner: Literal["auto", "local"] = "auto",
-        retain: int = 1_000_000,
+        retain: int | None = None,
         memory: int | str | None = None,
     ) -> None:
-        if warehouse is not None:
-            raise StorageError(f"cannot keep state in {fspath(warehouse)!r}: this version holds it in memory; Engine()")
         if runner not in ("auto", "local"):
             raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local")
-        self._state = State(retain)
         self._memory = None if memory is None else to_bytes(memory)
         self._changed = Condition()
         self._subscriptions: dict[str, list[Subscription]] = {}
-        self._answered: dict[str, tuple[bytes, Applied]] = {}
-        self._closed = False
+        self._store: Store = Nowhere() if warehouse is None else Warehouse(warehouse)
+        try:
+            self._state = self._store.open(retain)
+        except BaseException:
+            self._store.close()
+            raise
+        self._closed: str | None = None  # why no more calls are taken
+        self._released = False
 
     def execute(self, sql: str) -> pa.Table | None:
         """Run one or several statements, in order.
@@ -107,19 +115,17 @@ class Engine:
                 raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
             rows = {name: submitted(state.catalog.table(name), given) for name, given in batches.items()}
             given_time = None if time is None else to_time(time)
+            batch = None
             if batch_id is not None:
-                mark = fingerprint(rows, given_time)
-                known = self._answered.get(batch_id)
+                batch = BatchId(batch_id, fingerprint(rows, given_time))
+                known = self._store.answered(state, batch_id)
                 if known is not None:
-                    if known[0] == mark:
+                    if known[0] == batch.mark:
                         return known[1]
                     raise Conflict(f"batch id {batch_id!r} was used for another batch; a new batch needs a new id")
             at, last = batch_times(state, rows, given_time)
             upper = last + 1 if close else state.upper
-            applied = self._publish(runs_of(state, rows, at, upper), at, upper, started)
-            if batch_id is not None:
-                self._answered[batch_id] = (mark, applied)
-            return applied
+            return self._publish(runs_of(state, rows, at, upper), at, upper, started, batch)
 
     def advance(self, to: Time | None = None) -> Applied:
         """Close every time below `to` without data (None: the present in milliseconds).
@@ -133,16 +139,45 @@ class Engine:
             upper = max(self._state.upper, now()) if to is None else to_time(to)
             if upper < self._state.upper:
                 raise InvalidTime(f"cannot advance to {upper}: upper is {self._state.upper} already")
-            return self._publish({}, upper - 1, upper, started)
+            return self._publish({}, upper - 1, upper, started, None)
 
-    def _publish(self, runs: Mapping[str, Run], at: int, upper: int, started: float) -> Applied:
+    def _publish(
+        self, runs: Mapping[str, Run], at: int, upper: int, started: float, batch: BatchId | None
+    ) -> Applied:
+        """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
         staged = stage(self._state, runs, upper)
         self._check_memory(staged)
-        publish(self._state, staged)
+        applied = Applied(at, upper, "local", clock.perf_counter() - started, staged.diffs)
+        with self._unless_interrupted():
+            self._store.append(self._state, staged, applied, batch)
+            publish(self._state, staged)
         for name, waiting in self._subscriptions.items():
             for subscription in list(waiting):
                 subscription.push(staged.diffs[name], upper)
-        return Applied(at, upper, "local", clock.perf_counter() - started, staged.diffs)
+        self._store.settle(self._state)
+        return replace(applied, seconds=clock.perf_counter() - started)
+
+    def define(self, change: Callable[[], None]) -> None:
+        """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
+        undo = self._state.checkpoint()
+        try:
+            change()
+            with self._unless_interrupted():
+                self._store.define(self._state)
+        except BaseException:
+            undo()
+            raise
+
+    @contextmanager
+    def _unless_interrupted(self) -> Iterator[None]:
+        """Around what must happen on disk and in memory alike: ended by anything but our errors, the two may differ."""
+        try:
+            yield
+        except HalfjoinError:
+            raise
+        except BaseException:
+            self._closed = "the engine was interrupted while it wrote; close it and open the warehouse again"
+            raise
 
     def read(self, name: str, as_of: Time | None = None, *, multiplicity: bool = False) -> pa.Table:
         """Contents of a table or view, a row as often as it is contained, in no particular order.
@@ -219,30 +254,43 @@ class Engine:
         """
         with self._changed:
             self._check_open()
-            if returns_rows(name, self._state.catalog) or name in ENTRIES:
+            there = name not in self._state.catalog.functions and returns_rows(name, self._state.catalog)
+            if name in self._state.functions or there or name in ENTRIES:
                 raise Conflict(f"there is a function {name} already; choose another name")
             types = {column: type_named(kind) for column, kind in returns.items()}
+            kept = self._state.catalog.table_function(name)
+            if kept is None:
+                self.define(lambda: self._state.catalog.functions.update({name: tuple(types.items())}))
+            elif kept != tuple(types.items()):
+                columns = ", ".join(f"{column} {kind}" for column, kind in kept)
+                raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})")
             self._state.functions[name] = UserFunction(name, function, types)
-            self._state.catalog.functions[name] = tuple(types.items())
 
     def flush(self) -> None:
-        """Do now what is otherwise left to later batches: merge the newest runs."""
+        """Do now what is otherwise left to later batches: merge the newest runs, bring the Delta tables up to date."""
         with self._changed:
+            self._check_open()
             for collection in self._state.collections():
                 collection.tidy(self._state.upper)
+            self._store.flush(self._state)
 
     def compact(self) -> None:
-        """Merge the runs of every collection into one; history below its since goes."""
+        """Merge the runs, and the files, of every collection into one; history below its since goes."""
         with self._changed:
+            self._check_open()
             for collection in self._state.collections():
                 collection.compact(self._state.upper)
+            self._store.compact(self._state)
 
     def close(self) -> None:
         """End the subscriptions and let go of everything."""
         with self._changed:
             for subscription in [one for waiting in self._subscriptions.values() for one in waiting]:
                 subscription.close()
-            self._closed = True
+            if not self._released:
+                self._store.close()
+            self._released = True
+            self._closed = self._closed or "the engine is closed"
 
     def __enter__(self) -> Self:
         return self
@@ -255,7 +303,7 @@ class Engine:
     def _check_memory(self, staged: Staged) -> None:
         if self._memory is None:
             return
-        runs = [run for collection in self._state.collections() for run in collection.runs]
+        runs = [run for collection in self._state.collections() for run in collection.held]
         held = sum(run.row_bytes + run.index_bytes for run in (*runs, *staged.runs.values()))
         if held > self._memory:
             raise StorageError(
@@ -264,8 +312,8 @@ class Engine:
             )
 
     def _check_open(self) -> None:
-        if self._closed:
-            raise HalfjoinError("the engine is closed")
+        if self._closed is not None:
+            raise HalfjoinError(self._closed)
 
 
 def _optional(time: Time | None) -> int | None:
