@@ -20,9 +20,10 @@ examples: $(VENV)/.test
 	@for example in quickstart shared_arrangements temporal_filter table_functions debezium as_of_and_subscribe \
 		views_over_views; do echo "== $$example" && $(RUN)/python examples/$$example.py || exit 1; done
 
-# One stamp for each of the extras; the environment itself is made by the first.
+# One stamp for each of the extras; the environment itself is made by the first. (setuptools warns of every editable
+# installation that has a folder of the package's name, which is meant here.)
 $(VENV)/.%: pyproject.toml | $(VENV)/bin/python
-	$(RUN)/pip install --quiet --editable '.[$*]'
+	PYTHONWARNINGS=ignore $(RUN)/pip install --quiet --editable '.[$*]'
 	@touch $@
 
 $(VENV)/bin/python:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from halfjoin.catalog.models import Document, Index, Table, View
 from halfjoin.sql.errors import Conflict, UnknownName
@@ -108,18 +108,25 @@ class Catalog:
             raise UnknownName(kind, name, known)
         return known[name]
 
-    def remove(self, item: Table | View | Index) -> None:
-        """Take a definition out, an index of it too.
+    def has(self, kind: str, name: str) -> bool:
+        """Whether there is a definition of that kind and name."""
+        return any(item.name == name and _kind(item) == kind for item in self._all())
+
+    def check_unread(self, item: Table | View | Index, going: Collection[str] = ()) -> None:
+        """Whether a definition may go, together with those of the names `going`.
 
         Raises:
-            Conflict: a view reads it.
+            Conflict: a view that stays reads it.
         """
+        readers = [view.name for view in self.views.values() if item.name in view.reads and view.name not in going]
+        if readers and not isinstance(item, Index):
+            raise Conflict(f"{item.name} is read by {', '.join(readers)}; drop what reads it first")
+
+    def remove(self, item: Table | View | Index) -> None:
+        """Take a definition out, with the indexes on it."""
         if isinstance(item, Index):
             del self.indexes[item.name]
             return
-        readers = [view.name for view in self.views.values() if item.name in view.reads]
-        if readers:
-            raise Conflict(f"{item.name} is read by {', '.join(readers)}; drop what reads it first")
         for index in [index for index in self.indexes.values() if index.collection == item.name]:
             del self.indexes[index.name]
         (self.tables if isinstance(item, Table) else self.views).pop(item.name)

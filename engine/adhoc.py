@@ -25,6 +25,10 @@ def run_in_duckdb(
     text = to_duckdb(query, schema, sql)
     with duckdb.connect(":memory:", config={"enable_external_access": False}) as connection:
         for name, table in inputs.items():
+            for names in (inputs, table.column_names):  # DuckDB takes names that differ in case for one
+                if len({known.lower() for known in names}) < len(names):
+                    raise UnsupportedSQL(f"names that differ only in case: {', '.join(sorted(names))}",
+                                         instead=f"as a view: {refused.reason}")
             connection.register(name, table)
         for setting in (*SETTINGS, "SET python_enable_replacements = false", "SET lock_configuration = true"):
             connection.execute(setting)

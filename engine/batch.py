@@ -31,9 +31,9 @@ class Staged:
     diffs: dict[str, pa.Table] = field(default_factory=dict)
 
 
-def fingerprint(batch: Mapping[str, Submitted], time: int | None) -> bytes:
+def fingerprint(batch: Mapping[str, Submitted], time: int | None, close: bool) -> bytes:
     """Equal for equal content, whatever form the rows came in."""
-    digest = hashlib.sha256(repr(time).encode())
+    digest = hashlib.sha256(repr((time, close)).encode())
     for name in sorted(batch):
         rows = batch[name]
         digest.update(repr((name, rows.length, rows.upsert)).encode())

@@ -192,7 +192,10 @@ def _powers(length: int) -> Words:
 
 def _mix(words: Words) -> Words:
     """splitmix64's finaliser: every input bit reaches every output bit."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Words = words ^ (words >> np.uint64(31))
+    mixed: Words = words >> np.uint64(30)
+    mixed ^= words
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
     return mixed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +21,22 @@ from halfjoin.planner.plan import ArrangementKey
 GROWTH = 8
 
 
+class User(NamedTuple):
+    """Who keeps an arrangement: a view, an index, a primary key, a query that is being answered."""
+
+    kind: Literal["view", "index", "primary key of", "query"]
+    name: str
+
+    def __str__(self) -> str:
+        return self.name if self.kind in ("view", "query") else f"{self.kind} {self.name}"
+
+
 @dataclass(slots=True)
 class Arrangement:
     """Who shares an arrangement, and how its keys are computed."""
 
     columns: KeyColumns
-    users: dict[str, None] = field(default_factory=dict)  # in the order in which they came
+    users: dict[User, None] = field(default_factory=dict)  # in the order in which they came
 
 
 class Stored(Protocol):
@@ -69,7 +79,7 @@ class Collection:
         """Updates, in memory or not."""
         return sum(map(len, self.held)) if self.stored is None else self.stored.rows
 
-    def share(self, key: ArrangementKey, user: str, registry: Registry) -> None:
+    def share(self, key: ArrangementKey, user: User, registry: Registry) -> None:
         """Use an arrangement, made if it is not there; an index is built when first looked up."""
         if key not in self.arrangements:
             self.arrangements[key] = Arrangement(key_columns(key, registry))
@@ -80,7 +90,7 @@ class Collection:
         for run in self.runs:
             run.index(key, self.arrangements[key].columns)
 
-    def release(self, user: str) -> None:
+    def release(self, user: User) -> None:
         """Use no arrangement any longer; one without users is dropped with its indexes."""
         for key, arrangement in list(self.arrangements.items()):
             arrangement.users.pop(user, None)

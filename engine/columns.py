@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from uuid import UUID
 
@@ -15,13 +14,10 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.sql.errors import InvalidRow
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
+_ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # a zone follows a time; a date ends in what looks like one
+_DAY = r"^[^:]*Z$"
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
-
-
-def invalid(place: str, wanted: str) -> InvalidRow:
-    """An error for a column that is wrong as a whole."""
-    return InvalidRow(f"{place} must be {wanted}")
 
 
 def convert(table: str, column: ColumnModel, given: Any) -> pa.Array:
@@ -34,7 +30,8 @@ def convert(table: str, column: ColumnModel, given: Any) -> pa.Array:
         InvalidRow: with table, column, row number and value.
     """
     wanted = arrow_type(column.type)
-    if isinstance(given, pa.Array) and given.type == wanted and column.type.kind not in (*STRINGS, Kind.UUID):
+    checked = (*STRINGS, *FLOATS, Kind.UUID, Kind.ARRAY)  # for these more than the type has to be right
+    if isinstance(given, pa.Array) and given.type == wanted and column.type.kind not in checked:
         return given
     try:
         return _convert(_array(given), column.type)
@@ -48,7 +45,11 @@ def convert(table: str, column: ColumnModel, given: Any) -> pa.Array:
 
 
 def _first_bad(given: Any, kind: SqlType) -> int:
-    """The first row that cannot be converted, by bisection."""
+    """The first row that cannot be converted, by bisection; or else the first of another kind than the one before."""
+    values = [] if isinstance(given, pa.Array) else given
+    kinds = [type(value) for value in values if value is not None]
+    if len(set(kinds)) > 1:  # none may be wrong by itself
+        return next(i for i, value in enumerate(values) if value is not None and type(value) is not kinds[0])
     low, high = 0, len(given)  # some row in [low, high) is bad
     while high - low > 1:
         middle = (low + high) // 2
@@ -62,10 +63,9 @@ def _first_bad(given: Any, kind: SqlType) -> int:
 
 
 def _array(given: Any) -> pa.Array:
-    if isinstance(given, pa.Array):
-        array = given
-    else:
-        array = pa.array([str(value) if isinstance(value, UUID) else value for value in given])
+    if isinstance(given, pa.ChunkedArray):
+        given = given.combine_chunks()
+    array = given if isinstance(given, pa.Array) else pa.array(list(map(_plain, given)))
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pt.is_dictionary(array.type):
@@ -73,10 +73,14 @@ def _array(given: Any) -> pa.Array:
     return array
 
 
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, UUID) else value
+
+
 def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
     wanted, source = arrow_type(kind), array.type
     text = pt.is_string(source) or pt.is_large_string(source) or pt.is_string_view(source)
-    if pt.is_null(source):
+    if array.null_count == len(array):  # pandas gives a column of no values any type it likes
         return pa.nulls(len(array), wanted)
     match kind.kind:
         case Kind.BOOLEAN:
@@ -86,7 +90,8 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return _only(array, exact).cast(wanted)
         case family if family in FLOATS:
             number = pt.is_integer(source) or pt.is_floating(source) or pt.is_decimal(source)
-            return _only(array, number).cast(wanted, safe=not pt.is_integer(source))
+            floats = _only(array, number).cast(wanted, safe=not pt.is_integer(source))
+            return pc.add(floats, pa.scalar(0.0, wanted))  # zero has one sign: -0.0 and 0.0 are the same row
         case Kind.NUMERIC:
             return _numeric(array, wanted, text)
         case family if family in STRINGS:
@@ -94,7 +99,12 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
         case Kind.UUID:
             return _uuid(array, text)
         case Kind.BYTEA:
-            binary = pt.is_binary(source) or pt.is_large_binary(source) or pt.is_fixed_size_binary(source)
+            binary = (
+                pt.is_binary(source)
+                or pt.is_large_binary(source)
+                or pt.is_fixed_size_binary(source)
+                or pt.is_binary_view(source)
+            )
             return _only(array, binary).cast(wanted)
         case Kind.DATE:
             return _only(array, text or pt.is_date(source) or pt.is_timestamp(source)).cast(wanted)
@@ -146,17 +156,17 @@ def _uuid(array: pa.Array, text: bool) -> pa.Array:
 
 def _timestamp(array: pa.Array, wanted: pa.DataType, text: bool) -> pa.Array:
     """Without a zone is UTC."""
-    if text and any(value is not None and _ZONE.search(value) for value in array.to_pylist()):
-        return array.cast(pa.timestamp("us", "UTC")).cast(wanted)
     if text:
-        array = array.cast(pa.timestamp("us"))
+        zoned = pc.fill_null(pc.match_substring_regex(array, _ZONE), False)
+        array = pc.if_else(zoned, array, pc.binary_join_element_wise(array, "Z", ""))
+        array = pc.if_else(pc.match_substring_regex(array, _DAY), pc.replace_substring(array, "Z", " 00:00Z"), array)
+        array = array.cast(pa.timestamp("us", "UTC"))
     if pt.is_timestamp(array.type):
         array = array.cast(pa.timestamp("us", array.type.tz))
         return array.cast(pa.timestamp("us", "UTC")).cast(wanted) if array.type.tz else array.cast(wanted)
     return array.cast(pa.timestamp("us")).cast(wanted)
 
 
-_ZONE = re.compile(r"(Z|[+-]\d\d(:?\d\d)?)$")
 
 
 def _list(array: pa.Array, element: SqlType) -> pa.Array:

@@ -45,7 +45,7 @@ def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
     positions, diffs = _sums(updates.take(suspects), by_time)
     rest = np.flatnonzero(~touched)
     everything = np.concatenate([rest, suspects[positions]])
-    order = np.argsort(everything, kind="stable")
+    order = np.argsort(everything)
     return everything[order], np.concatenate([updates.diff[rest], diffs])[order]
 
 
@@ -64,10 +64,10 @@ def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
         return positions, updates.diff[positions] if len(positions) < len(updates) else updates.diff
     starts = np.flatnonzero(first)
     sums = np.add.reduceat(updates.diff[order], starts)
-    earliest = order[starts]  # the sort is stable
+    earliest = np.minimum.reduceat(order, starts)
     alive = sums != 0
     earliest, sums = earliest[alive], sums[alive]
-    back = np.argsort(earliest, kind="stable")
+    back = np.argsort(earliest)
     return earliest[back], sums[back]
 
 
@@ -89,7 +89,7 @@ def _groups(updates: Updates, by_time: bool) -> tuple[Ints, Mask]:
     timed = by_time and updates.time.strides != (0,)
     if timed:
         keys = codes([pa.array(keys), pa.array(updates.time)], len(updates))
-    order = np.argsort(keys, kind="stable")
+    order = np.argsort(keys)
     ordered = keys[order]
     repeated = ordered[1:] == ordered[:-1]
     suspects = np.flatnonzero(repeated)

@@ -37,21 +37,16 @@ class CompiledPath:
 
     def run(self, change: Updates, lookup: Lookup, errors: list[Updates]) -> Iterator[Updates]:
         """What a change of this path's input adds to the view, a morsel at a time; not consolidated."""
-        for start in range(0, len(change), MORSEL):
-            stream: Updates | None = change.slice(start, min(start + MORSEL, len(change))).renamed(self.spec.fetch)
-            assert stream is not None
-            stream = self.source(stream, errors)
+        for morsel in _morsels(change):
+            stream: Updates | None = self.source(morsel.renamed(self.spec.fetch), errors)
             for half_join, then in self.stages:
-                if not len(stream):
+                if stream is None or not len(stream):
                     break
                 found = half_join(stream, lookup(half_join.spec.arrangement.collection, half_join.spec.after))
-                stream = found if found is None else then(found, errors)
-                if stream is None:
-                    break
-            if stream is not None and len(stream):
-                stream = self.final(stream, errors)
-                if len(stream):
-                    yield stream
+                stream = None if found is None else then(found, errors)
+            result = None if stream is None else self.final(stream, errors)
+            if result is not None and len(result):  # an operator that ran empty has not made all its columns
+                yield result
 
 
 class Dataflow:
@@ -83,14 +78,19 @@ class Dataflow:
         """The view's whole history so far, from one path per branch.
 
         Corollary of the delta law: it is that path with its input's history as the change and all others "after".
+        What fails in another input's own operator is reported by that input's path alone, so those operators run too.
         """
         whole = self._with_constants(lambda name, _: lookup(name, True))
         outputs: list[Updates] = []
         errors: list[Updates] = []
         for branch, paths in zip(self.plan.branches, self.branches, strict=True):
-            path = paths[branch.fill]
-            for run in whole(path.spec.collection, True):
-                outputs += path.run(run.updates, whole, errors)
+            for number, path in enumerate(paths):
+                for run in whole(path.spec.collection, True):
+                    if number == branch.fill:
+                        outputs += path.run(run.updates, whole, errors)
+                    elif path.source.reports:
+                        for morsel in _morsels(run.updates):
+                            path.source(morsel.renamed(path.spec.fetch), errors)
         return self._sum(outputs, self.schema), self._sum(errors, ERROR_SCHEMA)
 
     def _with_constants(self, lookup: Lookup) -> Lookup:
@@ -99,6 +99,11 @@ class Dataflow:
     @staticmethod
     def _sum(parts: list[Updates], schema: Mapping[str, pa.DataType]) -> Updates:
         return consolidate(concat([part.select(schema) for part in parts])) if parts else empty(schema)
+
+
+def _morsels(change: Updates) -> Iterator[Updates]:
+    for start in range(0, len(change), MORSEL):
+        yield change.slice(start, min(start + MORSEL, len(change)))
 
 
 def _compile_path(path: Path, registry: Registry) -> CompiledPath:

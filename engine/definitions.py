@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from halfjoin.catalog.models import ColumnModel, Index, Table, View
-from halfjoin.engine.collection import Collection
+from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.primary_key import arrangement_of
@@ -56,7 +56,7 @@ def enter_table(state: State, table: Table) -> Collection:
     retain = state.retain if table.retain is None else table.retain
     collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)))
     if table.primary_key:
-        collection.share(arrangement_of(table), f"primary key of {table.name}", state.functions)
+        collection.share(arrangement_of(table), User("primary key of", table.name), state.functions)
     state.tables[table.name] = collection
     return collection
 
@@ -71,6 +71,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
             raise Conflict(f"{name} exists already; drop it first, or write IF NOT EXISTS or OR REPLACE")
         if name not in catalog.views:
             raise Conflict(f"{name} is a table, which a view cannot replace")
+        catalog.check_unread(catalog.views[name])
     relation = bind(statement.query, catalog, text)
     planned = plan(relation, state, name)
     view = View(
@@ -83,24 +84,32 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
     )
     if name in view.reads:
         raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
-    maintained = _maintained(state, view, Dataflow(planned, state.functions)) if view.materialized else None
-    if name in catalog.views:
-        drop_view(state, catalog.views[name])
-    catalog.add(view)
-    if maintained is None:
-        return
-    _share(state, planned, name)
-    output, errors = maintained.dataflow.fill(state.before_and_after({}))
+    made = User("query", name)  # until it is filled, which may fail, there is no such view
+    try:
+        maintained = _filled(state, view, Dataflow(planned, state.functions), made) if view.materialized else None
+        if name in catalog.views:
+            drop_view(state, catalog.views[name])
+        catalog.add(view)
+        if maintained is not None:
+            state.views[name] = maintained
+            _share(state, planned, User("view", name))
+    finally:
+        for collection in state.collections():
+            collection.release(made)
+
+
+def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedView:
+    """The view with its collections, readable since all its inputs are, filled from their history."""
+    maintained = _maintained(state, view, flow)
+    _share(state, flow.plan, user)
+    output, errors = flow.fill(state.before_and_after({}))
     for collection, updates in ((maintained.contents, output), (maintained.errors, errors)):
         collection.publish(make_run(updates.not_before(collection.since), state.upper))
-    state.views[name] = maintained
-    for key in planned.arrangements:  # now, so that no later batch has to wait for an index of a whole table
-        if not key.collection.startswith("="):
-            state.collection(key.collection).build(key)
+    return maintained
 
 
 def enter_view(state: State, view: View) -> MaintainedView:
-    """The empty collections and the dataflow of a materialized view that is in the catalog.
+    """The dataflow and the empty collections of a materialized view that is in the catalog; no index is built.
 
     Raises:
         StorageError: its text means something else now than when the view was made.
@@ -112,14 +121,8 @@ def enter_view(state: State, view: View) -> MaintainedView:
             "open the warehouse with that one, drop the view, and create it again with this one"
         )
     maintained = state.views[view.name] = _maintained(state, view, Dataflow(planned, state.functions))
-    _share(state, planned, view.name)
+    _share(state, planned, User("view", view.name), build=False)
     return maintained
-
-
-def _share(state: State, planned: ViewPlan, user: str) -> None:
-    for key in planned.arrangements:
-        if not key.collection.startswith("="):
-            state.collection(key.collection).share(key, user, state.functions)
 
 
 def _maintained(state: State, view: View, flow: Dataflow) -> MaintainedView:
@@ -131,6 +134,16 @@ def _maintained(state: State, view: View, flow: Dataflow) -> MaintainedView:
         Collection(view.name, flow.schema, retain, since),
         Collection(f"{view.name} errors", ERROR_SCHEMA, retain, since),
     )
+
+
+def _share(state: State, planned: ViewPlan, user: User, *, build: bool = True) -> None:
+    """Use the plan's arrangements, built now so that no later batch waits for an index of a whole table."""
+    for key in planned.arrangements:
+        if not key.collection.startswith("="):
+            collection = state.collection(key.collection)
+            collection.share(key, user, state.functions)
+            if build:
+                collection.build(key)
 
 
 def create_index(state: State, statement: CreateIndex, text: str) -> None:
@@ -164,7 +177,7 @@ def enter_index(state: State, index: Index) -> None:
 
 def _arranged(state: State, index: str, name: str, keys: Sequence[Expr]) -> Collection:
     collection = state.collection(name)
-    collection.share(ArrangementKey(name, _ordered(keys)), f"index {index}", state.functions)
+    collection.share(ArrangementKey(name, _ordered(keys)), User("index", index), state.functions)
     return collection
 
 
@@ -181,19 +194,22 @@ def _free_name(state: State, collection: str, keys: tuple[str, ...]) -> str:
 
 def drop(state: State, statement: Drop) -> None:
     """Drop tables, views or indexes; all of them or none."""
-    for name in statement.names:
-        try:
-            found = state.catalog.find(statement.kind, name)
-        except UnknownName:
-            if statement.if_exists:
-                continue
-            raise
+    catalog = state.catalog
+    found_all = [
+        catalog.find(statement.kind, name)
+        for name in dict.fromkeys(statement.names)
+        if not statement.if_exists or catalog.has(statement.kind, name)
+    ]
+    going = {found.name for found in found_all}
+    for found in found_all:
+        catalog.check_unread(found, going)
+    for found in reversed(found_all):
         match found:
             case View():
                 drop_view(state, found)
             case Index():
                 state.catalog.remove(found)
-                state.collection(found.collection).release(f"index {found.name}")
+                state.collection(found.collection).release(User("index", found.name))
             case Table():
                 state.catalog.remove(found)
                 del state.tables[found.name]
@@ -204,5 +220,7 @@ def drop_view(state: State, view: View) -> None:
     state.catalog.remove(view)
     if state.views.pop(view.name, None) is not None:
         for collection in state.collections():
-            collection.release(view.name)
+            collection.release(User("view", view.name))
+        for subscription in state.subscriptions.pop(view.name, []).copy():
+            subscription.close()
 

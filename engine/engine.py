@@ -61,7 +61,6 @@ class Engine:
             raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local")
         self._memory = None if memory is None else to_bytes(memory)
         self._changed = Condition()
-        self._subscriptions: dict[str, list[Subscription]] = {}
         self._store: Store = Nowhere() if warehouse is None else Warehouse(warehouse)
         try:
             self._state = self._store.open(retain)
@@ -117,7 +116,7 @@ class Engine:
             given_time = None if time is None else to_time(time)
             batch = None
             if batch_id is not None:
-                batch = BatchId(batch_id, fingerprint(rows, given_time))
+                batch = BatchId(batch_id, fingerprint(rows, given_time, close))
                 known = self._store.answered(state, batch_id)
                 if known is not None:
                     if known[0] == batch.mark:
@@ -151,7 +150,7 @@ class Engine:
         with self._unless_interrupted():
             self._store.append(self._state, staged, applied, batch)
             publish(self._state, staged)
-        for name, waiting in self._subscriptions.items():
+        for name, waiting in self._state.subscriptions.items():
             for subscription in list(waiting):
                 subscription.push(staged.diffs[name], upper)
         self._store.settle(self._state)
@@ -224,7 +223,7 @@ class Engine:
                 raise UnknownName("materialized view", name, self._state.views)
             start, end = _optional(as_of), _optional(up_to)
             first = reading.history(self._state, name, start, end, snapshot)
-            subscription = Subscription(first, end, self._changed, self._subscriptions.setdefault(name, []))
+            subscription = Subscription(first, end, self._changed, self._state.subscriptions.setdefault(name, []))
             if end is not None and self._state.upper >= end:
                 subscription.close()
             return subscription
@@ -285,7 +284,7 @@ class Engine:
     def close(self) -> None:
         """End the subscriptions and let go of everything."""
         with self._changed:
-            for subscription in [one for waiting in self._subscriptions.values() for one in waiting]:
+            for subscription in [one for waiting in self._state.subscriptions.values() for one in waiting]:
                 subscription.close()
             if not self._released:
                 self._store.close()

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.failures import error_updates
+from halfjoin.engine.failures import Errors
 from halfjoin.engine.scalar import Scalar
 from halfjoin.engine.updates import Mask, Updates
 from halfjoin.sql.expr import Expr
 
 
 def evaluate_all(
-    scalars: Sequence[tuple[Scalar, Expr]], updates: Updates, errors: list[Updates]
+    scalars: Sequence[tuple[Scalar, Expr]], updates: Updates, errors: Errors
 ) -> tuple[list[pa.Array], Updates]:
     """One array per expression, and the updates they belong to.
 
@@ -31,7 +31,7 @@ def evaluate_all(
             fresh = alive[result.failures.rows]
             rows = result.failures.rows[fresh]
             messages = [text for text, new in zip(result.failures.messages, fresh, strict=True) if new]
-            errors.append(error_updates(updates, rows, messages, expr))
+            errors.report(updates, rows, messages, expr)
             alive[rows] = False
     if alive is None:
         return arrays, updates

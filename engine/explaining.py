@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Literal, TypeAlias
 
+from halfjoin.engine.reading import quoted
 from halfjoin.engine.state import State
 from halfjoin.planner import explain as explanations
 from halfjoin.planner.plan import ViewPlan
@@ -43,7 +44,7 @@ def explain_view(state: State, name: str | None, format: Format) -> str:
         return _show(state, state.views[name].dataflow.plan, name, format)
     if name not in state.catalog.names():
         raise UnknownName("view", str(name), state.catalog.names())
-    return explain_query(state, parse_query(f'SELECT * FROM "{name}"'), "", format)
+    return explain_query(state, parse_query(f"SELECT * FROM {quoted(name)}"), "", format)
 
 
 def explain_query(state: State, query: Query, sql: str, format: Format) -> str:

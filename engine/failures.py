@@ -3,27 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.codes import codes
 from halfjoin.engine.updates import Positions, Updates
 from halfjoin.sql.expr import Expr, columns_of
 from halfjoin.sql.functions import render
 
-SCHEMA = {"error": pa.string(), "row": pa.string()}
+SCHEMA = {"error": pa.string(), "row": pa.string(), "code": pa.int64()}
 
 
-def error_updates(updates: Updates, rows: Positions, messages: Iterable[str], expr: Expr) -> Updates:
-    """One error per failing row, with that row's time and diff, so that it goes away when the row does.
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Where an operator reports failing rows to.
 
-    `messages[i]` belongs to `rows[i]`. The text names the expression and the values it read, and nothing that depends
-    on the path by which the row came.
+    `parts`: error updates so far; None where another path or stage answers for the rows. `identity`: the columns that
+    tell rows apart, the same by whichever path a row came; it may also have columns that only its path needed.
     """
-    failing = updates.take(rows)
-    prefix = pa.array([f"{message} in {render(expr)}" for message in messages], pa.string())
-    return Updates({"error": prefix, "row": _describe(failing, sorted(columns_of(expr)))}, failing.time, failing.diff)
+
+    parts: list[Updates] | None
+    identity: frozenset[str] = frozenset()
+
+    def report(self, updates: Updates, rows: Positions, messages: Iterable[str], expr: Expr) -> None:
+        """One error per failing row, with that row's time and diff, so that it goes away when the row does.
+
+        `messages[i]` belongs to `rows[i]`. The text names the expression and the values it read; the code is the whole
+        row's, so that different rows do not cancel.
+        """
+        if self.parts is None:
+            return
+        failing = updates.take(rows)
+        code = codes([failing.columns[name] for name in sorted(self.identity & failing.columns.keys())], len(failing))
+        text = pa.array([f"{message} in {render(expr)}" for message in messages], pa.string())
+        row = _describe(failing, sorted(columns_of(expr)))
+        self.parts.append(Updates({"error": text, "row": row, "code": pa.array(code)}, failing.time, failing.diff))
+
+
+DROPPED = Errors(None)
 
 
 def _describe(updates: Updates, names: Sequence[str]) -> pa.Array:

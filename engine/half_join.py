@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.codes import codes, is_exact, same
 from halfjoin.engine.evaluate import evaluate_all
+from halfjoin.engine.failures import DROPPED
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.run import KeyColumns, Run
 from halfjoin.engine.scalar import Scalar, compile
@@ -42,11 +43,11 @@ class HalfJoinOperator:
         """The stream's rows with each of their partners in `runs`; None where there are none."""
         if not self.probes:
             return self._gather(stream, _everything(len(stream), runs))
-        keys, stream = evaluate_all(self.probes, stream, [])
+        keys, stream = evaluate_all(self.probes, stream, DROPPED)
         stream, keys = self._without_nulls(stream, keys)
         probes = codes(keys, len(stream))
         exact = is_exact(keys)
-        order = np.argsort(probes, kind="stable") if len(probes) >= _SORT_FROM else None
+        order = np.argsort(probes) if len(probes) >= _SORT_FROM else None
         if order is not None:
             probes = probes[order]
         found = []

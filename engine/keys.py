@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.evaluate import evaluate_all
+from halfjoin.engine.failures import DROPPED
 from halfjoin.engine.operators import compile_linear
 from halfjoin.engine.run import Entries, KeyColumns
 from halfjoin.engine.scalar import compile
@@ -39,7 +40,7 @@ def _computed(keys: tuple[Expr, ...], through: Linear | None, registry: Registry
         rows = Updates({**updates.columns, _ORIGIN: origin}, updates.time, constant(1, len(updates)))
         if operator is not None:
             rows = operator(rows, [])
-        arrays, rows = evaluate_all(scalars, rows, [])
+        arrays, rows = evaluate_all(scalars, rows, DROPPED)
         if operator is None and len(rows) == len(updates):
             return arrays, None
         return arrays, rows.columns[_ORIGIN].to_numpy()

@@ -11,43 +11,51 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
 
 from halfjoin.engine.evaluate import evaluate_all, true_mask
-from halfjoin.engine.failures import error_updates
+from halfjoin.engine.failures import DROPPED, Errors
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.tables import Registry, ordinality, table_function
 from halfjoin.engine.temporal import temporal_filter
 from halfjoin.engine.updates import Updates
+from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Step, Temporal
+from halfjoin.planner.liveness import reads
 from halfjoin.sql.expr import TRUE, Call, Column, Expr, conjunction
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.types import BIGINT
 
-Errors = list[Updates]
 Operator = Callable[[Updates, Errors], Updates]
 
 
 @dataclass(frozen=True, slots=True)
 class LinearOperator:
-    """A compiled `Linear`. Errors are appended to what it is given, or dropped where the spec does not report."""
+    """A compiled `Linear`. Errors are appended to what it is given, or dropped where it does not report.
+
+    `reports` is false too where nothing can fail.
+    """
 
     steps: tuple[Operator, ...]
     reports: bool
+    identity: frozenset[str]  # the columns that its steps read: a complete row's are the same on every path
 
-    def __call__(self, updates: Updates, errors: Errors) -> Updates:
+    def __call__(self, updates: Updates, errors: list[Updates]) -> Updates:
         """The output updates; not consolidated."""
-        if not self.reports:
-            errors = []
+        sink = Errors(errors, self.identity) if self.reports else DROPPED
         for step in self.steps:
             if not len(updates):
                 break
-            updates = step(updates, errors)
+            updates = step(updates, sink)
         return updates
 
 
 def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
     """Make a linear operator executable; `registry` has the user's table functions."""
-    return LinearOperator(tuple(_compile_step(step, registry) for step in spec.steps), spec.reports)
+    reports = spec.reports and any(map(step_fallible, spec.steps))
+    identity = frozenset(name for step in spec.steps for name in reads(step))
+    return LinearOperator(tuple(_compile_step(step, registry) for step in spec.steps), reports, identity)
 
 
 def _compile_step(step: Step, registry: Registry) -> Operator:
@@ -81,7 +89,7 @@ def _filter(predicates: tuple[Expr, ...]) -> Operator:
         if last is not None:
             result = last.evaluate(updates.columns, len(updates))
             if result.failures is not None:
-                errors.append(error_updates(updates, result.failures.rows, result.failures.messages, risky))
+                errors.report(updates, result.failures.rows, result.failures.messages, risky)
             updates = updates.filter(true_mask(result.values))
         return updates
 
@@ -89,15 +97,22 @@ def _filter(predicates: tuple[Expr, ...]) -> Operator:
 
 
 def _extend(items: tuple[tuple[Column, Expr], ...]) -> Operator:
-    """Computed columns; a row for which one fails is one error, by the first that does, and goes no further."""
+    """Computed columns; a row for which one fails is one error, by the first that does, and goes no further.
+
+    Zero gets one sign: rows with -0.0 and 0.0 are equal, so nothing computed from them may tell them apart.
+    """
     names = [column.name for column, _ in items]
     scalars = [(compile(expr), expr) for _, expr in items]
 
     def run(updates: Updates, errors: Errors) -> Updates:
         values, updates = evaluate_all(scalars, updates, errors)
-        return updates.with_columns(dict(zip(names, values, strict=True)))
+        return updates.with_columns(dict(zip(names, map(_one_zero, values), strict=True)))
 
     return run
+
+
+def _one_zero(values: pa.Array) -> pa.Array:
+    return pc.add(values, pa.scalar(0.0, values.type)) if pt.is_floating(values.type) else values
 
 
 def _explode(step: Explode, registry: Registry) -> Operator:
@@ -110,7 +125,7 @@ def _explode(step: Explode, registry: Registry) -> Operator:
         arguments, updates = evaluate_all(scalars, updates, errors)
         made = function(arguments, len(updates))
         if made.failed is not None:
-            errors.append(error_updates(updates, made.failed, [made.message] * len(made.failed), call))
+            errors.report(updates, made.failed, [made.message] * len(made.failed), call)
         repeated = updates.take(made.rows)
         columns = dict(zip(names, made.columns, strict=True))
         if step.ordinality is not None:

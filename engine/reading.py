@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from halfjoin.catalog.models import View
 from halfjoin.engine.adhoc import run_in_duckdb
-from halfjoin.engine.collection import Collection
+from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.state import State
@@ -22,7 +22,7 @@ from halfjoin.sql.parse import parse_query
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import Query
 
-_QUERY = "this query"  # the user name under which a query shares arrangements
+_QUERY = User("query", "this query")
 
 
 def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> Updates:
@@ -36,7 +36,7 @@ def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> U
     if name not in state.catalog.names():
         raise UnknownName("table or view", name, state.catalog.names())
     if state.catalog.columns(name) is None:  # a plain view
-        return evaluate(state, bind(parse_query(f'SELECT * FROM "{name}"'), state.catalog, ""), as_of)
+        return evaluate(state, bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), as_of)
     time = readable(state, [name], as_of)
     return state.collection(name).as_of(time, distinct=distinct)
 
@@ -44,6 +44,8 @@ def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> U
 def history(state: State, name: str, as_of: int | None, up_to: int | None, snapshot: bool) -> list[pa.Table]:
     """A view's contents as of a time, then its changes after that which are closed, each with `__time` and `__diff`."""
     start = readable(state, [name], as_of)
+    if as_of is None and state.upper == 0:
+        start = -1  # nothing is closed, not even what holds always: it comes with the first change
     contents = state.views[name].contents
     tables = []
     if snapshot:
@@ -66,7 +68,7 @@ def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Ta
 
 def evaluate(state: State, relation: Relation, as_of: int | None) -> Updates:
     """Consolidated contents of a bound query, one row per distinct row, counted in diff."""
-    planned = plan(relation, state, _QUERY)
+    planned = plan(relation, state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
     flow = Dataflow(planned, state.functions)
     users = [state.collection(key.collection) for key in planned.arrangements if not key.collection.startswith("=")]
@@ -108,6 +110,12 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
     return time
 
 
+def quoted(name: str) -> str:
+    """A name as SQL takes it, whatever it holds."""
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
 def rows(collection: Collection, time: int) -> pa.Table:
     """Contents as a table, a row as often as it is contained."""
     return expand(collection.as_of(time, distinct=False), collection.name).table(changes=False)
@@ -147,9 +155,8 @@ def _with_inputs(state: State, names: Iterable[str]) -> list[str]:
 
 
 def _raise_first(errors: Updates, name: str, time: int) -> None:
-    found = errors.filter(errors.diff > 0)
+    found = consolidate(errors, by_time=False)  # of a row with a negative weight the error's count is negative too
     if len(found):
-        found = consolidate(found, by_time=False)
         text, row = found.columns["error"][0].as_py(), found.columns["row"][0].as_py()
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         where = f", for a row with {row}" if row else ""

@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.columns import convert, invalid
+from halfjoin.engine.columns import convert
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.times import to_time
 from halfjoin.engine.updates import DIFF, TIME, Ints
@@ -97,11 +98,19 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
     elif isinstance(rows, pa.RecordBatch):
         rows = pa.Table.from_batches([rows])
     elif isinstance(rows, Mapping) and not hasattr(rows, "__arrow_c_stream__"):
-        columns = {str(name): list(values) for name, values in rows.items()}
+        for name, values in rows.items():
+            if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+                raise InvalidRow(
+                    f"{table.name}: rows must be a list of dicts, or a dict of columns; "
+                    f"the column {name} is {type(values).__name__}, not a list"
+                )
+        columns = {str(name): _values(values) for name, values in rows.items()}
         lengths = {len(values) for values in columns.values()}
         if len(lengths) > 1:
             raise InvalidRow(f"{table.name}: the columns have different lengths: {sorted(lengths)}")
         return dict(columns), lengths.pop() if lengths else 0
+    elif hasattr(rows, "to_records") and hasattr(rows, "__dataframe__"):  # pandas: its index is no column
+        rows = pa.Table.from_pandas(rows, preserve_index=False)
     elif not isinstance(rows, pa.Table) and hasattr(rows, "__arrow_c_stream__"):
         rows = pa.table(rows)
     if isinstance(rows, pa.Table):
@@ -131,15 +140,30 @@ def _from_dicts(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
     return source, len(rows)
 
 
+def _values(values: Any) -> Any:
+    """A column as an Arrow array where it can be one by itself (pandas' NaN becomes NULL), or as a list."""
+    if isinstance(values, pa.ChunkedArray):
+        return _one_chunk(values)
+    if hasattr(values, "iloc"):  # pandas
+        made = pa.array(values, from_pandas=True)
+        return _one_chunk(made) if isinstance(made, pa.ChunkedArray) else made
+    if hasattr(values, "__arrow_c_stream__"):
+        return _one_chunk(pa.chunked_array(values))
+    return values if isinstance(values, pa.Array) else list(values)
+
+
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _diffs(table: Table, given: Any) -> Ints:
-    array = given if isinstance(given, pa.Array) else pa.array(given)
-    if array.null_count or not (pa.types.is_integer(array.type) or len(array) == 0):
-        raise invalid(f"{table.name}.{DIFF}", "whole numbers without NULL")
-    values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    try:
+        array = given if isinstance(given, pa.Array) else pa.array(given)
+        if array.null_count or not (pa.types.is_integer(array.type) or len(array) == 0):
+            raise TypeError
+        values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    except (pa.ArrowException, TypeError, OverflowError):
+        raise InvalidRow(f"{table.name}.{DIFF} must be whole numbers without NULL") from None
     return values
 
 
@@ -149,10 +173,12 @@ def _times(table: Table, given: Any) -> Ints:
         return np.array([to_time(value) for value in given], np.int64)
     if array.null_count:
         raise InvalidTime(f"{table.name}.{TIME} must not be NULL")
-    if pa.types.is_integer(array.type):
-        values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
-        return values
     if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
-        millis: Ints = array.cast(pa.timestamp("ms")).cast(pa.int64()).to_numpy(zero_copy_only=False)
-        return millis
-    raise InvalidTime(f"{table.name}.{TIME} must be int64 or a timestamp, not {array.type}")
+        micros: Ints = array.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return micros // 1000
+    if not pa.types.is_integer(array.type):
+        raise InvalidTime(f"{table.name}.{TIME} must be int64 or a timestamp, not {array.type}")
+    if len(array):  # the greatest int64 stands for never
+        to_time(pc.max(array).as_py())
+    values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return values

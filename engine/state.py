@@ -9,6 +9,7 @@ from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.run import Run
+from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.planner.plan import ArrangementKey
 
@@ -31,6 +32,7 @@ class State:
     tables: dict[str, Collection] = field(default_factory=dict)
     views: dict[str, MaintainedView] = field(default_factory=dict)  # in order of dependency
     functions: dict[str, UserFunction] = field(default_factory=dict)
+    subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
     upper: int = 0
 
     def collection(self, name: str) -> Collection:
@@ -76,7 +78,7 @@ class State:
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
         """Who shares an existing arrangement."""
         found = self.collection(key.collection).arrangements.get(key)
-        return None if found is None else tuple(found.users)
+        return None if found is None else tuple(map(str, found.users))
 
     def distinct(self, key: ArrangementKey) -> int | None:
         """Distinct keys, from the largest run's index where there is one."""

@@ -60,7 +60,7 @@ def stats(state: State) -> Stats:
             collection=collection.name,
             rows=sum(len(run.indexes[key]) for run in collection.held if key in run.indexes),
             bytes=sum(run.indexes[key].nbytes for run in collection.held if key in run.indexes),
-            users=list(arrangement.users),
+            users=list(map(str, arrangement.users)),
         )
         for collection in state.collections()
         for key, arrangement in collection.arrangements.items()

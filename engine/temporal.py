@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.evaluate import evaluate_all
+from halfjoin.engine.failures import Errors
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.updates import MINIMUM, Ints, Mask, Updates
 from halfjoin.planner.linear import Atom, Combination, Formula, Static
@@ -31,11 +32,11 @@ Truth = tuple[Mask, Mask]
 AtTime = Callable[[Ints], Truth]
 
 
-def temporal_filter(formula: Formula) -> Callable[[Updates, list[Updates]], Updates]:
+def temporal_filter(formula: Formula) -> Callable[[Updates, Errors], Updates]:
     """The operator for a formula."""
     scalars = [(compile(expr), expr) for expr in dict.fromkeys(_expressions(formula))]
 
-    def run(updates: Updates, errors: list[Updates]) -> Updates:
+    def run(updates: Updates, errors: Errors) -> Updates:
         arrays, updates = evaluate_all(scalars, updates, errors)
         points: list[Ints] = [updates.time]
         truth = _bind(formula, {expr: array for (_, expr), array in zip(scalars, arrays, strict=True)}, points)
@@ -122,7 +123,8 @@ def _whole_times(bound: pa.Array) -> tuple[Ints, Ints]:
     """The least time `>= bound` and the least time `> bound`; beyond int64 is as good as its end."""
     kind = bound.type
     if pt.is_decimal(kind):
-        floor, ceiling = (_saturated(f(bound)) for f in (pc.floor, pc.ceil))
+        wide = bound.cast(pa.decimal256(76, kind.scale))  # rounding up may take one digit more
+        floor, ceiling = (_saturated(f(wide)) for f in (pc.floor, pc.ceil))
     elif pt.is_timestamp(kind):
         micros = _int64(bound)
         floor, ceiling = micros // _US_PER_MS, -(-micros // _US_PER_MS)

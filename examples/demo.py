@@ -128,11 +128,13 @@ class Demo:
     def run(self, changes: Changes, progress: Progress) -> None:
         """A batch a day: maintained here, recomputed there."""
         task = progress.add_task("batches", total=len(SIZES))
-        for size in SIZES:
+        suppliers = self.engine.read("supplier")
+        for number, size in enumerate(SIZES):
             self.now += DAY
             batch = changes.take(size)
             if "customer" in batch:
                 batch["customer_changes"] = change_events(batch["customer"])
+                batch["supplier"] = moved(suppliers.slice(number, 1))
             applied = self.engine.apply(batch, time=self.now)
             self.duckdb.apply(batch)
             recomputed = sum(self.duckdb.run(in_duckdb(view, self.now))[1] for view in VIEWS)
@@ -186,6 +188,13 @@ def change_events(customers: pa.Table) -> pa.Table:
         sides.append(rows.rename_columns(["key", f"{side}_segment", f"{side}_key"]))
     events = sides[0].join(sides[1], "key", join_type="full outer")
     return events.select(["before_key", "before_segment", "after_key", "after_segment"])
+
+
+def moved(supplier: pa.Table) -> pa.Table:
+    """A supplier, who moves to the next nation: the row goes, the new one comes."""
+    nation = pc.bit_wise_and(pc.add(supplier["s_nationkey"], 1), 15)
+    new = supplier.set_column(supplier.schema.get_field_index("s_nationkey"), "s_nationkey", nation)
+    return pa.concat_tables([supplier, new]).append_column("__diff", pa.array([-1, 1]))
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ offers = [
 engine.apply({"offers": offers}, time=0)
 
 # Time passes: the view changes though no row does.
-for change in engine.advance(to=12).diffs["open_offers"].to_pylist():
+for change in engine.advance(to=12).diffs["open_offers"].sort_by("__time").to_pylist():
     print(f"at {change['__time']}: offer {change['id']} {'opens' if change['__diff'] > 0 else 'closes'}")
 
 for time in range(12):

@@ -15,6 +15,8 @@ from halfjoin.planner.links import Links, equality
 from halfjoin.sql.expr import Column, Expr, Literal, columns_of
 from halfjoin.sql.functions import fallible, render
 
+COMPUTED = "="  # begins the name of a column that an equality's member is computed as
+
 Admits = Callable[[Aliases], bool]
 
 
@@ -141,7 +143,7 @@ class Agenda:
         return [Extend(tuple(items))] if items else []
 
     def _name(self, expr: Expr) -> str:
-        name = f"={render(expr)}"
+        name = f"{COMPUTED}{render(expr)}"
         while name in self.owners:
             name += "'"
         return name

@@ -7,7 +7,7 @@ reported where the input itself changes; what reads several fails on complete ro
 from __future__ import annotations
 
 from halfjoin.planner.block import expressions
-from halfjoin.planner.linear import Explode, Formula
+from halfjoin.planner.linear import Explode, Extend, Filter, Formula, Keep, Step, Temporal
 from halfjoin.sql.expr import Literal
 from halfjoin.sql.functions import fallible
 
@@ -15,6 +15,21 @@ from halfjoin.sql.functions import fallible
 def formula_fallible(formula: Formula) -> bool:
     """Whether an expression of a temporal filter may fail."""
     return any(fallible(expr) for expr in expressions(formula))
+
+
+def step_fallible(step: Step) -> bool:
+    """Whether a step of a linear operator may fail for some row."""
+    match step:
+        case Explode():
+            return explode_fallible(step)
+        case Temporal(formula):
+            return formula_fallible(formula)
+        case Filter(predicates):
+            return any(map(fallible, predicates))
+        case Extend(items):
+            return any(fallible(expr) for _, expr in items)
+        case Keep():
+            return False
 
 
 def explode_fallible(step: Explode) -> bool:

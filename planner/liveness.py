@@ -28,7 +28,8 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
     """The path that ends with exactly the columns `outputs`, and on its way carries no column for nothing."""
     # Backwards: what is needed before each step.
     live = frozenset(outputs)
-    final, live = _needs(draft.final, live)
+    final, complete = _needs(draft.final, live)
+    live = complete
     stages: list[tuple[HalfJoin, list[tuple[Step, Names]], Names]] = []
     for half_join, then in reversed(draft.stages):
         after, live = _needs(then, live)
@@ -47,6 +48,7 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
         segment, present = _trimmed(after, [*present, *(name for _, name in half_join.fetch)])
         operators.append(segment)
         joins.append(half_join)
+    present = _keep(operators[-1], present, complete)
     segment, present = _trimmed(final, present)
     if present != list(outputs):
         segment.append(Keep(tuple(outputs)))
@@ -72,12 +74,16 @@ def _needs(steps: Sequence[Step], live: Names) -> tuple[list[tuple[Step, Names]]
 
 
 def _trimmed(steps: Iterable[tuple[Step, Names]], present: list[str]) -> tuple[list[Step], list[str]]:
-    """The steps with a Keep before each one that copies rows and columns nobody needs, and the columns at the end."""
+    """The steps with a Keep before each one that would copy columns nobody needs, and the columns at the end."""
     trimmed: list[Step] = []
     for step, needed in steps:
         if not isinstance(step, Extend):
             present = _keep(trimmed, present, needed)
-        trimmed.append(step)
+        last = trimmed[-1] if trimmed else None
+        if isinstance(step, Filter) and isinstance(last, Filter):
+            trimmed[-1] = Filter(last.predicates + step.predicates)
+        else:
+            trimmed.append(step)
         made = makes(step)
         present = [*(name for name in present if name not in made), *made]
     return trimmed, present

@@ -7,7 +7,7 @@ and `j > i` before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from halfjoin.planner.agenda import Agenda
 from halfjoin.planner.block import Block, Input
@@ -27,12 +27,14 @@ def branch(block: Block, estimates: Estimates, chosen: set[ArrangementKey]) -> B
     Paths are made in the order of the aliases, so that the order in which FROM lists the inputs decides nothing.
     """
     order = sorted(range(len(block.inputs)), key=lambda i: block.inputs[i].alias)
-    paths = {i: _path(block, i, estimates, chosen) for i in order}
+    shares = {item.alias: _share(block, item) for item in block.inputs}
+    paths = {i: _path(block, i, estimates, chosen, shares) for i in order}
     fill = min(order, key=lambda i: estimates.rows(paths[i].collection) * path_cost(paths[i], estimates).lookups)
     return Branch(tuple(paths[i] for i in range(len(block.inputs))), fill)
 
 
-def _path(block: Block, start: int, estimates: Estimates, chosen: set[ArrangementKey]) -> Path:
+def _path(block: Block, start: int, estimates: Estimates, chosen: set[ArrangementKey],
+          shares: Mapping[str, float]) -> Path:
     agenda = Agenda(block)
     first = block.inputs[start]
     source = agenda.arrive(first, report=True) + agenda.spread()
@@ -41,7 +43,7 @@ def _path(block: Block, start: int, estimates: Estimates, chosen: set[Arrangemen
     stages: list[tuple[HalfJoin, Sequence[Step]]] = []
     while waiting:
         ways = [lookup(agenda, item, sources, estimates, chosen) for item in waiting]
-        best = _best(ways, block, estimates)
+        best = _best(ways, estimates, shares)
         item = best.input
         waiting.remove(item)
         chosen.add(best.arrangement)
@@ -60,12 +62,12 @@ def _path(block: Block, start: int, estimates: Estimates, chosen: set[Arrangemen
     return finished(draft, block.inputs, [column.name for column, _ in block.outputs])
 
 
-def _best(ways: Sequence[Lookup], block: Block, estimates: Estimates) -> Lookup:
+def _best(ways: Sequence[Lookup], estimates: Estimates, shares: Mapping[str, float]) -> Lookup:
     """The next input: by a unique key, not a cross product, and finding about as few rows as any other; among those
     one whose arrangement exists, by a longer key, with selective predicates, of fewer rows."""
 
     def growth(way: Lookup) -> float:
-        return way.fan_out * _kept(block, way.input)
+        return way.fan_out * shares[way.input.alias]
 
     def kind(way: Lookup) -> tuple[bool, bool]:
         return not way.unique, not way.pairs
@@ -75,10 +77,10 @@ def _best(ways: Sequence[Lookup], block: Block, estimates: Estimates) -> Lookup:
     least = min(map(growth, rivals))
     rivals = [way for way in rivals if growth(way) <= _ALIKE * least]
     return min(rivals, key=lambda way: (
-        not way.exists, -len(way.pairs), _kept(block, way.input), estimates.rows(way.input.collection), way.input.alias,
+        not way.exists, -len(way.pairs), shares[way.input.alias], estimates.rows(way.input.collection), way.input.alias,
     ))  # fmt: skip
 
 
-def _kept(block: Block, item: Input) -> float:
+def _share(block: Block, item: Input) -> float:
     """The share of an input's rows that its own predicates let through."""
     return selectivity(Linear(tuple(Agenda(block).arrive(item, report=False))))

@@ -10,6 +10,7 @@ from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.paths import branch
 from halfjoin.planner.plan import ArrangementKey, Constant, ViewPlan
 from halfjoin.planner.rules import RULES, flatten
+from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.warnings import warnings
 from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import Relation
@@ -35,7 +36,7 @@ def trace(relation: Relation, facts: Facts, name: str = "query") -> tuple[tuple[
     estimates = Estimates(facts, {constant.name: len(constant.rows) for constant in constants})
     chosen: set[ArrangementKey] = set()
     branches = tuple(branch(block, estimates, chosen) for block in blocks)
-    columns = tuple(column for column, _ in blocks[0].outputs) if blocks else relation.columns
+    columns = tuple(replace(column, type=stored(column)) for column in relation.columns)
     made = ViewPlan(columns, branches, constants)
     return tuple(steps), replace(made, warnings=warnings(made, estimates))
 

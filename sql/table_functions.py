@@ -45,6 +45,9 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
     columns = schema.table_function(name)
     if columns is None:
         raise UnknownName("table function", name, sorted({*BUILT_IN, *schema.table_functions()}))
+    if not args:
+        raise UnsupportedSQL(f"{name}() needs an argument: it is called for the rows of its arguments",
+                             instead=f"write {name}(...) of a column or a constant")
     return tuple(_known(arg) for arg in args), columns
 
 

@@ -33,8 +33,12 @@ def expression(sql: str) -> Expr:
 
 @dataclass
 class Columns:
-    """Replaces constants by columns c0, c1, ... that hold them in every other row and NULL between."""
+    """Replaces constants by columns c0, c1, ... that hold them in every other row and NULL between.
 
+    `first`: only those in the first argument of a call, so that kernels for constant arguments are run on arrays.
+    """
+
+    first: bool = False
     arrays: dict[str, pa.Array] = field(default_factory=dict)
     rows: int = 5
 
@@ -50,6 +54,8 @@ class Columns:
                 return replace(expr, arg=self.of(arg))
             case Call(function=function, args=args):
                 fixed = CONSTANT.get(function, ())
+                if self.first and 0 not in fixed:
+                    fixed = tuple(range(1, len(args)))
                 return replace(expr, args=tuple(arg if i in fixed else self.of(arg) for i, arg in enumerate(args)))
             case _:
                 return expr
@@ -59,8 +65,8 @@ def constant(expr: Expr) -> Result:
     return compile(expr).evaluate({}, 1)
 
 
-def over_columns(expr: Expr) -> Result:
-    columns = Columns()
+def over_columns(expr: Expr, first: bool = False) -> Result:
+    columns = Columns(first)
     compiled = compile(columns.of(expr))
     return compiled.evaluate(columns.arrays, columns.rows)
 

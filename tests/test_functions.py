@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from halfjoin.engine.scalar import duck
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.functions import TABLE, Example, documentation, fallible, render
 from tests.scalar_sql import Columns, answer, compile, constant, expression, over_columns, same, shown
@@ -19,10 +20,11 @@ def test_example(example: Example) -> None:
         assert example.answer is not None and example.answer.startswith("ERROR: "), error
         return
     assert same(answer(constant(expr), 0), example.answer)
-    over = over_columns(expr)
-    assert len(over.values) == 5
-    for row in (0, 2, 4):
-        assert same(answer(over, row), example.answer), row
+    for first in (False, True):
+        over = over_columns(expr, first)
+        assert len(over.values) == 5
+        for row in (0, 2, 4):
+            assert same(answer(over, row), example.answer), row
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -50,6 +52,28 @@ def test_what_cannot_fail_does_not(example: Example) -> None:
     if not fallible(over):
         assert compile(over).evaluate(columns.arrays, columns.rows).failures is None
     assert render(over)
+
+
+ARROW_ALONE = [
+    pytest.param(example, id=f"{entry.name}: {example.sql}")
+    for entry in TABLE
+    if entry.evaluator == "arrow"
+    for example in entry.examples
+]
+
+
+@pytest.mark.parametrize("example", ARROW_ALONE)
+def test_the_evaluator_is_the_one_named(example: Example, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise AssertionError("DuckDB was asked")
+
+    try:
+        expr = expression(example.sql)
+    except UnsupportedSQL:
+        return
+    monkeypatch.setattr(duck, "_connection", refuse)
+    over_columns(expr)
+    over_columns(expr, first=True)
 
 
 def test_every_function_is_documented_and_shown() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.comparison import kernel_for
@@ -18,8 +19,11 @@ _lengths = call("list_value_length")
 
 
 def _array(expr: Call) -> Kernel:
-    """Row by row the arguments: their concatenation, taken in turn."""
-    type, width = arrow_type(expr.type), len(expr.args)
+    return list_of(len(expr.args), arrow_type(expr.type))
+
+
+def list_of(width: int, type: Any) -> Kernel:
+    """Row by row the `width` arguments as a list: their concatenation, taken in turn."""
 
     @on_arrays
     def run(*items: Any) -> Any:
@@ -35,13 +39,17 @@ def _array(expr: Call) -> Kernel:
 def _element(_: Call) -> Kernel:
     @on_arrays
     def run(array: Any, index: Any) -> Any:
-        length = np.where(valid(array), raw(_lengths(array)), 0)
-        start = raw(array.offsets)[: len(array)].astype(np.int64)
-        at = np.where(valid(index), raw(index), 0).astype(np.int64)
-        inside = (at >= 1) & (at <= length)
-        return array.values.take(pa.array(np.where(inside, start + at - 1, 0), mask=~inside))
+        return element_at(array, np.where(valid(index), raw(index), 0).astype(np.int64))
 
     return run
+
+
+def element_at(array: Any, at: NDArray[np.int64]) -> Any:
+    """The element of each list at a position counted from 1; NULL outside."""
+    length = np.where(valid(array), raw(_lengths(array)), 0)
+    start = raw(array.offsets)[: len(array)].astype(np.int64)
+    inside = (at >= 1) & (at <= length)
+    return array.values.take(pa.array(np.where(inside, start + at - 1, 0), mask=~inside))
 
 
 def _array_length(_: Call) -> Kernel:

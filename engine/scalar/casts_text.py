@@ -100,7 +100,8 @@ def _odd_float(value: Any) -> str:
     if np.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     exact = Fraction(float(value))
-    below, above = (np.nextafter(value, value.dtype.type(end)) for end in (-np.inf, np.inf))
+    with np.errstate(over="ignore"):
+        below, above = (np.nextafter(value, value.dtype.type(end)) for end in (-np.inf, np.inf))
     low = (exact + Fraction(float(below))) / 2 if np.isfinite(below) else exact - 1
     high = (exact + Fraction(float(above))) / 2 if np.isfinite(above) else exact + 1
     for digits in range(1, 18):  # strictly between the midpoints to its neighbours, no other number is nearer

@@ -18,6 +18,9 @@ Fields = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 def fields(array: Any) -> Fields:
     """Months, days, microseconds of an interval array; NULLs hold anything."""
+    if not len(array):
+        empty = np.empty(0, np.int64)
+        return empty, empty, empty
     parts = np.frombuffer(array.buffers()[1], _LAYOUT)[array.offset : array.offset + len(array)]
     return parts["months"].astype(np.int64), parts["days"].astype(np.int64), parts["nanos"] // 1000
 

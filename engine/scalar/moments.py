@@ -126,8 +126,7 @@ def _scale(a: Any, b: Any, operator: str) -> Any:
     _fail(np.isnan(factor), "interval out of range")
     with np.errstate(over="ignore", invalid="ignore"):
         exact_months, exact_days, exact_micros = by(months), by(days), by(micros)
-    bad = ~(np.abs(exact_months) < 1 << 31) | ~(np.abs(exact_days) < 1 << 31)
-    _fail(bad, "interval out of range")
+    _fail(~(np.abs(exact_months) < 2**31 + 1) | ~(np.abs(exact_days) < 2**31 + 1), "interval out of range")
     whole_months, whole_days = np.trunc(exact_months), np.trunc(exact_days)
     from_months = _to_micros((exact_months - whole_months) * 30)
     seconds = _to_micros((exact_days - whole_days + from_months - np.trunc(from_months)) * 86_400)
@@ -147,7 +146,9 @@ def _to_micros(number: NDArray[np.float64]) -> NDArray[np.float64]:
 def checked(months: Any, days: Any, micros: Any, null: NDArray[np.bool_]) -> Any:
     """The interval of these fields, if each is in range."""
     limit = 1 << 31
-    bad = (np.abs(months) >= limit) | (np.abs(days) >= limit) | (np.abs(micros) > _NANO_LIMIT)
+    bad = np.abs(micros) > _NANO_LIMIT
+    for part in (months, days):
+        bad |= (part < -limit) | (part >= limit)
     _fail(bad, "interval out of range")
     return intervals(months, days, micros, null)
 

@@ -8,13 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.scalar.arrays import list_of
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.values import Datum, Kernel, call, on_arrays
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.functions.patterns import like_pattern
 from halfjoin.sql.functions.regex import replacement, to_re2
-from halfjoin.sql.types import BOOLEAN, TEXT, array
+from halfjoin.sql.types import BOOLEAN
 
 
 def _constant(expr: Call, position: int, default: str | None = None) -> str | None:
@@ -92,11 +93,16 @@ def _regexp_match(expr: Call) -> Kernel:
     if pattern is None or flags is None:
         return _null(expr)
     regex = to_re2(pattern, flags, spans=True)
-    quoted = regex.text.replace("'", "''")
-    groups = range(1, regex.groups + 1) if regex.groups else range(1)
-    items = ", ".join(f"regexp_extract(a1, '{quoted}', {group})" for group in groups)
-    found = duck_kernel(f"CASE WHEN regexp_matches(a1, '{quoted}') THEN [{items}] END", array(TEXT))
-    return lambda a, *_: found(a)
+    text = regex.text if regex.groups else f"(?P<g1>{regex.text})"
+    extract = call("extract_regex", pc.ExtractRegexOptions(text))
+    join = list_of(max(regex.groups, 1), arrow_type(expr.type))
+
+    @on_arrays
+    def run(a: Any, *_: Any) -> Datum:
+        found = extract(a)  # NULL where nothing matches
+        return pc.if_else(found.is_valid(), join(*found.flatten()), pa.scalar(None, arrow_type(expr.type)))
+
+    return run
 
 
 PATTERNS: dict[str, Callable[[Call], Kernel]] = {

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.scalar.arrays import element_at
 from halfjoin.engine.scalar.duck import duck_kernel
-from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where
+from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, on_arrays
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.types import BOOLEAN as BOOL
 from halfjoin.sql.types import BYTEA, INTEGER, TEXT, Kind, SqlType
@@ -102,19 +104,20 @@ def _substring(expr: Call) -> Kernel:
 
 
 def _strpos(expr: Call) -> Kernel:
-    """Arrow finds bytes, which are characters in ASCII text."""
-    characters = duck_kernel("strpos($1, $2)", INTEGER)
+    """One more than the characters before the first occurrence."""
     values = constants(expr, 1)
     if values is None:
-        return characters
-    find = call("find_substring", pc.MatchSubstringOptions(values[0]))
-    ascii_only = call("string_is_ascii")
-    one = pa.scalar(1, pa.int32())
+        return duck_kernel("strpos($1, $2)", INTEGER)
+    if not values[0]:
+        return lambda a, _: pc.if_else(pc.is_valid(a), pa.scalar(1, pa.int32()), pa.scalar(None, pa.int32()))
+    split = call("split_pattern", pc.SplitPatternOptions(values[0], max_splits=1))
+    zero, one = pa.scalar(0, pa.int32()), pa.scalar(1, pa.int32())
 
-    def run(a: Datum, needle: Datum) -> Datum:
-        if any_true(pc.invert(ascii_only(a))):
-            return characters(a, needle)
-        return pc.add(find(a), one)
+    @on_arrays
+    def run(a: Any, _: Any) -> Datum:
+        parts = split(a)
+        before = pc.add(_string_length(element_at(parts, np.ones(len(a), np.int64))), one)
+        return pc.if_else(pc.less(pc.list_value_length(parts), 2), zero, before)
 
     return run
 
@@ -128,7 +131,23 @@ def _replace(expr: Call) -> Kernel:
     return _first(call("replace_substring", pc.ReplaceSubstringOptions(*values)))
 
 
-def _split_part(_: Call) -> Kernel:
+def _split_part(expr: Call) -> Kernel:
+    """Arrow where delimiter and number are constants that need no special care."""
+    values = constants(expr, 1)
+    if values is not None and values[0] and values[1]:
+        delimiter, number = values
+        split = call("split_pattern", pc.SplitPatternOptions(delimiter))
+        nothing = pa.scalar("")
+
+        @on_arrays
+        def known(a: Any, *_: Any) -> Datum:
+            parts = split(a)
+            lengths = pc.list_value_length(parts).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+            at = np.full(len(a), number) if number > 0 else lengths + 1 + number
+            part = pc.coalesce(element_at(parts, at), nothing)
+            return pc.if_else(pc.is_valid(a), part, pa.scalar(None, pa.string()))
+
+        return known
     part = duck_kernel(
         "CASE WHEN $2 = '' THEN CASE WHEN $3 IN (1, -1) THEN $1 WHEN $1 IS NOT NULL THEN '' END "
         "ELSE split_part($1, $2, $3) END", TEXT)  # fmt: skip

@@ -44,6 +44,8 @@ def on_arrays(kernel: Kernel) -> Kernel:
 def raw(array: Any) -> NDArray[Any]:
     """The values of a fixed-width array as integers or floats of its width, without a copy; NULLs hold anything."""
     type = array.type
+    if not len(array):  # may have no buffer at all
+        return np.empty(0, np.int64)
     dtype: Any = _DTYPES[type.bit_width]
     if pa.types.is_floating(type):
         dtype = np.float32 if type.bit_width == 32 else np.float64

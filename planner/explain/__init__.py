@@ -6,7 +6,9 @@ from halfjoin.planner.explain.mermaid import mermaid
 from halfjoin.planner.explain.model import Explanation, explanation
 from halfjoin.planner.explain.names import arrangement_name
 from halfjoin.planner.explain.text import text
+from halfjoin.planner.explain.trace import trace_text
 
 __all__ = [
     "Explanation", "arrangement_name", "as_json", "explanation", "html", "html_page", "mermaid", "section", "text",
+    "trace_text",
 ]  # fmt: skip

@@ -8,14 +8,15 @@ from halfjoin.catalog.facts import Facts
 from halfjoin.planner.cost import StageCost, path_cost
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.explain.names import arrangement_name, collection_name
-from halfjoin.planner.explain.steps import operator_lines
+from halfjoin.planner.explain.steps import Words
 from halfjoin.planner.plan import ArrangementKey, Branch, Path, Stage, ViewPlan
-from halfjoin.sql.functions import render
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """An index that lookups use. `state`: "existing", "new" (made with the view) or "constant" (rows of VALUES)."""
+    """An index that lookups use. `state`: "existing", "new" (made with the view),
+    "constant" (rows of VALUES) or "whole" (all rows are read, so there is no index).
+    """
 
     name: str
     state: str
@@ -75,11 +76,12 @@ class Explanation:
 def explanation(plan: ViewPlan, facts: Facts, name: str) -> Explanation:
     """What there is to say about the plan of view `name`; sizes and sharing are as of now."""
     estimates = Estimates(facts, {constant.name: len(constant.rows) for constant in plan.constants})
+    keys = sorted((key for key in plan.arrangements if key.keys), key=arrangement_name)
     return Explanation(
         name,
         tuple((column.name, str(column.type)) for column in plan.columns),
         tuple(_join(branch, estimates, name) for branch in plan.branches),
-        tuple(_arrangement(key, estimates, name) for key in sorted(plan.arrangements, key=arrangement_name)),
+        tuple(_arrangement(key, estimates, name) for key in keys),
         plan.warnings,
     )
 
@@ -94,31 +96,32 @@ def _join(branch: Branch, estimates: Estimates, name: str) -> tuple[PathModel, .
 
 
 def _path(path: Path, fills: bool, estimates: Estimates, name: str) -> PathModel:
-    cost = path_cost(path, estimates)
+    cost, words = path_cost(path, estimates), Words()
+    stages = zip(path.stages, cost.stages, strict=True)
     return PathModel(
         path.alias,
         collection_name(path.collection),
         path.collection in estimates.constants,
         fills,
-        operator_lines(path.source),
-        tuple(_lookup(stage, part, estimates, name) for stage, part in zip(path.stages, cost.stages, strict=True)),
-        operator_lines(path.final, "give"),
+        words.operator(path.source),
+        tuple(_lookup(stage, part, words, estimates, name) for stage, part in stages),
+        words.operator(path.final, "give"),
         sum(stage.lookups for stage in cost.stages),
         cost.found,
         cost.results,
     )
 
 
-def _lookup(stage: Stage, cost: StageCost, estimates: Estimates, name: str) -> Lookup:
+def _lookup(stage: Stage, cost: StageCost, words: Words, estimates: Estimates, name: str) -> Lookup:
     half_join = stage.half_join
     return Lookup(
         half_join.alias,
         _arrangement(half_join.arrangement, estimates, name),
-        tuple(render(expr) for expr in half_join.probe),
+        tuple(map(words.expr, half_join.probe)),
         half_join.arrangement.through is not None,
         half_join.after,
         tuple(name for _, name in half_join.fetch),
-        operator_lines(stage.then),
+        words.operator(stage.then),
         cost.lookups,
         cost.found,
         cost.left,
@@ -128,7 +131,9 @@ def _lookup(stage: Stage, cost: StageCost, estimates: Estimates, name: str) -> L
 def _arrangement(key: ArrangementKey, estimates: Estimates, name: str) -> Arrangement:
     if key.collection in estimates.constants:
         return Arrangement(arrangement_name(key), "constant", False, ())
+    if not key.keys:
+        return Arrangement(arrangement_name(key), "whole", False, ())
     users = estimates.facts.users(key)
     others = tuple(sorted(user for user in users or () if user != name))
     state = "new" if users is None else "existing"
-    return Arrangement(arrangement_name(key), state, bool(key.keys) and estimates.is_unique(key), others)
+    return Arrangement(arrangement_name(key), state, estimates.is_unique(key), others)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from halfjoin.planner.agenda import COMPUTED
 from halfjoin.planner.linear import (
     Atom,
     Combination,
@@ -9,34 +12,41 @@ from halfjoin.planner.linear import (
     Extend,
     Filter,
     Formula,
-    Keep,
     Linear,
     Static,
     Step,
     Temporal,
 )
-from halfjoin.sql.expr import Call, Column, Expr, Now
+from halfjoin.sql.expr import Call, Column, Expr, Now, substitute
 from halfjoin.sql.functions import render
 from halfjoin.sql.types import BOOLEAN
 
 
-def operator_lines(operator: Linear, verb: str = "compute") -> tuple[str, ...]:
-    """One line for each step; which columns are kept goes without saying. `verb` introduces computed columns."""
-    return tuple(_line(step, verb) for step in operator.steps if not isinstance(step, Keep))
+class Words:
+    """The texts of one path, in order; a member of an equality computed as a column is shown as what it is."""
 
+    def __init__(self) -> None:
+        self._computed: dict[str, Expr] = {}
 
-def _line(step: Step, verb: str) -> str:
-    match step:
-        case Filter(predicates):
-            return "filter " + render(_all(predicates))
-        case Extend(items):
-            return f"{verb} " + ", ".join(_item(column, expr) for column, expr in items)
-        case Explode():
-            return f"each row with {call_text(step)}"
-        case Temporal(formula):
-            return "temporal filter " + render(formula_expr(formula))
-        case Keep(columns):
-            return "keep " + ", ".join(columns)
+    def expr(self, expr: Expr) -> str:
+        """An expression over the path's columns."""
+        return render(substitute(expr, self._computed))
+
+    def operator(self, operator: Linear, verb: str = "compute") -> tuple[str, ...]:
+        """One line for each step; which columns are kept goes without saying. `verb` introduces computed columns."""
+        return tuple(line for step in operator.steps for line in self._step(step, verb))
+
+    def _step(self, step: Step, verb: str) -> Iterator[str]:
+        match step:
+            case Filter(predicates):
+                yield "filter " + self.expr(_all(predicates))
+            case Extend(items):
+                yield f"{verb} " + ", ".join(_item(column, expr) for column, expr in items)
+                self._computed |= {column.name: expr for column, expr in items if column.name.startswith(COMPUTED)}
+            case Explode():
+                yield f"each row with {call_text(step)}"
+            case Temporal(formula):
+                yield "temporal filter " + render(formula_expr(formula))
 
 
 def _all(predicates: tuple[Expr, ...]) -> Expr:
@@ -47,7 +57,7 @@ def _item(column: Column, expr: Expr) -> str:
     if isinstance(expr, Column):
         own = expr.name.rpartition(".")[2] == column.name
         return render(expr) if own else f"{column.name} = {render(expr)}"
-    return render(expr) if column.name.startswith("=") else f"{column.name} = {render(expr)}"
+    return render(expr) if column.name.startswith(COMPUTED) else f"{column.name} = {render(expr)}"
 
 
 def call_text(step: Explode) -> str:

@@ -9,12 +9,14 @@ from halfjoin.planner.rules.attach_functions import attach_functions
 from halfjoin.planner.rules.drop_empty import drop_empty
 from halfjoin.planner.rules.find_equalities import find_equalities
 from halfjoin.planner.rules.find_temporal import find_temporal
+from halfjoin.planner.rules.fit_outputs import fit_outputs
 from halfjoin.planner.rules.flatten import flatten
 from halfjoin.planner.rules.fold_constants import fold_constants
 from halfjoin.planner.rules.imply_filters import imply_filters
 from halfjoin.planner.rules.split_conjuncts import split_conjuncts
 
 RULES: tuple[Callable[[Blocks], Blocks], ...] = (
+    fit_outputs,
     fold_constants,
     split_conjuncts,
     drop_empty,

@@ -4,8 +4,11 @@ The binder calls `resolve(name, args)` with these names. Operators: `= <> < <= >
 (value, items), `and`, `or` (any number), `not`, `is [not] null|true|false|unknown`, `+ - * / % ^`, `neg`, `||`,
 `like`, `ilike` (text, pattern[, escape]), `~ ~* !~ !~*`, `array` (items), `[]` (array, index), `= any`, `<> all`
 (value, array). Forms: `case` (condition, value, ..., default), `coalesce`, `nullif`, `greatest`, `least`,
-`date_part` (unit, value; also for EXTRACT under the name `extract`), `btrim` (also TRIM(BOTH)), `ltrim`, `rtrim`,
+`extract`, `date_part` (unit, value), `btrim` (also TRIM(BOTH)), `ltrim`, `rtrim`,
 `strpos` (also POSITION), `substring`. All else by its lower-case PostgreSQL name.
+
+Answers are PostgreSQL's, but for what a column's one type implies: a numeric result has the same number of decimals in
+every row (a quotient 16, or as many as an operand), it has no NaN or infinity, and dates none of the latter.
 """
 
 from halfjoin.sql.functions.casting import cast

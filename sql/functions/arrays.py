@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions.casting import cast, coerce
+from halfjoin.sql.functions.casting import cast, coerce, unify
 from halfjoin.sql.functions.coercion import common_type, comparison_type
 from halfjoin.sql.functions.signature import Resolve, Special, function
 from halfjoin.sql.types import BOOLEAN, Kind, array
@@ -15,10 +15,10 @@ from halfjoin.sql.types import BOOLEAN, Kind, array
 def _array(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if not args:
         raise UnsupportedSQL("an empty ARRAY has no type", instead="write '{}'::integer[] or another type")
-    type = common_type(arg.type for arg in args)
+    items = unify(args)
+    type = items[0].type
     if type.kind is Kind.ARRAY:
         raise UnsupportedSQL("arrays of more than one dimension", instead="keep one array per row")
-    items = tuple(cast(arg, type) for arg in args)
     if all(isinstance(item, Literal) for item in items):
         return Literal([item.value for item in items if isinstance(item, Literal)], array(type))
     return Call("array", items, array(type))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
-from halfjoin.sql.functions.coercion import NUMBERS, as_numeric, assignable, castable, same_values
+from halfjoin.sql.functions.coercion import NUMBERS, as_numeric, assignable, castable, common_type, same_values
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, rounded, type_of_decimal
 from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.types import FLOATS, INTEGER, INTEGERS, STRINGS, TEXT, Kind, SqlType, array, numeric
@@ -40,6 +41,15 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
 def coerce(expr: Expr, type: SqlType) -> Expr:
     """As `cast`, but without a Cast where every value is one of `type` already, such as varchar for text."""
     return expr if same_values(expr.type, type) and not isinstance(expr, Literal) else cast(expr, type)
+
+
+def unify(args: Sequence[Expr]) -> tuple[Expr, ...]:
+    """All as their common type, as branches of CASE are; an untyped literal keeps all its decimals."""
+    if common_type(arg.type for arg in args).kind is Kind.NUMERIC:
+        exact = SqlType(Kind.NUMERIC)
+        args = [cast(arg, exact) if isinstance(arg, Literal) and isinstance(arg.value, str) else arg for arg in args]
+    type = common_type(arg.type for arg in args)
+    return tuple(cast(arg, type) for arg in args)
 
 
 def _check(source: SqlType, type: SqlType, explicit: bool) -> None:

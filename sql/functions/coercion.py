@@ -68,7 +68,7 @@ def castable(source: SqlType, target: SqlType) -> bool:
 def same_values(source: SqlType, target: SqlType) -> bool:
     """Whether every value of `source` is one of `target` as it stands, so that no Cast is needed."""
     if source.kind in STRINGS and target.kind in STRINGS:
-        return target.precision is None and target.kind is not Kind.CHAR
+        return target.precision is None and (target.kind is not Kind.CHAR or source.kind is Kind.CHAR)
     if source.kind is Kind.NUMERIC and target.kind is Kind.NUMERIC:
         return target.precision is None or source == target
     if source.kind is Kind.ARRAY and target.kind is Kind.ARRAY and source.element and target.element:
@@ -91,7 +91,11 @@ def digits(type: SqlType) -> tuple[int, int]:
 
 
 def common_type(types: Iterable[SqlType]) -> SqlType:
-    """The one type of the branches of CASE, COALESCE, UNION, VALUES, IN; text when all are untyped literals."""
+    """The one type of the branches of CASE, COALESCE, UNION, VALUES, IN; text when all are untyped literals.
+
+    A literal may be longer than a varchar(n) beside it, so the common type has a length only if all have the same.
+    """
+    types = list(types)
     known = [type for type in types if type.kind is not Kind.UNKNOWN]
     if not known:
         return TEXT
@@ -106,7 +110,9 @@ def common_type(types: Iterable[SqlType]) -> SqlType:
     if chosen.kind is Kind.NUMERIC:
         return _wide_enough([type for type in known if type.kind not in FLOATS])
     if chosen.kind in STRINGS:
-        return chosen if all(type == chosen for type in known) else TEXT
+        if all(type == chosen for type in types):
+            return chosen
+        return SqlType(Kind.CHAR) if all(type.kind is Kind.CHAR for type in known) else TEXT
     return chosen
 
 

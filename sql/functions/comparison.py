@@ -34,27 +34,29 @@ def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 
 
 COMPARISON = (
-    function("=", "comparison", "Equal", _SAME, examples=[
+    function("=", "comparison", "Equal", _SAME, evaluator="arrow, duckdb", examples=[
         ("1 = 1.0", "true"), ("'a' = 'a '", "false"), ("'NaN'::double precision = 'NaN'::double precision", "true"),
         ("NULL = 1", None), ("true = false", "false"), ("'2024-01-01'::date = '2024-01-01 00:00'::timestamp", "true"),
         ("16777217 = 16777216::real", "false")]),
-    function("<>", "comparison", "Not equal", _SAME, examples=[
+    function("<>", "comparison", "Not equal", _SAME, evaluator="arrow, duckdb", examples=[
         ("1 <> 2", "true"), ("'NaN'::real <> 'NaN'::real", "false"), ("1 <> NULL", None)]),
-    function("<", "comparison", "Less", _SAME, examples=[
+    function("<", "comparison", "Less", _SAME, evaluator="arrow, duckdb", examples=[
         ("'B' < 'a'", "true"), ("1 < 'NaN'::double precision", "true"), ("false < true", "true"),
         ("1.10 < 1.2", "true"),
         ("interval '1 month' < interval '31 days'", "true"), ("ARRAY[1,2] < ARRAY[1,3]", "true"),
         ("ARRAY[1] < ARRAY[1,NULL]", "true")]),
-    function("<=", "comparison", "Less or equal", _SAME, examples=[
+    function("<=", "comparison", "Less or equal", _SAME, evaluator="arrow, duckdb", examples=[
         ("2 <= 2", "true"), ("interval '1 month' <= interval '30 days'", "true"), ("'é' <= 'z'", "false")]),
-    function(">", "comparison", "Greater", _SAME, examples=[
+    function(">", "comparison", "Greater", _SAME, evaluator="arrow, duckdb", examples=[
         ("'NaN'::double precision > 'Infinity'::double precision", "true"), ("2.50 > 2.5", "false")]),
-    function(">=", "comparison", "Greater or equal", _SAME, examples=[
+    function(">=", "comparison", "Greater or equal", _SAME, evaluator="arrow, duckdb", examples=[
         ("2 >= 3", "false"), ("'NaN'::real >= 1", "true")]),
-    function("is distinct from", "comparison", "Not equal, where NULL is a value like others", _SAME, examples=[
+    function("is distinct from", "comparison", "Not equal, where NULL is a value like others", _SAME,
+        evaluator="arrow, duckdb", examples=[
         ("1 IS DISTINCT FROM NULL", "true"), ("NULL::int IS DISTINCT FROM NULL", "false"),
         ("1 IS DISTINCT FROM 1", "false")]),
-    function("is not distinct from", "comparison", "Equal, where NULL is a value like others", _SAME, examples=[
+    function("is not distinct from", "comparison", "Equal, where NULL is a value like others", _SAME,
+        evaluator="arrow, duckdb", examples=[
         ("1 IS NOT DISTINCT FROM NULL", "false"), ("NULL::int IS NOT DISTINCT FROM NULL", "true"),
         ("'x' IS NOT DISTINCT FROM 'x'", "true")]),
     function("in", "comparison", "Equal to one of a list", "any, any... -> boolean", special=_in, examples=[

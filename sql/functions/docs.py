@@ -7,8 +7,8 @@ from halfjoin.sql.functions.table import TABLE
 
 
 def documentation() -> str:
-    """One table row per function: name, what it takes and gives, what it means, an example with its answer."""
-    lines = ["| function | takes | meaning | example |", "|---|---|---|---|"]
+    """One table row per function: name, what it takes and gives, meaning, evaluator, an example with its answer."""
+    lines = ["| function | takes | meaning | evaluator | example |", "|---|---|---|---|---|"]
     lines += [_row(entry) for entry in TABLE if entry.doc]
     return "\n".join(lines)
 
@@ -17,5 +17,5 @@ def _row(entry: Function) -> str:
     takes = "<br>".join(
         f"{', '.join(o.params)}{'...' if o.variadic else ''} → {o.result}" for o in entry.overloads)
     example = f"`{entry.examples[0].sql}` is `{entry.examples[0].answer}`" if entry.examples else ""
-    cells = (f"`{entry.name}`", takes, entry.doc, example)
+    cells = (f"`{entry.name}`", takes, entry.doc, entry.evaluator, example)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions.casting import cast, coerce
+from halfjoin.sql.functions.casting import cast, coerce, unify
 from halfjoin.sql.functions.coercion import common_type
 from halfjoin.sql.functions.signature import Function, Resolve, function
 from halfjoin.sql.types import BOOLEAN, UNKNOWN
@@ -29,17 +29,18 @@ def _case(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     """(condition, value, ..., default); the default may be left out and is NULL then."""
     if len(args) % 2 == 0:
         args = (*args, Literal(None, UNKNOWN))
-    conditions, values = args[:-1:2], [*args[1::2], args[-1]]
-    type = common_type(value.type for value in values)
+    *values, default = unify((*args[1::2], args[-1]))
     parts: list[Expr] = []
-    for condition, value in zip(conditions, values, strict=False):
-        parts += [_chain("and", (condition,)), cast(value, type)]
-    return Call("case", (*parts, cast(values[-1], type)), type)
+    for condition, value in zip(args[:-1:2], values, strict=True):
+        parts += [_chain("and", (condition,)), value]
+    return Call("case", (*parts, default), default.type)
 
 
 def _alternatives(name: str, args: Sequence[Expr]) -> Expr:
-    type = common_type(arg.type for arg in args)
-    return Call(name, tuple(cast(arg, type) for arg in args), type)
+    if not args:
+        raise UnsupportedSQL(f"{name.upper()} without arguments", instead="give it at least one")
+    typed = unify(args)
+    return Call(name, typed, typed[0].type)
 
 
 def _nullif(resolve: Resolve, args: Sequence[Expr]) -> Expr:
@@ -87,12 +88,12 @@ LOGIC = (
     function("nullif", "logic", "NULL where both are equal, else the first", "any, any -> any", special=_nullif,
         examples=[("nullif(1, 1)", None), ("nullif(1, 2)", "1"), ("nullif(1, NULL)", "1"), ("nullif('a', 'b')", "a")]),
     function("greatest", "logic", "The greatest; NULLs are ignored", "any... -> any",
-        special=lambda _, args: _alternatives("greatest", args), examples=[
+        special=lambda _, args: _alternatives("greatest", args), evaluator="arrow, duckdb", examples=[
         ("greatest(1, 3, 2)", "3"), ("greatest(NULL, 1)", "1"), ("greatest(NULL, NULL)", None),
         ("greatest(1.5, 2)::double precision", "2"), ("greatest('B', 'a')", "a"),
         ("greatest('NaN'::double precision, 1)", "NaN")]),
     function("least", "logic", "The least; NULLs are ignored", "any... -> any",
-        special=lambda _, args: _alternatives("least", args), examples=[
+        special=lambda _, args: _alternatives("least", args), evaluator="arrow, duckdb", examples=[
         ("least(1, 3, 2)", "1"), ("least(NULL, 1)", "1"), ("least(1.5, 2)", "1.5"),
         ("least('NaN'::double precision, 1)", "1"), ("least(date '2024-02-01', date '2024-01-31')", "2024-01-31")]),
 )  # fmt: skip

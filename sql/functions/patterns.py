@@ -54,7 +54,7 @@ def _check_regex(spans: bool, flags_at: int | None = None, groups: bool = False)
                 raise UnsupportedSQL("regexp_match with a group that may take no part",
                                      instead="write (?:...) around it")
             if groups and regex.everywhere:
-                raise UnsupportedSQL("regexp_match with flag g", instead="use regexp_split_to_table")
+                raise UnsupportedSQL("regexp_match with flag g", instead="leave it out: the first match is found")
             if regex.everywhere and regex.nullable:
                 raise UnsupportedSQL("replacing every match of an expression that matches the empty text",
                                      instead="write + for *")
@@ -65,12 +65,14 @@ def _check_regex(spans: bool, flags_at: int | None = None, groups: bool = False)
 _MATCH = "text, text -> boolean"
 
 PATTERNS = (
-    function("like", "patterns", "`%` any characters, `_` any one, `\\` escapes", *_LIKE, check=_check_like, examples=[
+    function("like", "patterns", "`%` any characters, `_` any one, `\\` escapes", *_LIKE, check=_check_like,
+        evaluator="arrow, duckdb", examples=[
         ("'abc' LIKE 'a%'", "true"), ("'abc' LIKE '_b_'", "true"), ("'abc' LIKE 'c'", "false"),
         ("'a%c' LIKE 'a\\%c'", "true"), ("'abc' LIKE 'a\\%c'", "false"), ("'10%' LIKE '10#%' ESCAPE '#'", "true"),
         ("'a.c' LIKE 'a.c'", "true"), ("E'a\\nb' LIKE 'a_b'", "true"), ("'é' LIKE '_'", "true"),
         ("NULL LIKE 'a'", None), ("'abc' NOT LIKE 'a%'", "false")]),
-    function("ilike", "patterns", "LIKE without regard to case", *_LIKE, check=_check_like, examples=[
+    function("ilike", "patterns", "LIKE without regard to case", *_LIKE, check=_check_like,
+        evaluator="arrow, duckdb", examples=[
         ("'ABC' ILIKE 'a%'", "true"), ("'É' ILIKE 'é'", "true"), ("'abc' ILIKE 'B%'", "false")]),
     function("~", "patterns", "Matches a regular expression", _MATCH, check=_check_regex(False), examples=[
         ("'thomas' ~ 't.*ma'", "true"), ("'thomas' ~ '^T'", "false"), ("'a1' ~ '^[[:alpha:]]\\d$'", "true"),

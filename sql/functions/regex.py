@@ -184,17 +184,16 @@ class _Parser:
         return Chars(_quoted(char), folded(((ord(char), ord(char)),), self.fold))
 
     def _group(self) -> Node:
-        capturing = True
-        if self._accept("?:"):
-            capturing = False
-        elif self._peek() == "?":
-            raise self._refuse("lookaround and embedded options", "test the parts with several conditions")
-        if capturing:
+        number = None
+        if not self._accept("?:"):
+            if self._peek() == "?":
+                raise self._refuse("lookaround and embedded options", "test the parts with several conditions")
             self.groups += 1
+            number = self.groups
         inner = self._alternatives()
         if not self._accept(")"):
             raise self._refuse("a ( without )")
-        return Group(inner, capturing)
+        return Group(inner, number)
 
     def _escape(self) -> Node:
         char = self._next()

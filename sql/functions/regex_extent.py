@@ -25,7 +25,7 @@ def ambiguity(tree: Node) -> str | None:
 def has_optional_group(tree: Node) -> bool:
     """Whether a capturing group stands in an alternative or in a repeat of possibly no times."""
     return any(
-        isinstance(inner, Group) and inner.capturing
+        isinstance(inner, Group) and inner.number is not None
         for node in _walk(tree)
         if isinstance(node, Alternatives) or (isinstance(node, Repeat) and node.low == 0)
         for inner in _walk(node)
@@ -60,7 +60,7 @@ def _check(node: Node, after: Ranges, taken: list[Ranges]) -> str | None:
             if low != high and not isinstance(_bare(item), Chars):
                 first = item.first()
                 if item.width()[0] == 0 or overlap(first, after) or any(overlap(first, earlier) for earlier in taken):
-                    return f"{node.text()} can end in more than one way"
+                    return "a repeated part of several characters can end in more than one way"
             reason = _check(item, item.first() + after, taken)
             if low != high:
                 taken.append(item.first())

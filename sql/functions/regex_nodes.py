@@ -140,14 +140,14 @@ class Alternatives:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Parentheses."""
+    """Parentheses; a capturing group has a number, by which it is named g1, g2, ..."""
 
     item: Node
-    capturing: bool
+    number: int | None
 
     def text(self) -> str:
         """For RE2."""
-        return f"({'' if self.capturing else '?:'}{self.item.text()})"
+        return f"({'?:' if self.number is None else f'?P<g{self.number}>'}{self.item.text()})"
 
     def first(self) -> Ranges:
         """The item's."""

@@ -166,8 +166,9 @@ def _no_overload(function: Function, args: Sequence[Expr]) -> UnsupportedSQL:
         made = f"no function {name}({', '.join(types)})"
     else:
         made = f"no operator {types[0]} {name} {types[1]}" if len(types) == 2 else f"no operator {name} {types[0]}"
-    takes = "; ".join(
-        f"({', '.join(o.params)}{', ...' if o.variadic else ''})" for o in function.overloads)
+    if len(args) == 2 and all(overload.params == (ANY, ANY) for overload in function.overloads):
+        return UnsupportedSQL(made, instead="cast one to the other's type")
+    takes = "; ".join(f"({', '.join(o.params)}{', ...' if o.variadic else ''})" for o in function.overloads)
     return UnsupportedSQL(made, instead=f"{name} takes {takes}")
 
 

@@ -15,6 +15,7 @@ ANY_ARRAY = "any[]"  # an array whose elements have the type of ANY
 
 NumericResult: TypeAlias = Callable[[Sequence[Expr]], SqlType]
 Resolve: TypeAlias = Callable[[str, Sequence[Expr]], Expr]
+Evaluator: TypeAlias = Literal["arrow", "arrow, duckdb"]
 Special: TypeAlias = Callable[[Resolve, Sequence[Expr]], Expr]
 
 
@@ -51,6 +52,7 @@ class Function:
     `numeric` gives precision and scale where an overload's result is `numeric`; `special` replaces overload
     resolution for forms whose types follow rules of their own (CASE, IN, ...).
     `safe` tells calls of a fallible overload which cannot fail all the same, such as division by a constant;
+    `evaluator`: Arrow alone, or DuckDB too for arrays or for columns where a constant is usual;
     `check` refuses arguments that no row could make right, such as a malformed pattern.
     """
 
@@ -59,7 +61,7 @@ class Function:
     doc: str
     overloads: tuple[Overload, ...]
     examples: tuple[Example, ...] = ()
-    evaluator: Literal["arrow", "duckdb"] = "arrow"
+    evaluator: Evaluator = "arrow"
     numeric: NumericResult | None = None
     special: Special | None = None
     safe: Callable[[Sequence[Expr]], bool] | None = None
@@ -72,7 +74,7 @@ def function(
     doc: str,
     *signatures: str,
     examples: Sequence[tuple[str, str | None]] = (),
-    evaluator: Literal["arrow", "duckdb"] = "arrow",
+    evaluator: Evaluator = "arrow",
     numeric: NumericResult | None = None,
     special: Special | None = None,
     safe: Callable[[Sequence[Expr]], bool] | None = None,

@@ -56,7 +56,7 @@ def _join_arrays(resolve: Resolve, args: Sequence[Expr], left: SqlType, right: S
 
 def _trim(name: str, doc: str, examples: Sequence[tuple[str, str | None]]) -> Function:
     return function(name, "strings", f"Without blanks, or the characters given, {doc}", "text -> text",
-                    "text, text -> text", examples=examples)  # fmt: skip
+                    "text, text -> text", evaluator="arrow, duckdb", examples=examples)  # fmt: skip
 
 
 STRINGS_TABLE = (
@@ -75,43 +75,48 @@ STRINGS_TABLE = (
     _trim("btrim", "at both ends", [("btrim('  a b ')", "a b"), ("btrim('xyxtrimyyx', 'xyz')", "trim")]),
     _trim("ltrim", "at the left", [("ltrim('zzzytest', 'xyz')", "test"), ("ltrim('  a ')", "a ")]),
     _trim("rtrim", "at the right", [("rtrim('testxxzx', 'xyz')", "test"), ("rtrim(' a  ')", " a")]),
-    function("substring", "strings", "From a position (the first is 1), at most so many characters; or what a regular "
-        "expression matches", "text, integer -> text", "text, integer, integer -> text or error",
+    function("substring", "strings", "From a position (the first is 1), at most so many characters",
+        "text, integer -> text", "text, integer, integer -> text or error",
         safe=lambda args: len(args) == 3 and isinstance(args[2], Literal) and (args[2].value or 0) >= 0,  # type: ignore[operator]
-        examples=[
+        evaluator="arrow, duckdb", examples=[
         ("substring('Thomas', 2, 3)", "hom"), ("substring('abc', 0, 2)", "a"), ("substring('abc', -1, 3)", "a"),
         ("substring('abc', 5)", ""), ("substring('abc', 2, 2147483647)", "bc"), ("substring('äöü', 2)", "öü"),
         ("substring('abc', 1, -1)", "ERROR: negative substring length not allowed")]),
-    function("strpos", "strings", "Position of the first occurrence, 0 if none", "text, text -> integer", examples=[
+    function("strpos", "strings", "Position of the first occurrence, 0 if none", "text, text -> integer",
+        evaluator="arrow, duckdb", examples=[
         ("strpos('high', 'ig')", "2"), ("strpos('aéb', 'b')", "3"), ("strpos('a', 'z')", "0"),
         ("strpos('a', '')", "1")]),
-    function("replace", "strings", "Each occurrence replaced", "text, text, text -> text", examples=[
+    function("replace", "strings", "Each occurrence replaced", "text, text, text -> text",
+        evaluator="arrow, duckdb", examples=[
         ("replace('abcdefabcdef', 'cd', 'XX')", "abXXefabXXef"), ("replace('abc', '', 'x')", "abc")]),
     function("split_part", "strings", "The nth part between delimiters, from the end if negative",
         "text, text, integer -> text or error", safe=lambda args: isinstance(args[2], Literal) and args[2].value != 0,
-        examples=[
+        evaluator="arrow, duckdb", examples=[
         ("split_part('abc~@~def~@~ghi', '~@~', 2)", "def"), ("split_part('a,b,c', ',', -1)", "c"),
         ("split_part('a,b', ',', 5)", ""), ("split_part('ab', '', 1)", "ab"), ("split_part('ab', '', 2)", ""),
         ("split_part('a,b', ',', 0)", "ERROR: field position must not be zero")]),
     function("left", "strings", "The first n characters; all but the last -n if negative", "text, integer -> text",
-        examples=[("left('abcde', 2)", "ab"), ("left('abcde', -2)", "abc"), ("left('a', -2)", "")]),
+        evaluator="arrow, duckdb", examples=[
+        ("left('abcde', 2)", "ab"), ("left('abcde', -2)", "abc"), ("left('a', -2)", "")]),
     function("right", "strings", "The last n characters; all but the first -n if negative", "text, integer -> text",
-        examples=[("right('abcde', 2)", "de"), ("right('abcde', -2)", "cde"), ("right('abc', 0)", "")]),
+        evaluator="arrow, duckdb", examples=[
+        ("right('abcde', 2)", "de"), ("right('abcde', -2)", "cde"), ("right('abc', 0)", "")]),
     function("lpad", "strings", "Filled up at the left to n characters, or cut to them", "text, integer -> text",
-        "text, integer, text -> text", examples=[
+        "text, integer, text -> text", evaluator="arrow, duckdb", examples=[
         ("lpad('hi', 5, 'xy')", "xyxhi"), ("lpad('hello', 2)", "he"), ("lpad('a', 3)", "  a"),
         ("lpad('ab', 5, '')", "ab"),
         ("lpad('abc', -1)", "")]),
     function("rpad", "strings", "Filled up at the right to n characters, or cut to them", "text, integer -> text",
-        "text, integer, text -> text", examples=[
+        "text, integer, text -> text", evaluator="arrow, duckdb", examples=[
         ("rpad('hi', 5, 'xy')", "hixyx"), ("rpad('hello', 2)", "he"), ("rpad('a', 3, '-')", "a--")]),
-    function("starts_with", "strings", "Whether it begins with a prefix", "text, text -> boolean", examples=[
+    function("starts_with", "strings", "Whether it begins with a prefix", "text, text -> boolean",
+        evaluator="arrow, duckdb", examples=[
         ("starts_with('alphabet', 'alph')", "true"), ("starts_with('a', '')", "true"),
         ("starts_with('a', 'b')", "false")]),
     function("concat", "strings", "All arguments as text, joined; NULLs are ignored", "any... -> text", special=_concat,
         examples=[("concat('a', NULL, 2, true)", "a2t"), ("concat(NULL, NULL)", ""), ("concat(1.50, 'x')", "1.50x")]),
     function("concat_ws", "strings", "The arguments after the first as text, joined by the first; NULLs are ignored",
-        "text, any... -> text", special=_concat_ws, examples=[
+        "text, any... -> text", special=_concat_ws, evaluator="arrow, duckdb", examples=[
         ("concat_ws(',', 'abcde', 2, NULL, 22)", "abcde,2,22"), ("concat_ws(NULL, 'a', 'b')", None),
         ("concat_ws(',', NULL, NULL)", ""), ("concat_ws('--', '', 'x')", "--x")]),
     function("reverse", "strings", "Backwards", "text -> text", examples=[("reverse('abcdé')", "édcba")]),

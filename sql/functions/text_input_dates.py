@@ -53,9 +53,12 @@ def timestamptz_of(text: str) -> datetime | None:
 
 
 def time_of(text: str) -> time | None:
-    """A time of day."""
+    """A time of day; a date before it is ignored, as PostgreSQL does."""
     match = _TIME.fullmatch(text.strip().lower())
-    parsed = _time(match) if match else None
+    if match is None:
+        moment = _moment(text) if ":" in text else None
+        return moment[0].time() if moment else None
+    parsed = _time(match)
     if parsed is None or parsed >= timedelta(days=1):
         return None
     return (datetime(2000, 1, 1) + parsed).time()

@@ -8,7 +8,7 @@ import halfjoin as hj
 from tests.oracle.duck import Oracle
 from tests.oracle.rows import Bag, Update, bag, nonzero, summed, updates
 from tests.oracle.schema import BY_NAME, TABLES
-from tests.oracle.streams import Advance, Apply, Compact, Create, Drop, Program, Step
+from tests.oracle.streams import Advance, Apply, Compact, Create, Drop, Program, Step, Tune
 from tests.oracle.views import View
 
 
@@ -51,6 +51,8 @@ class Replay:
                 self._closed(self.engine.advance(to=to), max(self.upper, to))
             case Compact():
                 self.engine.compact()
+            case Tune(sql):
+                _ = self.engine.execute(sql) if sql else self.engine.flush()
             case Create(view):
                 self._create(view)
             case Drop(view):

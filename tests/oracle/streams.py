@@ -46,7 +46,15 @@ class Drop:
     view: View
 
 
-Step: TypeAlias = Apply | Advance | Compact | Create | Drop
+@dataclass(frozen=True)
+class Tune:
+    """A statement or call that must change no answer: an index made or dropped, runs merged."""
+
+    sql: str  # empty: flush
+
+
+Step: TypeAlias = Apply | Advance | Compact | Create | Drop | Tune
+INDEXES = ("b (x)", "a (x)", "c (y)", "b (y, s)", "a (s)", "b (x + 1)", "c (lo, y)", "a (x, s)", "b (s)")
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,11 @@ def tame_batches(choices: Choices, count: int, upper: int = 0) -> list[Apply | A
 def random_program(choices: Choices) -> Program:
     """Views over the three tables, some of them made when rows are there already."""
     tables, steps, views = _Tables(), list[Step](), list[View]()
+    index = ""
     for number in range(choices.integer(1, 3)):
+        if chance(choices, 20) and not index:
+            index = choices.one_of(INDEXES)
+            steps.append(Tune(f"CREATE INDEX quick ON {index}"))
         count = choices.one_of((0, 1, 2)) if number else choices.one_of((0, 0, 1))
         steps += [_change(choices, tables, 6) for _ in range(count)]
         materialized = not chance(choices, 25)
@@ -91,7 +103,10 @@ def random_program(choices: Choices) -> Program:
     for _ in range(choices.integer(1, 5)):
         steps.append(_change(choices, tables, 4))
         if chance(choices, 25):
-            steps.append(Compact())
+            steps.append(choices.one_of((Compact(), Compact(), Tune(""))))
+        if index and chance(choices, 15):
+            index = ""
+            steps.append(Tune("DROP INDEX quick"))
         if views[-1].materialized and chance(choices, 8):
             steps += [Drop(views[-1]), Create(views[-1])]
     steps.append(Advance(tables.upper + choices.one_of((1, 3, 12, 25))))

@@ -1,0 +1,317 @@
+"""Plans and relations executed row by row over Python integers: what they mean, without an engine.
+
+`evaluate` is the meaning of a bound relation; `Maintained` runs a `ViewPlan`. They share the scalars and nothing else.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from halfjoin.planner import linear
+from halfjoin.planner.explain.steps import formula_expr
+from halfjoin.planner.linear import Atom, Combination, Formula, Linear, Static
+from halfjoin.planner.plan import HalfJoin, Path, ViewPlan
+from halfjoin.sql import relation as rel
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now, columns_of, conjunction
+from halfjoin.sql.functions import fallible, render
+
+Row = dict[str, Any]
+Update = tuple[Row, int, int]
+NOW = "mz_now()"
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "+": operator.add, "-": operator.sub, "*": operator.mul,
+}  # fmt: skip
+
+
+class Failed(Exception):
+    """An expression fails for a row."""
+
+
+def scalar(expr: Expr, row: Row) -> Any:
+    match expr:
+        case Column(name=name):
+            return row[name]
+        case Literal(value=value):
+            return value
+        case Now():
+            return row[NOW]
+        case Cast(arg=arg):
+            return scalar(arg, row)
+        case Call("and" | "or" as name, args):
+            return _connective(name == "and", args, row)
+        case Call("case", args):
+            pairs = zip(args[:-1:2], args[1::2], strict=True)
+            return scalar(next((value for condition, value in pairs if scalar(condition, row)), args[-1]), row)
+        case Call(name, args):
+            values = [scalar(arg, row) for arg in args]
+            if name == "is null":
+                return values[0] is None
+            if name == "is not distinct from":
+                return values[0] == values[1]
+            if any(value is None for value in values):
+                return None
+            if name == "not":
+                return not values[0]
+            if name == "/":
+                if values[1] == 0:
+                    raise Failed
+                return int(values[0] / values[1])
+            return BINARY[name](*values)
+
+
+def _connective(is_and: bool, args: tuple[Expr, ...], row: Row) -> Any:
+    """An argument that decides does so even if another fails."""
+    values, failed = [], False
+    for arg in args:
+        try:
+            values.append(scalar(arg, row))
+        except Failed:
+            failed = True
+    if (not is_and) in values:
+        return not is_and
+    if failed:
+        raise Failed
+    return None if None in values else is_and
+
+
+def rows_of(function: str, args: list[Any]) -> list[tuple[tuple[Any, ...], int]]:
+    """A table function's rows and their weights."""
+    if None in args:
+        return []
+    if function == "repeat_row":
+        return [((), args[0])] if args[0] else []
+    step = args[2] if len(args) > 2 else 1
+    if step == 0:
+        raise Failed
+    return [((value,), 1) for value in range(args[0], args[1] + (1 if step > 0 else -1), step)]
+
+
+# The meaning of a relation at one time.
+
+
+def evaluate(relation: rel.Relation, contents: Mapping[str, Counter[tuple[Any, ...]]], now: int) -> Counter[Any]:
+    """The relation's rows, as tuples in the order of its columns, with their counts."""
+    found: Counter[Any] = Counter()
+    for row, count in _rows(relation, contents, now):
+        found[tuple(row[column.name] for column in relation.columns)] += count
+    return Counter({row: count for row, count in found.items() if count})
+
+
+def _rows(relation: rel.Relation, contents: Mapping[str, Any], now: int) -> Iterator[tuple[Row, int]]:
+    match relation:
+        case rel.Scan(collection, _, columns):
+            for values, count in contents[collection].items():
+                yield {column.name: value for column, value in zip(columns, values, strict=True)} | {NOW: now}, count
+        case rel.Values(_, columns, rows):
+            for cells in rows:
+                yield {c.name: scalar(cell, {}) for c, cell in zip(columns, cells, strict=True)} | {NOW: now}, 1
+        case rel.Join(inputs):
+            for combination in product(*(list(_rows(item, contents, now)) for item in inputs)):
+                merged: Row = {}
+                total = 1
+                for row, count in combination:
+                    merged |= row
+                    total *= count
+                yield merged, total
+        case rel.TableFunction():
+            for row, count in _rows(relation.input, contents, now):
+                made = rows_of(relation.function, [scalar(arg, row) for arg in relation.args])
+                for number, (values, weight) in enumerate(made, 1):
+                    own = {c.name: v for c, v in zip(relation.outputs, values, strict=True)}
+                    if relation.ordinality:
+                        own[relation.ordinality.name] = number
+                    yield row | own, count * weight
+        case rel.Filter(input, predicate):
+            yield from ((row, count) for row, count in _rows(input, contents, now) if scalar(predicate, row) is True)
+        case rel.Project(input, items):
+            for row, count in _rows(input, contents, now):
+                yield {column.name: scalar(expr, row) for column, expr in items} | {NOW: now}, count
+        case rel.UnionAll(inputs, columns):
+            for item in inputs:
+                for row, count in _rows(item, contents, now):
+                    renamed = {c.name: row[o.name] for c, o in zip(columns, item.columns, strict=True)}
+                    yield renamed | {NOW: now}, count
+
+
+# A plan, run as the engine runs it.
+
+Lookup = Callable[[str, bool], list[Update]]
+
+
+class Maintained:
+    """A plan's answers to batches: output and error updates."""
+
+    def __init__(self, plan: ViewPlan) -> None:
+        self.plan = plan
+        self.output: list[tuple[tuple[Any, ...], int, int]] = []
+        self.errors: list[tuple[str, int, int]] = []
+        self._constants = {
+            item.name: [
+                ({c.name: scalar(cell, {}) for c, cell in zip(item.columns, row, strict=True)}, 0, 1)
+                for row in item.rows
+            ]
+            for item in plan.constants
+        }
+
+    def change(self, changes: Mapping[str, list[Update]], lookup: Lookup) -> None:
+        """A batch: each path of each changed input."""
+        for branch in self.plan.branches:
+            for path in branch.paths:
+                self._run(path, changes.get(path.collection, []), lookup)
+
+    def fill(self, lookup: Lookup) -> None:
+        """The whole history so far: one path, and the failures of the other inputs' own operators."""
+        for branch in self.plan.branches:
+            for position, path in enumerate(branch.paths):
+                history = self._constants.get(path.collection) or lookup(path.collection, True)
+                if position == branch.fill:
+                    self._run(path, history, lambda name, _: lookup(name, True))
+                else:
+                    self._operate(path.source, _fetched(path.fetch, history))
+
+    def _run(self, path: Path, changed: list[Update], lookup: Lookup) -> None:
+        stream = self._operate(path.source, _fetched(path.fetch, changed))
+        for stage in path.stages:
+            half_join = stage.half_join
+            name = half_join.arrangement.collection
+            rows = self._constants[name] if name in self._constants else lookup(name, half_join.after)
+            stream = self._operate(stage.then, _half_join(half_join, stream, rows))
+        names = [column.name for column in self.plan.columns]
+        for row, time, diff in self._operate(path.final, stream):
+            assert list(row) == names
+            self.output.append((tuple(row.values()), time, diff))
+
+    def _operate(self, operator: Linear, updates: list[Update]) -> list[Update]:
+        errors: list[tuple[str, int, int]] = []
+        for step in operator.steps:
+            updates = [made for update in updates for made in _step(step, update, errors)]
+        if operator.reports:
+            self.errors += errors
+        return updates
+
+
+def _fetched(fetch: tuple[tuple[str, str], ...], updates: list[Update]) -> list[Update]:
+    return [({name: row[column] for column, name in fetch}, time, diff) for row, time, diff in updates]
+
+
+def _half_join(half_join: HalfJoin, stream: list[Update], rows: list[Update]) -> list[Update]:
+    found = []
+    for left, time, diff in stream:
+        try:
+            probe = [scalar(expr, left) for expr in half_join.probe]
+        except Failed:
+            continue
+        for row, time2, diff2 in rows:
+            if any(_matches(half_join, probe, keys) for keys in _keys(half_join, row)):
+                merged = left | {name: row[column] for column, name in half_join.fetch}
+                found.append((merged, max(time, time2), diff * diff2))
+    return found
+
+
+def _keys(half_join: HalfJoin, row: Row) -> list[list[Any]]:
+    """The index entries of a row; none where its key fails."""
+    updates: list[Update] = [(row, 0, 1)]
+    for step in half_join.arrangement.through.steps if half_join.arrangement.through else ():
+        updates = [made for update in updates for made in _step(step, update, [])]
+    entries = []
+    for made, _, _ in updates:
+        try:
+            entries.append([scalar(expr, made) for expr in half_join.arrangement.keys])
+        except Failed:
+            continue
+    return entries
+
+
+def _matches(half_join: HalfJoin, probe: list[Any], keys: list[Any]) -> bool:
+    pairs = zip(probe, keys, half_join.null_safe, strict=True)
+    return all(left == right and (null_safe or left is not None) for left, right, null_safe in pairs)
+
+
+def _step(step: linear.Step, update: Update, errors: list[tuple[str, int, int]]) -> list[Update]:
+    row, time, diff = update
+    current: Expr | None = None
+    try:
+        match step:
+            case linear.Filter(predicates):
+                if not all(scalar(p, row) is True for p in predicates if not fallible(p)):
+                    return []
+                risky = tuple(p for p in predicates if fallible(p))
+                current = conjunction(risky)
+                return [update] if not risky or _connective(True, risky, row) is True else []
+            case linear.Extend(items):
+                made = {}
+                for column, current in items:
+                    made[column.name] = scalar(current, row)
+                return [({name: value for name, value in row.items() if name not in made} | made, time, diff)]
+            case linear.Keep(columns):
+                return [({name: row[name] for name in columns}, time, diff)]
+            case linear.Explode():
+                current = Call(step.function, step.args, step.args[0].type)
+                return _exploded(step, update)
+            case linear.Temporal(formula):
+                current = formula_expr(formula)
+                return _temporal(formula, update)
+    except Failed:
+        assert current is not None
+        values = ", ".join(f"{name} = {row[name]}" for name in sorted(columns_of(current)))
+        errors.append((f"{render(current)} for {values}", time, diff))
+        return []
+
+
+def _exploded(step: linear.Explode, update: Update) -> list[Update]:
+    row, time, diff = update
+    result = []
+    for number, (values, weight) in enumerate(rows_of(step.function, [scalar(arg, row) for arg in step.args]), 1):
+        own = {c.name: v for c, v in zip(step.outputs, values, strict=True)}
+        if step.ordinality:
+            own[step.ordinality.name] = number
+        result.append((row | own, time, diff * weight))
+    return result
+
+
+def _temporal(formula: Formula, update: Update) -> list[Update]:
+    row, time, diff = update
+    bounds = list(_bounds(formula, row))
+    points = sorted({time, *(max(time, point) for bound in bounds for point in (bound, bound + 1))})
+    result, before = [], 0
+    for point in points:
+        now = int(_holds(formula, row, point) is True)
+        if now != before:
+            result.append((row, point, diff * (now - before)))
+        before = now
+    return result
+
+
+def _bounds(formula: Formula, row: Row) -> Iterator[int]:
+    match formula:
+        case Static(expr):
+            scalar(expr, row)
+        case Atom(_, bound):
+            value = scalar(bound, row)
+            if value is not None:
+                yield value
+        case Combination(_, args):
+            for arg in args:
+                yield from _bounds(arg, row)
+
+
+def _holds(formula: Formula, row: Row, now: int) -> bool | None:
+    match formula:
+        case Static(expr):
+            value: bool | None = scalar(expr, row)
+            return value
+        case Atom(op, bound):
+            against = scalar(bound, row)
+            return None if against is None else bool(BINARY[op](now, against))
+        case Combination("not", args):
+            inner = _holds(args[0], row, now)
+            return None if inner is None else not inner
+        case Combination(op, args):
+            values = [_holds(arg, row, now) for arg in args]
+            deciding = op == "or"
+            return deciding if deciding in values else None if None in values else not deciding

@@ -1,0 +1,229 @@
+"""Which overload a call means, what it is cast to, and what one that cannot be right says."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
+from halfjoin.sql.functions import cast, common_type, fallible, render, resolve
+from halfjoin.sql.functions.regex import to_re2
+from halfjoin.sql.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    REAL,
+    SMALLINT,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UNKNOWN,
+    Kind,
+    SqlType,
+    array,
+    numeric,
+)  # fmt: skip
+
+VARCHAR = SqlType(Kind.VARCHAR, 10)
+
+
+def col(type: SqlType, name: str = "x") -> Column:
+    return Column(name, type)
+
+
+def text(value: str | None) -> Literal:
+    return Literal(value, UNKNOWN)
+
+
+def refusal(name: str, *args: Expr) -> str:
+    with pytest.raises((UnsupportedSQL, UnknownName)) as error:
+        resolve(name, args)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "types", "result"),
+    [
+        ("+", (SMALLINT, INTEGER), (INTEGER, INTEGER), INTEGER),
+        ("+", (INTEGER, BIGINT), (BIGINT, BIGINT), BIGINT),
+        ("+", (REAL, INTEGER), (DOUBLE, DOUBLE), DOUBLE),
+        ("+", (REAL, REAL), (REAL, REAL), REAL),
+        ("+", (INTEGER, numeric(5, 2)), (numeric(10, 0), numeric(5, 2)), numeric(13, 2)),
+        ("*", (numeric(15, 2), numeric(15, 2)), (numeric(15, 2), numeric(15, 2)), numeric(31, 4)),
+        ("/", (numeric(15, 2), numeric(15, 2)), (numeric(15, 2), numeric(15, 2)), numeric(31, 16)),
+        ("*", (numeric(38, 10), numeric(38, 10)), (numeric(38, 10), numeric(38, 10)), numeric(76, 20)),
+        ("+", (DATE, INTEGER), (DATE, INTEGER), DATE),
+        ("+", (DATE, INTERVAL), (DATE, INTERVAL), TIMESTAMP),
+        ("-", (DATE, DATE), (DATE, DATE), INTEGER),
+        ("-", (DATE, TIMESTAMP), (TIMESTAMP, TIMESTAMP), INTERVAL),
+        ("-", (TIMESTAMP, TIMESTAMPTZ), (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL),
+        ("=", (DATE, TIMESTAMP), (TIMESTAMP, TIMESTAMP), BOOLEAN),
+        ("=", (REAL, INTEGER), (DOUBLE, DOUBLE), BOOLEAN),
+        ("=", (VARCHAR, TEXT), (VARCHAR, TEXT), BOOLEAN),
+        ("=", (numeric(5, 2), numeric(9, 4)), (numeric(5, 2), numeric(9, 4)), BOOLEAN),
+        ("abs", (SMALLINT,), (SMALLINT,), SMALLINT),
+        ("round", (INTEGER,), (DOUBLE,), DOUBLE),
+        ("sqrt", (BIGINT,), (DOUBLE,), DOUBLE),
+        ("length", (VARCHAR,), (VARCHAR,), INTEGER),
+        ("array_append", (array(INTEGER), BIGINT), (array(BIGINT), BIGINT), array(BIGINT)),
+    ],
+)
+def test_overloads(name: str, args: tuple[SqlType, ...], types: tuple[SqlType, ...], result: SqlType) -> None:
+    call = resolve(name, tuple(col(type, f"x{i}") for i, type in enumerate(args)))
+    assert isinstance(call, Call)
+    assert tuple(arg.type for arg in call.args) == types
+    assert call.type == result
+
+
+@pytest.mark.parametrize(
+    ("type", "literal", "value"),
+    [
+        (INTEGER, "5", 5), (DOUBLE, "1.5", 1.5), (numeric(5, 2), "1.005", Decimal("1.005")), (BOOLEAN, "yes", True),
+        (INTERVAL, "1 day", (0, 1, 0)), (VARCHAR, "a", "a"),
+    ],
+)  # fmt: skip
+def test_a_literal_takes_the_type_of_the_other_side(type: SqlType, literal: str, value: object) -> None:
+    call = resolve("=", (col(type), text(literal)))
+    assert isinstance(call, Call) and isinstance(call.args[1], Literal)
+    assert call.args[1].value == value
+
+
+def test_what_no_overload_takes_is_refused_with_what_would_be() -> None:
+    assert refusal("lower", col(INTEGER)) == "no function lower(integer); lower takes (text)"
+    assert refusal("+", col(BOOLEAN), col(INTEGER)).startswith("no operator boolean + integer; + takes (smallint, ")
+    assert refusal("=", col(TEXT), col(INTEGER)) == "no operator text = integer; cast one to the other's type"
+    assert "did you mean lower" in refusal("lowre", col(TEXT))
+    assert refusal("+", text(None), text(None)).startswith("+(unknown, unknown) is not unique; cast")
+
+
+def test_what_changes_by_itself_is_refused_with_the_temporal_filter() -> None:
+    for name in ("now", "current_timestamp", "current_date", "clock_timestamp"):
+        assert "mz_now()" in refusal(name)
+    assert "every call" in refusal("random")
+    with pytest.raises(UnsupportedSQL, match="mz_now"):
+        cast(text("now"), TIMESTAMP)
+
+
+def test_numeric_roots_are_refused_with_the_cast() -> None:
+    assert refusal("sqrt", col(numeric(5, 2))) == "sqrt of numeric is not supported; sqrt(x::double precision)"
+
+
+@pytest.mark.parametrize(
+    ("literal", "type", "reason"),
+    [
+        ("abc", INTEGER, 'invalid input syntax for type integer: "abc"'),
+        ("3000000000", INTEGER, "integer out of range"),
+        ("1e400", DOUBLE, "out of range"),
+        ("12345.678", numeric(5, 2), "numeric field overflow"),
+        ("2023-02-29", DATE, 'invalid input syntax for type date: "2023-02-29"'),
+        ("x", BOOLEAN, "invalid input syntax for type boolean"),
+        ("{1,x}", array(INTEGER), 'invalid input syntax for type integer: "x"'),
+        ("[1]", array(INTEGER), "malformed array literal"),
+        ("too long for it", VARCHAR, "value too long for type varchar(10)"),
+    ],
+)
+def test_bad_literals(literal: str, type: SqlType, reason: str) -> None:
+    with pytest.raises(UnsupportedSQL) as error:
+        cast(text(literal), type)
+    assert reason in str(error.value)
+
+
+def test_casts_by_themselves_and_on_demand() -> None:
+    assert cast(col(BIGINT), INTEGER) == Cast(col(BIGINT), INTEGER)
+    assert cast(text("too long for it"), VARCHAR, explicit=True) == Literal("too long f", VARCHAR)
+    with pytest.raises(UnsupportedSQL, match=r"cannot cast type text to integer; write a cast"):
+        cast(col(TEXT), INTEGER)
+    with pytest.raises(UnsupportedSQL, match=r"cannot cast type date to integer$"):
+        cast(col(DATE), INTEGER, explicit=True)
+
+
+@pytest.mark.parametrize(
+    ("types", "wanted"),
+    [
+        ([INTEGER, BIGINT], BIGINT), ([INTEGER, numeric(5, 2)], numeric(12, 2)), ([REAL, INTEGER], REAL),
+        ([DOUBLE, numeric(5, 2)], DOUBLE), ([UNKNOWN, DATE], DATE), ([UNKNOWN, UNKNOWN], TEXT), ([VARCHAR, TEXT], TEXT),
+        ([VARCHAR, VARCHAR], VARCHAR), ([VARCHAR, UNKNOWN], TEXT), ([DATE, TIMESTAMPTZ], TIMESTAMPTZ),
+        ([array(INTEGER), array(BIGINT)], array(BIGINT)), ([numeric(38, 0), numeric(38, 10)], numeric(48, 10)),
+    ],
+)  # fmt: skip
+def test_common_types(types: list[SqlType], wanted: SqlType) -> None:
+    assert common_type(types) == wanted
+
+
+def test_types_without_a_common_one() -> None:
+    with pytest.raises(UnsupportedSQL, match="types integer and text cannot be matched"):
+        common_type([INTEGER, TEXT])
+
+
+@pytest.mark.parametrize(
+    ("expr", "fails"),
+    [
+        (resolve("+", (col(INTEGER), Literal(1, INTEGER))), True),
+        (resolve("*", (col(numeric(15, 2)), col(numeric(15, 2)))), False),
+        (resolve("*", (col(numeric(38, 10)), col(numeric(38, 10)))), True),
+        (resolve("/", (col(INTEGER), Literal(2, INTEGER))), False),
+        (resolve("/", (col(INTEGER), Literal(0, INTEGER))), True),
+        (resolve("/", (col(INTEGER), Literal(-1, INTEGER))), True),
+        (resolve("/", (col(DOUBLE), Literal(2.0, DOUBLE))), True),
+        (resolve("=", (col(INTEGER), col(BIGINT, "y"))), False),
+        (resolve("||", (col(TEXT), col(INTEGER))), False),
+        (resolve("lower", (col(TEXT),)), False),
+        (cast(col(TEXT), INTEGER, explicit=True), True),
+        (cast(col(INTEGER), BIGINT), False),
+        (cast(col(BIGINT), INTEGER), True),
+        (cast(col(numeric(5, 0)), INTEGER), False),
+        (cast(col(numeric(5, 2)), numeric(4, 1)), True),
+        (cast(col(numeric(5, 2)), numeric(5, 1)), False),
+        (cast(col(INTEGER), TEXT), False),
+        (resolve("is null", (resolve("/", (Literal(1, INTEGER), col(INTEGER))),)), True),
+    ],
+    ids=lambda value: render(value) if not isinstance(value, bool) else str(value),
+)
+def test_fallible(expr: Expr, fails: bool) -> None:
+    assert fallible(expr) is fails
+
+
+def test_rendered_with_no_more_parentheses_than_needed() -> None:
+    a, b, c = (resolve(">", (col(INTEGER, name), Literal(1, INTEGER))) for name in "abc")
+    x, y, z = (col(INTEGER, name) for name in "xyz")
+    assert render(resolve("and", (a, resolve("or", (b, c))))) == "a > 1 AND (b > 1 OR c > 1)"
+    assert render(resolve("or", (resolve("and", (a, b)), c))) == "a > 1 AND b > 1 OR c > 1"
+    assert render(resolve("not", (resolve("and", (a, b)),))) == "NOT (a > 1 AND b > 1)"
+    assert render(resolve("-", (x, resolve("-", (y, z))))) == "x - (y - z)"
+    assert render(resolve("-", (resolve("-", (x, y)), z))) == "x - y - z"
+    assert render(resolve("*", (resolve("+", (x, y)), z))) == "(x + y) * z"
+    assert render(resolve("neg", (resolve("+", (x, y)),))) == "-(x + y)"
+    assert render(resolve("^", (Literal(-2, INTEGER), x))) == "-2.0 ^ x::double precision"  # minus binds tighter
+    assert render(resolve("=", (x, col(BIGINT, "t.big")))) == "x = t.big"
+    assert render(cast(resolve("+", (x, y)), TEXT, explicit=True)) == "(x + y)::text"
+    assert render(resolve("=", (col(TEXT, "t.s"), text("it's")))) == "t.s = 'it''s'"
+    assert render(resolve("<", (col(DATE, "o.When"), text("2024-01-05")))) == 'o."When" < date \'2024-01-05\''
+    assert render(resolve("in", (x, Literal(1, INTEGER), Literal(2, INTEGER)))) == "x IN (1, 2)"
+    assert render(resolve("is null", (resolve("=", (x, y)),))) == "(x = y) IS NULL"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("(?=a)", "lookaround"), (r"(a)\1", "a back reference"), (r"\yword", "word boundaries"),
+        (r"\bword", "backspace"),
+        ("a**", "a repeat of a repeat"), ("(a", "a ( without )"), ("a)", "an unmatched )"), ("[a", "a [ without ]"),
+        ("a{2,1}", "repetition count"), ("*a", "nothing to repeat"), ("[[.a.]]", "collating"), ("[b-a]", "a range"),
+    ],
+)  # fmt: skip
+def test_regular_expressions_that_are_refused(pattern: str, reason: str) -> None:
+    with pytest.raises(UnsupportedSQL) as error:
+        to_re2(pattern)
+    assert reason in str(error.value)
+
+
+@pytest.mark.parametrize("pattern", ["a|ab", "a*?b+", "a*(aab)?", "(ab)*a"])
+def test_expressions_whose_extent_depends_on_the_engine(pattern: str) -> None:
+    to_re2(pattern)
+    with pytest.raises(UnsupportedSQL, match="longest match"):
+        to_re2(pattern, spans=True)

@@ -1,0 +1,123 @@
+"""Rows in every form that users have them, and the values that are refused."""
+
+import datetime as dt
+import uuid
+from decimal import Decimal
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import halfjoin as hj
+
+TABLE = """
+CREATE TABLE t (
+  b boolean, s smallint, i integer NOT NULL, l bigint, r real, d double precision, n numeric(8,2), x text,
+  v varchar(3), c char(3), y bytea, a date, o time, p timestamp, z timestamptz, u uuid, e integer[]
+)
+"""
+ROW = {
+    "b": True, "s": 1, "i": 2, "l": 3, "r": 1.5, "d": 2.5, "n": Decimal("12.30"), "x": "text", "v": "abc", "c": "ab",
+    "y": b"\x00", "a": dt.date(2024, 2, 29), "o": dt.time(1, 2, 3), "p": dt.datetime(2024, 1, 2, 3, 4, 5),
+    "z": dt.datetime(2024, 1, 2, 3, tzinfo=dt.UTC), "u": str(uuid.UUID(int=5)), "e": [1, None],
+}  # fmt: skip
+
+
+@pytest.fixture
+def engine():
+    with hj.Engine() as engine:
+        engine.execute(TABLE)
+        yield engine
+
+
+def only_row(engine):
+    (row,) = engine.read("t").to_pylist()
+    return row
+
+
+def test_a_row_comes_back_as_it_went_in(engine):
+    engine.apply({"t": [ROW]}, time=1)
+    assert only_row(engine) == ROW
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda rows: pa.Table.from_pylist(rows),
+        lambda rows: pa.RecordBatch.from_pylist(rows),
+        lambda rows: pa.Table.from_pylist(rows).to_reader(),
+        lambda rows: rows_of(rows),
+        lambda rows: pa.concat_tables([pa.Table.from_pylist(rows), pa.Table.from_pylist(rows)]).slice(1, 1),
+        lambda rows: duckdb.arrow(pa.Table.from_pylist(rows)),
+    ],
+)
+def test_every_form_of_rows(engine, form):
+    rows = [{"i": 7, "x": "seven", "n": 7}]
+    engine.apply({"t": form(rows)}, time=1)
+    assert {name: only_row(engine)[name] for name in ("i", "x", "n")} == {"i": 7, "x": "seven", "n": Decimal("7.00")}
+
+
+def rows_of(rows):
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "kept"),
+    [
+        ("i", pa.array([5.0]), 5),
+        ("d", [1], 1.0),
+        ("n", [2], Decimal("2.00")),
+        ("n", [0.1], Decimal("0.10")),
+        ("n", ["3.25"], Decimal("3.25")),
+        ("n", pa.array([2**40 // 2**30], pa.int64()), Decimal("1024.00")),
+        ("x", pa.array(["a"], pa.large_string()), "a"),
+        ("x", pa.array(["a"], pa.string_view()), "a"),
+        ("x", pa.array(["a"]).dictionary_encode(), "a"),
+        ("c", ["a  "], "a"),
+        ("a", ["2024-02-29"], dt.date(2024, 2, 29)),
+        ("a", [dt.datetime(2024, 2, 29)], dt.date(2024, 2, 29)),
+        ("p", ["2024-01-02 03:04:05"], dt.datetime(2024, 1, 2, 3, 4, 5)),
+        ("p", pa.array([1], pa.timestamp("s")), dt.datetime(1970, 1, 1, 0, 0, 1)),
+        ("z", ["2024-01-02 03:04:05+02:00"], dt.datetime(2024, 1, 2, 1, 4, 5, tzinfo=dt.UTC)),
+        ("z", [dt.datetime(2024, 1, 2)], dt.datetime(2024, 1, 2, tzinfo=dt.UTC)),
+        ("u", [uuid.UUID(int=7)], str(uuid.UUID(int=7))),
+        ("u", [str(uuid.UUID(int=255)).upper()], str(uuid.UUID(int=255))),
+        ("e", pa.array([[1, 2]], pa.large_list(pa.int64())), [1, 2]),
+        ("l", pa.nulls(1), None),
+    ],
+)
+def test_values_are_widened_and_parsed(engine, column, given, kept):
+    columns = {"i": [1]} | {column: given}
+    engine.apply({"t": pa.table(columns) if isinstance(given, pa.Array) else columns}, time=1)
+    assert only_row(engine)[column] == kept
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "why"),
+    [
+        ("i", "5", "t.i: row 1: '5' is no integer"),
+        ("i", 1.5, "t.i: row 1: 1.5 is no integer"),
+        ("i", True, "t.i: row 1: True is no integer"),
+        ("s", 70000, "t.s: row 1: 70000 is out of range for smallint"),
+        ("b", 1, "t.b: row 1: 1 is no boolean"),
+        ("n", Decimal("1.005"), "t.n: row 1: Decimal('1.005') is no numeric(8,2)"),
+        ("n", Decimal("1234567.00"), "t.n: row 1: Decimal('1234567.00') is no numeric(8,2)"),
+        ("v", "abcd", "t.v: row 1: 'abcd' is no varchar(3)"),
+        ("x", 5, "t.x: row 1: 5 is no text"),
+        ("a", "2023-02-29", "t.a: row 1: '2023-02-29' is no date"),
+        ("u", "not-a-uuid", "t.u: row 1: 'not-a-uuid' is no uuid"),
+        ("e", 5, "t.e: row 1: 5 is no integer[]"),
+        ("i", None, "t.i: row 1: is NULL, and the column is NOT NULL"),
+    ],
+)
+def test_refused_values_name_table_column_row_and_value(engine, column, value, why):
+    rows = [{"i": 0}, {"i": 1} | {column: value}]
+    with pytest.raises(hj.InvalidRow) as caught:
+        engine.apply({"t": rows}, time=1)
+    assert str(caught.value) == why
+    assert engine.read("t").num_rows == 0
+
+
+def test_a_column_that_is_missing(engine):
+    with pytest.raises(hj.InvalidRow, match=r"t\.i: row 0: is missing, and the column is NOT NULL"):
+        engine.apply({"t": [{"x": "a"}]}, time=1)
