@@ -21,7 +21,9 @@ from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.rows import submitted
 from halfjoin.engine.run import Run
+from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
+from halfjoin.engine.storage.reader import READ_ONLY, Reader
 from halfjoin.engine.storage.store import BatchId, Nowhere, Store
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
@@ -39,6 +41,7 @@ class Engine:
 
     Args:
         warehouse: a folder to keep everything in, made if it is not there; None: state is gone with the engine.
+        read_only: read beside the engine that writes: each call sees the warehouse as the last batch left it.
         runner: `auto` and `local` both run batches in this process.
         retain: history kept readable, in time units, where a table or view does not say it for itself. None: what the
             warehouse has, 1,000,000 for a new one.
@@ -53,6 +56,7 @@ class Engine:
         self,
         warehouse: str | PathLike[str] | None = None,
         *,
+        read_only: bool = False,
         runner: Literal["auto", "local"] = "auto",
         retain: int | None = None,
         memory: int | str | None = None,
@@ -61,7 +65,10 @@ class Engine:
             raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local")
         self._memory = None if memory is None else to_bytes(memory)
         self._changed = Condition()
-        self._store: Store = Nowhere() if warehouse is None else Warehouse(warehouse)
+        if read_only and warehouse is None:
+            raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
+        self._read_only = read_only
+        self._store = _store(warehouse, read_only)
         try:
             self._state = self._store.open(retain)
         except BaseException:
@@ -80,9 +87,8 @@ class Engine:
             UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: the statements before the
             failing one stay done, of that one nothing is.
         """
-        with self._changed:
-            self._check_open()
-            return execute(self, self._state, sql)
+        with self._reading() as state:
+            return execute(self, state, sql)
 
     def apply(
         self,
@@ -108,7 +114,7 @@ class Engine:
         """
         started = clock.perf_counter()
         with self._changed:
-            self._check_open()
+            self._check_open(writing=True)
             state = self._state
             if not isinstance(batches, Mapping):
                 raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
@@ -134,7 +140,7 @@ class Engine:
         """
         started = clock.perf_counter()
         with self._changed:
-            self._check_open()
+            self._check_open(writing=True)
             upper = max(self._state.upper, now()) if to is None else to_time(to)
             if upper < self._state.upper:
                 raise InvalidTime(f"cannot advance to {upper}: upper is {self._state.upper} already")
@@ -158,6 +164,7 @@ class Engine:
 
     def define(self, change: Callable[[], None]) -> None:
         """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
+        self._check_open(writing=True)
         undo = self._state.checkpoint()
         try:
             change()
@@ -189,9 +196,8 @@ class Engine:
         Raises:
             UnknownName, InvalidTime; DataError: an expression of the view fails for a row at that time.
         """
-        with self._changed:
-            self._check_open()
-            found = reading.contents(self._state, name, _optional(as_of), distinct=multiplicity)
+        with self._reading() as state:
+            found = reading.contents(state, name, _optional(as_of), distinct=multiplicity)
             if multiplicity:
                 return found.table(changes=True).drop_columns(["__time"])
             return reading.expand(found, name).table(changes=False)
@@ -202,9 +208,8 @@ class Engine:
         Raises:
             UnsupportedSQL, UnknownName, InvalidTime, DataError.
         """
-        with self._changed:
-            self._check_open()
-            return reading.query(self._state, parse_query(sql), _optional(as_of), sql)
+        with self._reading() as state:
+            return reading.query(state, parse_query(sql), _optional(as_of), sql)
 
     def subscribe(
         self, name: str, as_of: Time | None = None, up_to: Time | None = None, *, snapshot: bool = True
@@ -216,28 +221,28 @@ class Engine:
             as_of: where to begin; None is `upper - 1`.
             up_to: where to end: changes at that time and later are not given.
             snapshot: begin with the contents as of `as_of` (at that `__time`); the changes after it follow.
+
+        With `read_only` it ends with the changes that are closed now; subscribe again from its last time for more.
         """
-        with self._changed:
-            self._check_open()
-            if name not in self._state.views:
-                raise UnknownName("materialized view", name, self._state.views)
+        with self._reading() as state:
+            if name not in state.views:
+                raise UnknownName("materialized view", name, state.views)
             start, end = _optional(as_of), _optional(up_to)
-            first = reading.history(self._state, name, start, end, snapshot)
-            subscription = Subscription(first, end, self._changed, self._state.subscriptions.setdefault(name, []))
-            if end is not None and self._state.upper >= end:
+            first = reading.history(state, name, start, end, snapshot)
+            subscription = Subscription(first, end, self._changed, state.subscriptions.setdefault(name, []))
+            if self._read_only or (end is not None and state.upper >= end):
                 subscription.close()
             return subscription
 
     def explain(self, view_or_sql: str, format: Format = "text") -> str:
         """The dataflow of a view, or of a query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
-        with self._changed:
-            self._check_open()
-            return explain(self._state, view_or_sql, format)
+        with self._reading() as state:
+            return explain(state, view_or_sql, format)
 
     def stats(self) -> Stats:
         """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
-        with self._changed:
-            return stats(self._state)
+        with self._reading() as state:
+            return stats(state)
 
     def register_table_function(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]
@@ -310,9 +315,25 @@ class Engine:
                 "give the engine more memory, retain less history, or drop views and indexes"
             )
 
-    def _check_open(self) -> None:
+    @contextmanager
+    def _reading(self) -> Iterator[State]:
+        """The lock, and the state at one moment."""
+        with self._changed:
+            self._check_open()
+            with self._store.moment(self._state) as self._state:
+                yield self._state
+
+    def _check_open(self, *, writing: bool = False) -> None:
         if self._closed is not None:
             raise HalfjoinError(self._closed)
+        if writing and self._read_only:
+            raise HalfjoinError(READ_ONLY)
+
+
+def _store(warehouse: str | PathLike[str] | None, read_only: bool) -> Store:
+    if warehouse is None:
+        return Nowhere()
+    return Reader(warehouse) if read_only else Warehouse(warehouse)
 
 
 def _optional(time: Time | None) -> int | None:

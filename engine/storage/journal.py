@@ -132,7 +132,10 @@ class Journal:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """What is read inside belongs to one moment, whatever a writer does meanwhile."""
+        """What is read inside belongs to one moment, whatever a writer does meanwhile; it may be nested."""
+        if self._db.in_transaction:
+            yield
+            return
         with self._guarded():
             self._db.execute("BEGIN")
         try:

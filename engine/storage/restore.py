@@ -42,6 +42,13 @@ class OnDisk:
             self.latest = max(self.latest, int(run.updates.time.max()))
 
 
+def stored(kept: Kept, collection: Collection, fetch: Fetch, state: State) -> OnDisk | None:
+    """What a collection has on disk, None where it has nothing."""
+    if not kept.rows:
+        return None
+    return OnDisk(kept.id, collection.schema, kept.rows, kept.latest, fetch, lambda: state.upper)
+
+
 def restore(
     document: Document, kept: Mapping[tuple[str, str], Kept], upper: int, retain: int, fetch: Fetch
 ) -> tuple[State, dict[int, Collection]]:
@@ -58,10 +65,7 @@ def restore(
         found = kept[kind, name]
         collection.since = max(found.since, upper - max(collection.retain, 1))
         by_id[found.id] = collection
-        if found.rows:
-            collection.stored = OnDisk(
-                found.id, collection.schema, found.rows, found.latest, fetch, lambda: state.upper
-            )
+        collection.stored = stored(found, collection, fetch, state)
 
     def enter_indexes(name: str) -> None:
         for index in document.indexes:
