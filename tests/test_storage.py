@@ -219,7 +219,8 @@ def test_polars_reads_the_delta_table(tmp_path: Path) -> None:
 def test_files_are_sorted_by_the_key_and_have_statistics(folder: Path) -> None:
     with hj.Engine(folder) as engine:
         engine.execute("CREATE TABLE t (a text, k bigint PRIMARY KEY, n numeric(9,2), ts timestamptz, r integer[])")
-        engine.apply({"t": [{"k": k, "a": str(k), "n": k, "ts": "1970-01-01 00:00:01Z", "r": [k]} for k in (3, 1, 2)]}, time=0)
+        at = "1970-01-01 00:00:01Z"
+        engine.apply({"t": [{"k": k, "a": str(k), "n": k, "ts": at, "r": [k]} for k in (3, 1, 2)]}, time=0)
         engine.flush()
     table = DeltaTable((folder / "tables" / "t").as_uri())
     assert table.to_pyarrow_table()["k"].to_pylist() == [1, 2, 3]
