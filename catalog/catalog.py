@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from halfjoin.catalog.models import Document, Index, Table, View
-from halfjoin.sql.errors import Conflict, UnknownName
+from halfjoin.sql.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
 
@@ -78,7 +78,13 @@ class Catalog:
 
         Raises:
             Conflict: the name is taken.
+            UnsupportedSQL: it is one that only the planner gives.
         """
+        names = [item.name] if isinstance(item, Index) else [item.name, *(column.name for column in item.columns)]
+        for name in names:
+            if not name or name.startswith("=") or "#" in name or "\0" in name:
+                raise UnsupportedSQL(f"the name {name!r} is not supported", instead="a name is not empty, does not "
+                                     "begin with =, and has no #, which mark what the planner makes")
         taken: dict[str, Table | View | Index] = {**self.tables, **self.views}
         if isinstance(item, Index):
             taken = {**self.indexes}

@@ -21,3 +21,8 @@ class Applied:
     runner: str
     seconds: float
     diffs: dict[str, pa.Table]
+
+    def __repr__(self) -> str:
+        changed = ", ".join(f"{view}: {rows.num_rows} rows" for view, rows in self.diffs.items())
+        head = f"time={self.time}, upper={self.upper}, runner={self.runner!r}, seconds={self.seconds:.6f}"
+        return f"Applied({head}, diffs={{{changed}}})"

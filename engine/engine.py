@@ -28,10 +28,19 @@ from halfjoin.engine.storage.store import BatchId, Nowhere, Store
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
-from halfjoin.engine.times import Time, now, to_time
-from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, StorageError, UnknownName
+from halfjoin.engine.times import Time, now, time_of, to_time
+from halfjoin.sql.errors import (
+    Conflict,
+    HalfjoinError,
+    InvalidRow,
+    InvalidTime,
+    StorageError,
+    UnknownName,
+    UnsupportedSQL,
+)
 from halfjoin.sql.functions.table import ENTRIES
-from halfjoin.sql.parse import parse_query
+from halfjoin.sql.parse import parse
+from halfjoin.sql.statements import Select
 from halfjoin.sql.table_functions import returns_rows
 from halfjoin.sql.type_names import type_named
 
@@ -209,7 +218,12 @@ class Engine:
             UnsupportedSQL, UnknownName, InvalidTime, DataError.
         """
         with self._reading() as state:
-            return reading.query(state, parse_query(sql), _optional(as_of), sql)
+            statements = parse(sql)
+            statement = statements[-1] if statements else None
+            if not isinstance(statement, Select) or len(statements) > 1:
+                raise UnsupportedSQL("expected one query", instead="write SELECT ...")
+            time = _optional(as_of) if as_of is not None else time_of(statement.as_of)
+            return reading.query(state, statement.query, time, sql)
 
     def subscribe(
         self, name: str, as_of: Time | None = None, up_to: Time | None = None, *, snapshot: bool = True
@@ -258,6 +272,12 @@ class Engine:
         """
         with self._changed:
             self._check_open()
+            if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
+                raise HalfjoinError(f"{name!r} is no name for a function; use lower case letters, digits and _")
+            if not callable(function):
+                raise HalfjoinError(f"{name}: {function!r} cannot be called")
+            if not returns or any(column.startswith("__") for column in returns):
+                raise HalfjoinError(f"{name}: returns must name the result's columns, none of which begins with __")
             there = name not in self._state.catalog.functions and returns_rows(name, self._state.catalog)
             if name in self._state.functions or there or name in ENTRIES:
                 raise Conflict(f"there is a function {name} already; choose another name")

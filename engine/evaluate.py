@@ -39,10 +39,3 @@ def evaluate_all(
     indices = pa.array(positions)
     return [array.take(indices) for array in arrays], updates.take(positions)
 
-
-def true_mask(values: pa.Array) -> Mask:
-    """A boolean column as a mask: NULL is not true."""
-    if values.null_count:
-        values = values.fill_null(False)
-    mask: Mask = values.to_numpy(zero_copy_only=False)
-    return mask

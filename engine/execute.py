@@ -9,13 +9,11 @@ import pyarrow as pa
 from halfjoin.engine import reading
 from halfjoin.engine.definitions import define
 from halfjoin.engine.explaining import explain_query, explain_view
-from halfjoin.engine.scalar import compile
 from halfjoin.engine.state import State
-from halfjoin.engine.times import to_time
+from halfjoin.engine.times import time_of
 from halfjoin.engine.updates import Updates, concat
 from halfjoin.sql.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.errors import UnknownName
-from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse import parse
 from halfjoin.sql.statements import (
     CreateIndex,
@@ -51,9 +49,9 @@ def _run(engine: Engine, state: State, statement: Statement, sql: str) -> pa.Tab
         case Insert() | Delete() | Update():
             engine.apply({statement.table: changed_rows(state, statement, sql)})
         case Select(query, as_of):
-            return reading.query(state, query, _constant(as_of), sql)
+            return reading.query(state, query, time_of(as_of), sql)
         case Subscribe(collection, as_of, up_to):
-            return _changes(engine, state, collection, _constant(as_of), _constant(up_to))
+            return _changes(engine, state, collection, time_of(as_of), time_of(up_to))
         case Explain(view, query):
             text = explain_query(state, query, sql, "text") if query is not None else explain_view(state, view, "text")
             return pa.table({"plan": text.splitlines()})
@@ -82,16 +80,6 @@ def _changes(engine: Engine, state: State, name: str, as_of: int | None, up_to: 
     subscription = engine.subscribe(name, as_of, up_to)
     subscription.close()
     return pa.concat_tables(list(subscription))
-
-
-def _constant(expr: Expr | None) -> int | None:
-    """AS OF and UP TO as a time."""
-    if expr is None:
-        return None
-    if isinstance(expr, Literal):
-        return to_time(expr.value)  # type: ignore[arg-type]
-    value = compile(expr).evaluate({}, 1).values[0].as_py()
-    return to_time(value)
 
 
 def _show(state: State, what: str, name: str | None) -> pa.Table:

@@ -22,7 +22,7 @@ from halfjoin.engine.keys import key_columns
 from halfjoin.engine.run import KeyColumns, Run
 from halfjoin.engine.scalar import Scalar, compile
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import Ints, Mask, Updates, concat
+from halfjoin.engine.updates import Ints, Mask, Updates, concat, gather, product
 from halfjoin.planner.plan import HalfJoin
 from halfjoin.sql.expr import Expr, columns_of
 
@@ -102,9 +102,9 @@ class HalfJoinOperator:
         parts = []
         for positions, run, rows in found:
             left, indices = stream.take(positions), pa.array(rows)
-            fetched = {name: run.updates.columns[column].take(indices) for column, name in self.spec.fetch}
+            fetched = {name: gather(run.updates.columns[column], indices) for column, name in self.spec.fetch}
             time = np.maximum(left.time, run.updates.time[rows])
-            parts.append(Updates({**left.columns, **fetched}, time, left.diff * run.updates.diff[rows]))
+            parts.append(Updates({**left.columns, **fetched}, time, product(left.diff, run.updates.diff[rows])))
         return concat(parts) if parts else None
 
 

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from halfjoin.engine.evaluate import evaluate_all, true_mask
+from halfjoin.engine.evaluate import evaluate_all
 from halfjoin.engine.failures import DROPPED, Errors
-from halfjoin.engine.scalar import compile
+from halfjoin.engine.scalar import compile, mask_of
 from halfjoin.engine.tables import Registry, ordinality, table_function
 from halfjoin.engine.temporal import temporal_filter
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates import Updates, product
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Step, Temporal
 from halfjoin.planner.liveness import reads
@@ -83,14 +83,14 @@ def _filter(predicates: tuple[Expr, ...]) -> Operator:
 
     def run(updates: Updates, errors: Errors) -> Updates:
         for scalar in safe:
-            updates = updates.filter(true_mask(scalar.evaluate(updates.columns, len(updates)).values))
+            updates = updates.filter(mask_of(scalar.evaluate(updates.columns, len(updates)).values))
             if not len(updates):
                 return updates
         if last is not None:
             result = last.evaluate(updates.columns, len(updates))
             if result.failures is not None:
                 errors.report(updates, result.failures.rows, result.failures.messages, risky)
-            updates = updates.filter(true_mask(result.values))
+            updates = updates.filter(mask_of(result.values))
         return updates
 
     return run
@@ -131,7 +131,7 @@ def _explode(step: Explode, registry: Registry) -> Operator:
         if step.ordinality is not None:
             columns[step.ordinality.name] = pa.array(ordinality(made.rows))
         time = repeated.time if made.time is None else np.maximum(repeated.time, made.time)
-        diff = repeated.diff if made.diff is None else repeated.diff * made.diff
+        diff = repeated.diff if made.diff is None else product(repeated.diff, made.diff)
         return Updates({**repeated.columns, **columns}, time, diff)
 
     return run

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.codes import codes
+from halfjoin.engine.codes import codes, same
 from halfjoin.engine.collection import Collection
-from halfjoin.engine.consolidate import consolidate, groups
-from halfjoin.engine.index import Index, build
+from halfjoin.engine.consolidate import groups
+from halfjoin.engine.index import Index, Rows, build
 from halfjoin.engine.run import KeyColumns
-from halfjoin.engine.updates import Ints, Mask, Updates, concat, constant
+from halfjoin.engine.updates import Ints, Mask, Updates, concat, constant, empty
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import InvalidRow
 from halfjoin.sql.expr import Column
+
+
+class Held(NamedTuple):
+    """Updates of a collection under wanted codes, the code of each, and which of the wanted codes have any."""
+
+    updates: Updates
+    codes: Ints
+    known: Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,40 +53,69 @@ class PrimaryKey:
         twice = index.codes[1:] == index.codes[:-1]
         suspect[1:] |= twice
         suspect[:-1] |= twice
-        held, known = self._held(collection, index.codes)
-        suspect |= known
-        if suspect.any():
-            # A deletion's key may be another row's too: all rows with the code of a suspect belong together.
-            codes_of_suspects = index.codes[suspect]
-            positions = np.sort(index.rows[np.isin(index.codes, codes_of_suspects)].astype(np.int64))
-            self._check(held, updates.take(positions), positions)
+        held = self._held(collection, index.codes)
+        suspect |= held.known
+        entries = np.flatnonzero(suspect)  # with an entry all of its code: another row's key may have that too
+        if len(entries):
+            doubtful = entries[~self._plain(index.codes[entries], index.rows[entries], held, updates)]
+            if len(doubtful):
+                positions = np.sort(index.rows[doubtful].astype(np.int64))
+                theirs = held.updates.filter(np.isin(held.codes, index.codes[doubtful]))
+                self._check(theirs, updates.take(positions), positions)
         return index
 
-    def _held(self, collection: Collection, wanted: Ints) -> tuple[Updates | None, Mask]:
-        """Every update whose key has one of the codes (sorted, perhaps repeated), and which codes have any."""
-        known = np.zeros(len(wanted), np.bool_)
+    def _held(self, collection: Collection, wanted: Ints) -> Held:
+        """What is there under the codes (sorted, perhaps repeated)."""
         first = np.ones(len(wanted), np.bool_)
         first[1:] = wanted[1:] != wanted[:-1]
-        starts = np.flatnonzero(first)
-        parts = []
+        distinct = wanted[first]
+        known = np.zeros(len(distinct), np.bool_)
+        parts, found = [empty(collection.schema)], [distinct[:0]]
         for run in collection.runs:
-            positions, rows = run.index(self.arrangement, self.columns).find(wanted[starts])
+            positions, rows = run.index(self.arrangement, self.columns).find(distinct)
             if len(rows):
-                known[starts[positions]] = True
+                known[positions] = True
                 parts.append(run.updates.take(rows))
-        known = known[starts][np.cumsum(first) - 1] if parts else known
-        return concat(parts) if parts else None, known
+                found.append(distinct[positions])
+        return Held(concat(parts), np.concatenate(found), known[np.cumsum(first) - 1])
 
-    def _check(self, held: Updates | None, updates: Updates, positions: Ints) -> None:
-        """`check` for the suspects; `positions` are their numbers in the batch."""
-        before = 0 if held is None else len(held)
-        both = updates if held is None else concat([held, updates])
-        if _at_once(updates) and (held is None or int(held.time.max()) <= int(updates.time[0])):
-            # The batch is one step from what is there: only what it leads to has to be looked at.
-            after = consolidate(both, by_time=False)
-            left = np.sort(self._codes(after))
-            if bool((after.diff == 1).all()) and not bool((left[1:] == left[:-1]).any()):
-                return
+    def _plain(self, values: Ints, rows: Rows, held: Held, updates: Updates) -> Mask:
+        """The entries (of codes `values`, sorted, and batch rows `rows`) whose key is plainly right.
+
+        Plain: at most one update is there, the row itself; the batch deletes exactly that row, or there is nothing to
+        delete; and inserts at most one. Rows are compared, not hashed, so this is the cheap way for most batches.
+        """
+        first = np.ones(len(values), np.bool_)
+        first[1:] = values[1:] != values[:-1]
+        starts = np.flatnonzero(first)
+        diffs = updates.diff[rows]
+        inserts = np.add.reduceat((diffs == 1).astype(np.int64), starts)
+        deletes = np.add.reduceat((diffs == -1).astype(np.int64), starts)
+        group = np.searchsorted(values[starts], held.codes)
+        there = np.bincount(group, minlength=len(starts))
+        plain = (there <= 1) & (deletes == there) & (inserts <= 1)
+        plain &= np.diff(np.append(starts, len(values))) == inserts + deletes
+        if len(group):
+            wrong = (held.updates.diff != 1) | (held.updates.time > updates.time[rows][starts][group])
+            plain[group[wrong]] = False
+        mine = rows[(diffs == -1) & plain[np.cumsum(first) - 1]]  # one for each plain group that has one, in order
+        theirs = np.flatnonzero(plain[group])[np.argsort(group[plain[group]])]
+        equal = np.ones(len(mine), np.bool_)
+        left, right = pa.array(mine), pa.array(theirs)
+        for name, column in updates.columns.items():
+            equal &= same(column.take(left), held.updates.columns[name].take(right))
+        plain[group[theirs[~equal]]] = False
+        times = updates.time[rows]
+        if updates.time.strides != (0,):  # a key's rows must come at one time
+            moved = np.flatnonzero(times != times[starts][np.cumsum(first) - 1])
+            plain[(np.cumsum(first) - 1)[moved]] = False
+        mask: Mask = plain[np.cumsum(first) - 1]
+        return mask
+
+    def _check(self, held: Updates, updates: Updates, positions: Ints) -> None:
+        """`check` in full; `positions` are the updates' numbers in the batch."""
+        before = len(held)
+        both = concat([held, updates])
         rows = groups(list(both.columns.values()), len(both))
         missing = _first_outside(rows, both, 0, np.iinfo(np.int64).max, before)
         keys = groups([both.columns[name] for name in self.table.primary_key], len(both))
@@ -105,8 +144,8 @@ class PrimaryKey:
         ended = new.take(follows)
         parts = [new, Updates(ended.columns, new.time[follows + 1], constant(-1, len(follows)))]
         first = new.take(np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
-        held, _ = self._held(collection, np.sort(self._codes(first)))
-        if held is not None:
+        held = self._held(collection, np.sort(self._codes(first))).updates
+        if len(held):
             parts.append(self._ended(held, first))
         return concat(parts)
 
@@ -146,10 +185,6 @@ def arrangement_of(table: Table) -> ArrangementKey:
     by_name = {column.name: column.column for column in table.columns}
     keys: tuple[Column, ...] = tuple(by_name[name] for name in sorted(table.primary_key))
     return ArrangementKey(table.name, keys)
-
-
-def _at_once(updates: Updates) -> bool:
-    return updates.time.strides == (0,) or bool((updates.time == updates.time[0]).all())
 
 
 def _first_outside(numbers: Ints, updates: Updates, low: int, high: int, held: int) -> int | None:

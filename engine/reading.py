@@ -13,6 +13,7 @@ from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.state import State
+from halfjoin.engine.tables.exploded import MOST_ROWS
 from halfjoin.engine.updates import Updates, constant
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
@@ -136,6 +137,10 @@ def expand(updates: Updates, name: str) -> Updates:
         raise DataError(
             f"{name} holds a row {int(updates.diff[position])} times, which no table can show: {row}; "
             "more copies were deleted than inserted. read(..., multiplicity=True) gives the counts"
+        )
+    if float(updates.diff.sum(dtype=np.float64)) > MOST_ROWS:
+        raise DataError(
+            f"{name} holds more than {MOST_ROWS:,} rows, copies counted; read(..., multiplicity=True) gives each once"
         )
     return updates.take(np.repeat(np.arange(len(updates)), updates.diff))
 

@@ -17,6 +17,8 @@ from halfjoin.engine.times import to_time
 from halfjoin.engine.updates import DIFF, TIME, Ints
 from halfjoin.sql.errors import InvalidRow, InvalidTime, UnknownName
 
+_MOST_COPIES = 2**31  # of one row in one update: products of a few of them still fit into an int64
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -162,8 +164,10 @@ def _diffs(table: Table, given: Any) -> Ints:
         if array.null_count or not (pa.types.is_integer(array.type) or len(array) == 0):
             raise TypeError
         values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        if len(values) and max(-int(values.min()), int(values.max())) > _MOST_COPIES:
+            raise OverflowError
     except (pa.ArrowException, TypeError, OverflowError):
-        raise InvalidRow(f"{table.name}.{DIFF} must be whole numbers without NULL") from None
+        raise InvalidRow(f"{table.name}.{DIFF} must be whole numbers without NULL, within {_MOST_COPIES:,}") from None
     return values
 
 

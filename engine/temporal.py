@@ -8,7 +8,7 @@ conjunctions only: https://materialize.com/docs/transform-data/patterns/temporal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from halfjoin.engine.evaluate import evaluate_all
 from halfjoin.engine.failures import Errors
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.updates import MINIMUM, Ints, Mask, Updates
+from halfjoin.planner.block import expressions
 from halfjoin.planner.linear import Atom, Combination, Formula, Static
 from halfjoin.sql.expr import Expr
 
@@ -34,7 +35,7 @@ AtTime = Callable[[Ints], Truth]
 
 def temporal_filter(formula: Formula) -> Callable[[Updates, Errors], Updates]:
     """The operator for a formula."""
-    scalars = [(compile(expr), expr) for expr in dict.fromkeys(_expressions(formula))]
+    scalars = [(compile(expr), expr) for expr in dict.fromkeys(expressions(formula))]
 
     def run(updates: Updates, errors: Errors) -> Updates:
         arrays, updates = evaluate_all(scalars, updates, errors)
@@ -56,15 +57,6 @@ def temporal_filter(formula: Formula) -> Callable[[Updates, Errors], Updates]:
         return Updates(result.columns, np.concatenate(when), result.diff * np.concatenate(diffs))
 
     return run
-
-
-def _expressions(formula: Formula) -> Iterator[Expr]:
-    match formula:
-        case Atom(bound=expr) | Static(expr=expr):
-            yield expr
-        case Combination(args=args):
-            for arg in args:
-                yield from _expressions(arg)
 
 
 def _bind(formula: Formula, values: Mapping[Expr, pa.Array], points: list[Ints]) -> AtTime:

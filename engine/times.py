@@ -6,7 +6,9 @@ import time as clock
 from datetime import UTC, date, datetime
 from typing import TypeAlias
 
+from halfjoin.engine.scalar import compile
 from halfjoin.sql.errors import InvalidTime
+from halfjoin.sql.expr import Expr
 
 Time: TypeAlias = int | datetime | date | str
 
@@ -37,6 +39,14 @@ def to_time(value: Time) -> int:
     if isinstance(value, bool) or not _LEAST <= number <= _MOST:
         raise InvalidTime(f"{value!r} is no time; give a number between -2**63 and 2**63 - 2")
     return number
+
+
+def time_of(expr: Expr | None) -> int | None:
+    """The time in AS OF or UP TO, None where it is left out."""
+    if expr is None:
+        return None
+    value: Time = compile(expr).evaluate({}, 1).values[0].as_py()
+    return to_time(value)
 
 
 def now() -> int:

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from halfjoin.sql.errors import DataError
 
 Ints = NDArray[np.int64]
 Positions = NDArray[Any]  # of any integer width
@@ -37,7 +40,7 @@ class Updates:
         """The updates at these positions, in their order."""
         indices = pa.array(positions)
         return Updates(
-            {name: column.take(indices) for name, column in self.columns.items()},
+            {name: gather(column, indices) for name, column in self.columns.items()},
             self.time[positions],
             self.diff[positions],
         )
@@ -81,6 +84,32 @@ class Updates:
         if not columns:  # a table of no columns cannot tell how many rows it has
             return pa.table({"": pa.nulls(len(self))}).select([])
         return pa.Table.from_arrays(list(columns.values()), names=list(columns))
+
+
+_TAKE = pc.get_function("array_take")
+_UNCHECKED = pc.TakeOptions(boundscheck=False)
+
+
+def gather(column: pa.Array, indices: pa.Array) -> pa.Array:
+    """The values at positions that are known to be inside: half the cost of `take` for a few rows."""
+    return _TAKE.call([column, indices], _UNCHECKED)
+
+
+def product(left: Ints, right: Ints) -> Ints:
+    """Diffs multiplied, row by row.
+
+    Raises:
+        DataError: a product might not fit into an int64.
+    """
+    if len(left) and _bits(left) + _bits(right) > 62:
+        raise DataError("the weights of joined rows multiply to more than an int64 holds; use smaller __diff values")
+    return left * right
+
+
+def _bits(diffs: Ints) -> int:
+    if diffs.strides == (0,):
+        return abs(int(diffs[0])).bit_length()
+    return max(abs(int(diffs.min())), abs(int(diffs.max()))).bit_length()
 
 
 def constant(value: int, length: int) -> Ints:

@@ -6,19 +6,19 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-WIDTH, HEIGHT, LEFT, BOTTOM = 860, 320, 60, 40
+WIDTH, HEIGHT, LEFT, BOTTOM = 860, 320, 72, 40
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2330; --faint: #8a94a6; --ours: #0b7285; --theirs: #c2570c; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e6e9ef; --faint: #6b7484; --ours: #3bc9db; --theirs: #ffa94d; }
 }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 1100px; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 1300px; margin: 2rem auto; padding: 0 1rem; }
 svg.chart { width: 100%; height: auto; }
 svg.chart text { fill: var(--ink); font-size: 12px; }
 svg.chart line { stroke: var(--faint); stroke-width: .5; }
 .ours { fill: var(--ours); color: var(--ours); } .theirs { fill: var(--theirs); color: var(--theirs); }
-iframe { width: 100%; height: 560px; border: 1px solid var(--faint); border-radius: 6px; background: transparent; }
+iframe { width: 100%; height: 560px; border: 0; border-top: 1px solid var(--faint); }
 """
 
 Latency = tuple[int, float, float]  # rows of the batch, ms maintained, ms recomputed
@@ -26,8 +26,9 @@ Latency = tuple[int, float, float]  # rows of the batch, ms maintained, ms recom
 
 def page(scale: str, latencies: Sequence[Latency], plans: dict[str, str]) -> str:
     """The whole page; each plan is a page of its own, shown in a frame."""
+    fit = "this.style.height = this.contentDocument.documentElement.scrollHeight + 'px'"
     frames = "\n".join(
-        f'<h2>{escape(view)}</h2>\n<iframe title="the plan of {escape(view)}" srcdoc="{escape(plan)}"></iframe>'
+        f'<iframe title="the plan of {escape(view)}" onload="{fit}" srcdoc="{escape(plan)}"></iframe>'
         for view, plan in plans.items()
     )
     return f"""<!doctype html>

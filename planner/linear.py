@@ -87,7 +87,7 @@ class Linear:
     """A fused linear operator.
 
     `reports`: rows for which an expression fails become updates of the view's error collection. Otherwise they are
-    dropped silently, because another path or stage answers for them (see `planner.paths`).
+    dropped silently, because another path or stage answers for them (see `planner.fallibility`).
     """
 
     steps: tuple[Step, ...] = ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from halfjoin.planner.block import Function, Input, expressions
+from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Step, Temporal
 from halfjoin.planner.plan import HalfJoin, Path, Stage
 from halfjoin.sql.expr import columns_of
@@ -54,10 +55,15 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
         segment.append(Keep(tuple(outputs)))
     return Path(
         draft.input, item.alias, item.collection, own,
-        Linear(tuple(operators[0]), reports=True),
+        _reporting(operators[0]),
         tuple(Stage(join, Linear(tuple(then))) for join, then in zip(joins, operators[1:], strict=True)),
-        Linear(tuple(segment), reports=True),
+        _reporting(segment),
     )  # fmt: skip
+
+
+def _reporting(steps: Sequence[Step]) -> Linear:
+    """An operator that answers for its failures, where there can be any."""
+    return Linear(tuple(steps), reports=any(map(step_fallible, steps)))
 
 
 def _fetch(item: Input, live: Names) -> tuple[tuple[str, str], ...]:

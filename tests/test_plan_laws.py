@@ -19,7 +19,7 @@ CREATE TABLE s (a integer PRIMARY KEY, b bigint, c integer);
 CREATE TABLE t (a smallint, b integer, c bigint)
 """
 TABLES = ("r", "s", "t")
-SEEDS = range(int(os.environ.get("HALFJOIN_FUZZ", "100")))
+SEEDS = range(int(os.environ.get("HALFJOIN_FUZZ", "40")))
 Stream = list[dict[str, list[Update]]]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfjoin.engine.scalar import Failures, arrow_type, compile, evaluate_filter, merge, sql_type
+from halfjoin.engine.scalar import Failures, arrow_type, compile, mask_of, merge, sql_type
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions import cast, resolve
 from halfjoin.sql.types import (
@@ -112,9 +112,9 @@ def test_coalesce_stops_at_the_first_value() -> None:
 
 def test_a_filter_is_false_where_null_or_failed() -> None:
     arrays = {"a": pa.array([4, 4, None, 1], pa.int32()), "b": pa.array([2, 0, 1, 1], pa.int32())}
-    mask, failures = evaluate_filter(resolve(">", (DIVISION, number(1))), arrays, 4)
-    assert mask.tolist() == [True, False, False, False]
-    assert failures is not None and failures.rows.tolist() == [1]
+    result = compile(resolve(">", (DIVISION, number(1)))).evaluate(arrays, 4)
+    assert mask_of(result.values).tolist() == [True, False, False, False]
+    assert result.failures is not None and result.failures.rows.tolist() == [1]
 
 
 def test_the_text_that_fails_is_named_for_its_rows_only() -> None:

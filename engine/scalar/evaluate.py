@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.casts import cast_kernel
@@ -23,7 +21,7 @@ from halfjoin.engine.scalar.forms import FORMS
 from halfjoin.engine.scalar.kernels import kernel_of
 from halfjoin.engine.scalar.literals import scalar_of
 from halfjoin.engine.scalar.nodes import Batch, Node, strict
-from halfjoin.engine.scalar.values import broadcast, mask_of
+from halfjoin.engine.scalar.values import broadcast
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
 from halfjoin.sql.functions import render
@@ -63,14 +61,6 @@ class Scalar:
 def compile(expr: Expr) -> Scalar:
     """The evaluator of an expression; the same object for equal expressions."""
     return Scalar(expr)
-
-
-def evaluate_filter(
-    predicate: Expr, columns: Mapping[str, Any], n: int
-) -> tuple[NDArray[np.bool_], Failures | None]:
-    """Where the predicate is true (false where NULL or failed), and the failures."""
-    result = compile(predicate).evaluate(columns, n)
-    return mask_of(result.values), result.failures
 
 
 def build(expr: Expr) -> Node:

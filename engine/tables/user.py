@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.catalog.models import ColumnModel
+from halfjoin.engine.columns import convert
 from halfjoin.engine.tables.exploded import Exploded
 from halfjoin.engine.updates import DIFF, TIME, Ints
-from halfjoin.sql.errors import DataError
+from halfjoin.sql.errors import DataError, InvalidRow
 from halfjoin.sql.types import SqlType
 
 ROW = "__row"
@@ -65,16 +66,19 @@ def _column(user: UserFunction, made: pa.RecordBatch, name: str, kind: SqlType) 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     try:
-        return column.cast(arrow_type(kind))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
-        raise DataError(f"table function {user.name}: column {name} is no {kind}: {problem}") from problem
+        return convert(user.name, ColumnModel(name=name, type=kind), column)
+    except InvalidRow as problem:
+        raise DataError(f"table function {problem}") from problem
 
 
 def _ints(user: UserFunction, made: pa.RecordBatch, name: str) -> Ints:
     column = made.column(name)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    if column.null_count or not pa.types.is_integer(column.type):
-        raise DataError(f"table function {user.name}: column {name} must be integers without NULL")
-    values: Ints = column.cast(pa.int64()).to_numpy()
+    try:
+        if column.null_count or not (pa.types.is_integer(column.type) or len(column) == 0):
+            raise TypeError
+        values: Ints = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    except (TypeError, pa.ArrowInvalid):
+        raise DataError(f"table function {user.name}: column {name} must be integers without NULL") from None
     return values
