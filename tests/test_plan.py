@@ -51,7 +51,7 @@ def order(path: Path) -> list[str]:
 @pytest.mark.parametrize("sizes", [{}, SIZES], ids=["empty", "sized"])
 def test_the_order_of_from_decides_nothing(sizes: dict[str, int]) -> None:
     world = World(DDL, sizes)
-    estimates = Estimates(world, {})
+    estimates = Estimates(world, {}, "query")
     found = set()
     for inputs in permutations(Q5_INPUTS):
         plan = world.plan(Q5.format(", ".join(inputs)))
@@ -78,6 +78,13 @@ def test_views_share_arrangements() -> None:
     shown = text(plan, world, "two")
     assert "orders(o_custkey): existing, shared with one" in shown
     assert "customer(c_custkey): existing, unique, shared with one, primary key of customer" in shown
+
+
+def test_a_view_that_is_replaced_keeps_nothing_alive() -> None:
+    world = World(DDL, SIZES)
+    world.create("v", "SELECT a.k FROM a JOIN b ON a.x = b.x")
+    sql = "SELECT 1 AS one FROM a, b WHERE a.x = b.x AND a.s = b.s"
+    assert arrangements(world.plan(sql, "v")) == {"a(s, x)", "b(s, x)"}
 
 
 def test_self_joins_share_arrangements() -> None:
