@@ -14,8 +14,7 @@ from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.state import State
-from halfjoin.engine.tables.exploded import MOST_ROWS
-from halfjoin.engine.updates import Updates, constant
+from halfjoin.engine.updates import MOST_ROWS, Updates, constant
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
 from halfjoin.sql.adhoc_split import split
