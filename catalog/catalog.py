@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from halfjoin.catalog.models import Index, Table, View
+from halfjoin.catalog.models import Document, Index, Table, View
 from halfjoin.sql.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
@@ -21,6 +21,22 @@ class Catalog:
         self.views: dict[str, View] = {}
         self.indexes: dict[str, Index] = {}
         self.functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
+
+    def copy(self) -> Catalog:
+        """One that changes apart from this one."""
+        other = Catalog()
+        other.tables, other.views, other.indexes = dict(self.tables), dict(self.views), dict(self.indexes)
+        other.functions = dict(self.functions)
+        return other
+
+    def document(self) -> Document:
+        """Everything in it, to be kept."""
+        return Document(
+            tables=tuple(self.tables.values()),
+            views=tuple(self.views.values()),
+            indexes=tuple(self.indexes.values()),
+            functions=self.functions,
+        )
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         """Columns of a table or materialized view, None if there is none of that name."""

@@ -48,7 +48,21 @@ class View(Definition):
 
 
 class Index(Definition):
-    """An arrangement that stays: CREATE INDEX. `keys` is SQL text over the collection's columns."""
+    """An arrangement that stays: CREATE INDEX.
+
+    `keys` shows the key expressions over the collection's columns, `texts` is the SQL that they are bound from again.
+    """
 
     collection: str
     keys: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+
+
+class Document(BaseModel):
+    """A whole catalog, as it is kept on disk; each kind in the order of creation."""
+
+    model_config = ConfigDict(frozen=True)
+    tables: tuple[Table, ...] = ()
+    views: tuple[View, ...] = ()
+    indexes: tuple[Index, ...] = ()
+    functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -39,23 +39,45 @@ class Arrangement:
     users: dict[User, None] = field(default_factory=dict)  # in the order in which they came
 
 
+class Stored(Protocol):
+    """A collection's updates on disk, which come into memory when first needed."""
+
+    rows: int
+    latest: int  # of their times
+
+    def load(self) -> Sequence[Run]:
+        """All the updates, as of now."""
+
+    def grow(self, run: Run) -> None:
+        """Take note of a run that is on disk too by now."""
+
+
 @dataclass(slots=True)
 class Collection:
     """Rows stored once, in runs from oldest to newest; an arrangement adds an index to each run, no rows.
 
-    `runs` is replaced, never changed, so whoever holds one sees a consistent state.
+    Runs are replaced, never changed, so whoever holds one sees a consistent state. They are either all `held` in memory
+    or all `stored`; asking for `runs` loads them.
     """
 
     name: str
     schema: Mapping[str, pa.DataType]
     retain: int  # time units of history kept
     since: int = 0
-    runs: tuple[Run, ...] = ()
+    held: tuple[Run, ...] = ()
     arrangements: dict[ArrangementKey, Arrangement] = field(default_factory=dict)
+    stored: Stored | None = None
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs, loaded if they are not in memory."""
+        if self.stored is not None:
+            self.held, self.stored = tuple(self.stored.load()), None
+        return self.held
 
     def __len__(self) -> int:
-        """Updates held."""
-        return sum(map(len, self.runs))
+        """Updates, in memory or not."""
+        return sum(map(len, self.held)) if self.stored is None else self.stored.rows
 
     def share(self, key: ArrangementKey, user: User, registry: Registry) -> None:
         """Use an arrangement, made if it is not there; an index is built when first looked up."""
@@ -74,23 +96,25 @@ class Collection:
             arrangement.users.pop(user, None)
             if not arrangement.users:
                 del self.arrangements[key]
-                for run in self.runs:
+                for run in self.held:
                     run.indexes.pop(key, None)
 
     def publish(self, run: Run) -> None:
         """Add a batch's run: the step from "before" to "after"."""
-        if len(run):
-            self.runs = (*self.runs, run)
+        if self.stored is not None:
+            self.stored.grow(run)
+        elif len(run):
+            self.held = (*self.held, run)
 
     def advance(self, upper: int) -> None:
         """Let history older than `retain` go, the next time its runs are merged."""
         self.since = max(self.since, upper - max(self.retain, 1))
-        for run in self.runs:
+        for run in self.held:
             run.close(upper)
 
     def tidy(self, upper: int) -> None:
         """Merge the newest runs until each is much larger than the next."""
-        runs = list(self.runs)
+        runs = list(self.held)
         first = len(runs) - 1
         size = len(runs[first]) if runs else 0
         while first > 0 and len(runs[first - 1]) < GROWTH * size:
@@ -101,13 +125,13 @@ class Collection:
 
     def compact(self, upper: int) -> None:
         """Merge everything into one run."""
-        if self.runs:
+        if self.held:
             self._replace(0, upper, final=True)
 
     def _replace(self, first: int, upper: int, *, final: bool) -> None:
         live = {key: arrangement.columns for key, arrangement in self.arrangements.items()}
-        merged = merge_runs(self.runs[first:], self.since, upper, live, final=final)
-        self.runs = (*self.runs[:first], merged) if len(merged) else self.runs[:first]
+        merged = merge_runs(self.held[first:], self.since, upper, live, final=final)
+        self.held = (*self.held[:first], merged) if len(merged) else self.held[:first]
 
     def as_of(self, time: int, *, distinct: bool) -> Updates:
         """Contents: what the updates at or before `time` add up to. With `distinct` one row per distinct row.
@@ -122,7 +146,8 @@ class Collection:
 
     def closing(self, low: int, high: int, staged: Run | None = None) -> Updates:
         """The consolidated updates that close when upper goes from `low` to `high`, those of a staged run included."""
-        parts = [part for run in self.runs if len(part := run.closing(low, high))]
+        runs = self.held if self.stored is not None and self.stored.latest < low else self.runs
+        parts = [part for run in runs if len(part := run.closing(low, high))]
         new = empty(self.schema) if staged is None else staged.updates.filter(staged.updates.time < high)
         return consolidate(concat([*parts, new])) if parts else new  # a staged run is consolidated
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from halfjoin.catalog.models import ColumnModel, Index, Table, View
 from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.dataflow import Dataflow
@@ -14,10 +16,24 @@ from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import names_of
 from halfjoin.sql.bind import bind, bind_scalar
-from halfjoin.sql.errors import Conflict, UnknownName, UnsupportedSQL
-from halfjoin.sql.expr import is_temporal
+from halfjoin.sql.errors import Conflict, StorageError, UnknownName, UnsupportedSQL
+from halfjoin.sql.expr import Expr, is_temporal
 from halfjoin.sql.functions import render
+from halfjoin.sql.parse import parse_query
 from halfjoin.sql.statements import CreateIndex, CreateTable, CreateView, Drop
+
+
+def define(state: State, statement: CreateTable | CreateView | CreateIndex | Drop, text: str) -> None:
+    """Carry a definition out."""
+    match statement:
+        case CreateTable():
+            create_table(state, statement)
+        case CreateView():
+            create_view(state, statement, text)
+        case CreateIndex():
+            create_index(state, statement, text)
+        case Drop():
+            drop(state, statement)
 
 
 def create_table(state: State, statement: CreateTable) -> None:
@@ -31,12 +47,18 @@ def create_table(state: State, statement: CreateTable) -> None:
         retain=statement.retain,
     )
     state.catalog.add(table)
+    enter_table(state, table)
+
+
+def enter_table(state: State, table: Table) -> Collection:
+    """The empty collection of a table that is in the catalog."""
     schema = {column.name: arrow_type(column.type) for column in table.columns}
     retain = state.retain if table.retain is None else table.retain
     collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)))
     if table.primary_key:
         collection.share(arrangement_of(table), User("primary key of", table.name), state.functions)
     state.tables[table.name] = collection
+    return collection
 
 
 def create_view(state: State, statement: CreateView, text: str) -> None:
@@ -78,26 +100,52 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
 
 def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedView:
     """The view with its collections, readable since all its inputs are, filled from their history."""
-    retain = state.retain if view.retain is None else view.retain
-    since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in flow.plan.collections])
-    contents = Collection(view.name, flow.schema, retain, since)
-    failures = Collection(f"{view.name} errors", ERROR_SCHEMA, retain, since)
+    maintained = _maintained(state, view, flow)
     _share(state, flow.plan, user)
     size = max((len(state.collection(name)) for name in flow.plan.collections), default=0)
     runner, _ = state.runners.choose(size)
     output, errors = runner.fill(flow, state, state.before_and_after({}))
-    for collection, updates in ((contents, output), (failures, errors)):
-        collection.publish(make_run(updates.not_before(since), state.upper))
-    return MaintainedView(flow, contents, failures)
+    for collection, updates in ((maintained.contents, output), (maintained.errors, errors)):
+        collection.publish(make_run(updates.not_before(collection.since), state.upper))
+    return maintained
 
 
-def _share(state: State, planned: ViewPlan, user: User) -> None:
+def enter_view(state: State, view: View) -> MaintainedView:
+    """The dataflow and the empty collections of a materialized view that is in the catalog; no index is built.
+
+    Raises:
+        StorageError: its text means something else now than when the view was made.
+    """
+    planned = plan(bind(parse_query(view.text), state.catalog, view.text), state, view.name)
+    if [(c.name, c.type) for c in planned.columns] != [(c.name, c.type) for c in view.columns]:
+        raise StorageError(
+            f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns; "
+            "open the warehouse with that one, drop the view, and create it again with this one"
+        )
+    maintained = state.views[view.name] = _maintained(state, view, Dataflow(planned, state.functions))
+    _share(state, planned, User("view", view.name), build=False)
+    return maintained
+
+
+def _maintained(state: State, view: View, flow: Dataflow) -> MaintainedView:
+    """The view's collections, readable since all its inputs are."""
+    retain = state.retain if view.retain is None else view.retain
+    since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in flow.plan.collections])
+    return MaintainedView(
+        flow,
+        Collection(view.name, flow.schema, retain, since),
+        Collection(f"{view.name} errors", ERROR_SCHEMA, retain, since),
+    )
+
+
+def _share(state: State, planned: ViewPlan, user: User, *, build: bool = True) -> None:
     """Use the plan's arrangements, built now so that no later batch waits for an index of a whole table."""
     for key in planned.arrangements:
         if not key.collection.startswith("="):
             collection = state.collection(key.collection)
             collection.share(key, user, state.functions)
-            collection.build(key)
+            if build:
+                collection.build(key)
 
 
 def create_index(state: State, statement: CreateIndex, text: str) -> None:
@@ -116,11 +164,27 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
     index_name = statement.name or _free_name(state, name, texts)
     if statement.if_not_exists and index_name in catalog.indexes:
         return
-    catalog.add(Index(name=index_name, collection=name, keys=texts))
-    key = ArrangementKey(name, tuple(sorted(keys, key=render)))
+    catalog.add(Index(name=index_name, collection=name, keys=texts, texts=statement.texts))
+    _arranged(state, index_name, name, keys).build(ArrangementKey(name, _ordered(keys)))
+
+
+def enter_index(state: State, index: Index) -> None:
+    """Share the arrangement of an index that is in the catalog."""
+    columns = state.catalog.columns(index.collection)
+    assert columns is not None
+    query = parse_query(f"SELECT {', '.join(index.texts)}")
+    keys = [bind_scalar(node, columns, state.catalog, "", index.collection) for node in query.selects]
+    _arranged(state, index.name, index.collection, keys)
+
+
+def _arranged(state: State, index: str, name: str, keys: Sequence[Expr]) -> Collection:
     collection = state.collection(name)
-    collection.share(key, User("index", index_name), state.functions)
-    collection.build(key)
+    collection.share(ArrangementKey(name, _ordered(keys)), User("index", index), state.functions)
+    return collection
+
+
+def _ordered(keys: Sequence[Expr]) -> tuple[Expr, ...]:
+    return tuple(sorted(keys, key=render))
 
 
 def _free_name(state: State, collection: str, keys: tuple[str, ...]) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import time as clock
-from collections.abc import Callable, Mapping
-from os import PathLike, fspath
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from os import PathLike
 from threading import Condition
 from types import TracebackType
 from typing import Any, Self
@@ -14,7 +16,7 @@ import pyarrow as pa
 
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import Staged, batch_times, fingerprint, publish, runs_of, stage
+from halfjoin.engine.batch import batch_times, fingerprint, publish, runs_of, stage
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.rows import submitted
@@ -22,6 +24,9 @@ from halfjoin.engine.run import Run
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting, holds_frame
 from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
+from halfjoin.engine.storage.reader import READ_ONLY, Reader
+from halfjoin.engine.storage.store import BatchId, Nowhere, Store
+from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, now, time_of, to_time
@@ -45,35 +50,46 @@ class Engine:
     """SQL views, kept up to date. A context manager; calls from several threads take turns.
 
     Args:
-        warehouse: None: state is in memory, and gone with the engine.
+        warehouse: a folder to keep everything in, made if it is not there; None: state is gone with the engine.
+        read_only: read beside the engine that writes: each call sees the warehouse as the last batch left it.
         spark: a Spark session, classic or Connect; None: a local one is started when first needed.
         runner: who carries out batches and first fills: `local` this process, `spark` Spark jobs, `auto` Spark for
             bulk and for rows that are Spark DataFrames. The answers are the same.
-        retain: history kept readable, in time units, where a table or view does not say it for itself.
+        retain: history kept readable, in time units, where a table or view does not say it for itself. None: what the
+            warehouse has, 1,000,000 for a new one.
         memory: the most that rows and indexes may hold, in bytes or as text (`4GB`); a batch past it is refused.
 
     Raises:
-        StorageError: a warehouse is given.
+        Conflict: another engine writes the warehouse.
+        StorageError: the warehouse cannot be used, or was made by a newer version.
     """
 
     def __init__(
         self,
         warehouse: str | PathLike[str] | None = None,
         *,
+        read_only: bool = False,
         spark: Any = None,
         runner: Setting = "auto",
-        retain: int = 1_000_000,
+        retain: int | None = None,
         memory: int | str | None = None,
     ) -> None:
-        if warehouse is not None:
-            raise StorageError(f"cannot keep state in {fspath(warehouse)!r}: this version holds it in memory; Engine()")
         if runner not in ("auto", "local", "spark"):
             raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
-        self._state = State(retain, runners=Runners(runner, spark))
         self._memory = None if memory is None else to_bytes(memory)
         self._changed = Condition()
-        self._answered: dict[str, tuple[bytes, Applied]] = {}
-        self._closed = False
+        if read_only and warehouse is None:
+            raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
+        self._read_only = read_only
+        self._store = _store(warehouse, read_only)
+        try:
+            self._state = self._store.open(retain)
+        except BaseException:
+            self._store.close()
+            raise
+        self._runners = self._state.runners = Runners(runner, spark)
+        self._closed: str | None = None  # why no more calls are taken
+        self._released = False
 
     def execute(self, sql: str) -> pa.Table | None:
         """Run one or several statements, in order.
@@ -85,9 +101,8 @@ class Engine:
             UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: the statements before the
             failing one stay done, of that one nothing is.
         """
-        with self._changed:
-            self._check_open()
-            return execute(self, self._state, sql)
+        with self._reading() as state:
+            return execute(self, state, sql)
 
     def apply(
         self,
@@ -113,28 +128,26 @@ class Engine:
         """
         started = clock.perf_counter()
         with self._changed:
-            self._check_open()
+            self._check_open(writing=True)
             state = self._state
             if not isinstance(batches, Mapping):
                 raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
-            rows = {name: submitted(state.catalog.table(name), state.runners.arrow(given))
+            rows = {name: submitted(state.catalog.table(name), self._runners.arrow(given))
                     for name, given in batches.items()}  # fmt: skip
             given_time = None if time is None else to_time(time)
+            batch = None
             if batch_id is not None:
-                mark = fingerprint(rows, given_time, close)
-                known = self._answered.get(batch_id)
+                batch = BatchId(batch_id, fingerprint(rows, given_time, close))
+                known = self._store.answered(state, batch_id)
                 if known is not None:
-                    if known[0] == mark:
+                    if known[0] == batch.mark:
                         return known[1]
                     raise Conflict(f"batch id {batch_id!r} was used for another batch; a new batch needs a new id")
             at, last = batch_times(state, rows, given_time)
             upper = last + 1 if close else state.upper
             runs = runs_of(state, rows, at, upper)
-            choice = state.runners.choose(sum(map(len, runs.values())), frame=any(map(holds_frame, batches.values())))
-            applied = self._publish(runs, at, upper, started, choice)
-            if batch_id is not None:
-                self._answered[batch_id] = (mark, applied)
-            return applied
+            choice = self._runners.choose(sum(map(len, runs.values())), frame=any(map(holds_frame, batches.values())))
+            return self._publish(runs, at, upper, started, batch, choice)
 
     def advance(self, to: Time | None = None) -> Applied:
         """Close every time below `to` without data (None: the present in milliseconds).
@@ -144,23 +157,53 @@ class Engine:
         """
         started = clock.perf_counter()
         with self._changed:
-            self._check_open()
+            self._check_open(writing=True)
             upper = max(self._state.upper, now()) if to is None else to_time(to)
             if upper < self._state.upper:
                 raise InvalidTime(f"cannot advance to {upper}: upper is {self._state.upper} already")
-            return self._publish({}, upper - 1, upper, started, (LOCAL, "nothing changes but the time"))
+            return self._publish({}, upper - 1, upper, started, None, (LOCAL, "nothing changes but the time"))
 
     def _publish(
-        self, runs: Mapping[str, Run], at: int, upper: int, started: float, choice: tuple[Runner, str]
-    ) -> Applied:
+        self, runs: Mapping[str, Run], at: int, upper: int, started: float, batch: BatchId | None,
+        choice: tuple[Runner, str],
+    ) -> Applied:  # fmt: skip
+        """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
         runner, reason = choice
         staged = stage(self._state, runs, upper, runner)
-        self._check_memory(staged)
-        publish(self._state, staged)
+        self._check_memory(staged.runs)
+        applied = Applied(at, upper, runner.name, clock.perf_counter() - started, staged.diffs, reason)
+        with self._unless_interrupted():
+            self._store.append(self._state, staged, applied, batch)
+            publish(self._state, staged)
         for name, waiting in self._state.subscriptions.items():
             for subscription in list(waiting):
                 subscription.push(staged.diffs[name], upper)
-        return Applied(at, upper, runner.name, clock.perf_counter() - started, staged.diffs, reason)
+        self._store.settle(self._state)
+        return replace(applied, seconds=clock.perf_counter() - started)
+
+    def define(self, change: Callable[[], None]) -> None:
+        """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
+        self._check_open(writing=True)
+        undo = self._state.checkpoint()
+        try:
+            change()
+            self._check_memory({})
+            with self._unless_interrupted():
+                self._store.define(self._state)
+        except BaseException:
+            undo()
+            raise
+
+    @contextmanager
+    def _unless_interrupted(self) -> Iterator[None]:
+        """Around what must happen on disk and in memory alike: ended by anything but our errors, the two may differ."""
+        try:
+            yield
+        except HalfjoinError:
+            raise
+        except BaseException:
+            self._closed = "the engine was interrupted while it wrote; close it and open the warehouse again"
+            raise
 
     def read(self, name: str, as_of: Time | None = None, *, multiplicity: bool = False) -> pa.Table:
         """Contents of a table or view, a row as often as it is contained, in no particular order.
@@ -173,9 +216,8 @@ class Engine:
         Raises:
             UnknownName, InvalidTime; DataError: an expression of the view fails for a row at that time.
         """
-        with self._changed:
-            self._check_open()
-            found = reading.contents(self._state, name, _optional(as_of), distinct=multiplicity)
+        with self._reading() as state:
+            found = reading.contents(state, name, _optional(as_of), distinct=multiplicity)
             if multiplicity:
                 return found.table(changes=True).drop_columns(["__time"])
             return reading.expand(found, name).table(changes=False)
@@ -184,14 +226,13 @@ class Engine:
         """The same contents as `read` gives, as a Spark DataFrame: lazy, and not collected by this process.
 
         It reads files that stay until the engine is closed. An expression that fails for a row of a plain view, and
-        a negative count, raise when the frame is evaluated.
+        a negative count, raise when the frame is evaluated. A time of day is text, for want of a type in Spark.
 
         Raises:
             UnknownName, InvalidTime; DataError as for `read`.
         """
-        with self._changed:
-            self._check_open()
-            return reading.frame(self._state, name, _optional(as_of))
+        with self._reading() as state:
+            return reading.frame(state, name, _optional(as_of))
 
     def query(self, sql: str, as_of: Time | None = None) -> pa.Table:
         """Any SELECT over tables and views as of a time.
@@ -199,14 +240,13 @@ class Engine:
         Raises:
             UnsupportedSQL, UnknownName, InvalidTime, DataError.
         """
-        with self._changed:
-            self._check_open()
+        with self._reading() as state:
             statements = parse(sql)
             statement = statements[-1] if statements else None
             if not isinstance(statement, Select) or len(statements) > 1:
                 raise UnsupportedSQL("expected one query", instead="write SELECT ...")
             time = _optional(as_of) if as_of is not None else time_of(statement.as_of)
-            return reading.query(self._state, statement.query, time, sql)
+            return reading.query(state, statement.query, time, sql)
 
     def subscribe(
         self, name: str, as_of: Time | None = None, up_to: Time | None = None, *, snapshot: bool = True
@@ -218,28 +258,28 @@ class Engine:
             as_of: where to begin; None is `upper - 1`.
             up_to: where to end: changes at that time and later are not given.
             snapshot: begin with the contents as of `as_of` (at that `__time`); the changes after it follow.
+
+        With `read_only` it ends with the changes that are closed now; subscribe again from its last time for more.
         """
-        with self._changed:
-            self._check_open()
-            if name not in self._state.views:
-                raise UnknownName("materialized view", name, self._state.views)
+        with self._reading() as state:
+            if name not in state.views:
+                raise UnknownName("materialized view", name, state.views)
             start, end = _optional(as_of), _optional(up_to)
-            first = reading.history(self._state, name, start, end, snapshot)
-            subscription = Subscription(first, end, self._changed, self._state.subscriptions.setdefault(name, []))
-            if end is not None and self._state.upper >= end:
+            first = reading.history(state, name, start, end, snapshot)
+            subscription = Subscription(first, end, self._changed, state.subscriptions.setdefault(name, []))
+            if self._read_only or (end is not None and state.upper >= end):
                 subscription.close()
             return subscription
 
     def explain(self, view_or_sql: str, format: Format = "text") -> str:
         """The dataflow of a view, or of a query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
-        with self._changed:
-            self._check_open()
-            return explain(self._state, view_or_sql, format)
+        with self._reading() as state:
+            return explain(state, view_or_sql, format)
 
     def stats(self) -> Stats:
         """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
-        with self._changed:
-            return stats(self._state)
+        with self._reading() as state:
+            return stats(state)
 
     def register_table_function(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]
@@ -261,31 +301,44 @@ class Engine:
                 raise HalfjoinError(f"{name}: {function!r} cannot be called")
             if not returns or any(column.startswith("__") for column in returns):
                 raise HalfjoinError(f"{name}: returns must name the result's columns, none of which begins with __")
-            if returns_rows(name, self._state.catalog) or name in ENTRIES:
+            there = name not in self._state.catalog.functions and returns_rows(name, self._state.catalog)
+            if name in self._state.functions or there or name in ENTRIES:
                 raise Conflict(f"there is a function {name} already; choose another name")
             types = {column: type_named(kind) for column, kind in returns.items()}
+            kept = self._state.catalog.table_function(name)
+            if kept is None:
+                self.define(lambda: self._state.catalog.functions.update({name: tuple(types.items())}))
+            elif kept != tuple(types.items()):
+                columns = ", ".join(f"{column} {kind}" for column, kind in kept)
+                raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})")
             self._state.functions[name] = UserFunction(name, function, types)
-            self._state.catalog.functions[name] = tuple(types.items())
 
     def flush(self) -> None:
-        """Do now what is otherwise left to later batches: merge the newest runs."""
+        """Do now what is otherwise left to later batches: merge the newest runs, bring the Delta tables up to date."""
         with self._changed:
+            self._check_open()
             for collection in self._state.collections():
                 collection.tidy(self._state.upper)
+            self._store.flush(self._state)
 
     def compact(self) -> None:
-        """Merge the runs of every collection into one; history below its since goes."""
+        """Merge the runs, and the files, of every collection into one; history below its since goes."""
         with self._changed:
+            self._check_open()
             for collection in self._state.collections():
                 collection.compact(self._state.upper)
+            self._store.compact(self._state)
 
     def close(self) -> None:
         """End the subscriptions and let go of everything."""
         with self._changed:
             for subscription in [one for waiting in self._state.subscriptions.values() for one in waiting]:
                 subscription.close()
-            self._state.runners.close()
-            self._closed = True
+            if not self._released:
+                self._store.close()
+                self._runners.close()
+            self._released = True
+            self._closed = self._closed or "the engine is closed"
 
     def __enter__(self) -> Self:
         return self
@@ -295,20 +348,37 @@ class Engine:
     ) -> None:
         self.close()
 
-    def _check_memory(self, staged: Staged) -> None:
+    def _check_memory(self, new: Mapping[str, Run]) -> None:
         if self._memory is None:
             return
-        runs = [run for collection in self._state.collections() for run in collection.runs]
-        held = sum(run.row_bytes + run.index_bytes for run in (*runs, *staged.runs.values()))
+        runs = [run for collection in self._state.collections() for run in collection.held]
+        held = sum(run.row_bytes + run.index_bytes for run in (*runs, *new.values()))
         if held > self._memory:
             raise StorageError(
-                f"the batch would bring the state to {held:,} bytes, past the budget of {self._memory:,}; "
+                f"this would bring the state to {held:,} bytes, past the budget of {self._memory:,}; "
                 "give the engine more memory, retain less history, or drop views and indexes"
             )
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise HalfjoinError("the engine is closed")
+    @contextmanager
+    def _reading(self) -> Iterator[State]:
+        """The lock, and the state at one moment."""
+        with self._changed:
+            self._check_open()
+            with self._store.moment(self._state) as self._state:
+                self._state.runners = self._runners
+                yield self._state
+
+    def _check_open(self, *, writing: bool = False) -> None:
+        if self._closed is not None:
+            raise HalfjoinError(self._closed)
+        if writing and self._read_only:
+            raise HalfjoinError(READ_ONLY)
+
+
+def _store(warehouse: str | PathLike[str] | None, read_only: bool) -> Store:
+    if warehouse is None:
+        return Nowhere()
+    return Reader(warehouse) if read_only else Warehouse(warehouse)
 
 
 def _optional(time: Time | None) -> int | None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from halfjoin.engine import definitions, reading
+from halfjoin.engine import reading
+from halfjoin.engine.definitions import define
 from halfjoin.engine.explaining import explain_query, explain_view
 from halfjoin.engine.state import State
 from halfjoin.engine.times import time_of
@@ -43,14 +44,8 @@ def execute(engine: Engine, state: State, sql: str) -> pa.Table | None:
 
 def _run(engine: Engine, state: State, statement: Statement, sql: str) -> pa.Table | None:
     match statement:
-        case CreateTable():
-            definitions.create_table(state, statement)
-        case CreateView():
-            definitions.create_view(state, statement, sql)
-        case CreateIndex():
-            definitions.create_index(state, statement, sql)
-        case Drop():
-            definitions.drop(state, statement)
+        case CreateTable() | CreateView() | CreateIndex() | Drop():
+            engine.define(lambda: define(state, statement, sql))
         case Insert() | Delete() | Update():
             engine.apply({statement.table: changed_rows(state, statement, sql)})
         case Select(query, as_of):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -52,6 +52,22 @@ class State:
         views = [part for view in self.views.values() for part in (view.contents, view.errors)]
         return [*self.tables.values(), *views]
 
+    def checkpoint(self) -> Callable[[], None]:
+        """A way back to what is defined now, for when a definition fails half way."""
+        catalog, tables, views = self.catalog.copy(), dict(self.tables), dict(self.views)
+        shared = [
+            (collection, {key: replace(found, users=dict(found.users)) for key, found in
+                          collection.arrangements.items()})
+            for collection in self.collections()
+        ]
+
+        def restore() -> None:
+            self.catalog, self.tables, self.views = catalog, tables, views
+            for collection, arrangements in shared:
+                collection.arrangements = arrangements
+
+        return restore
+
     def before_and_after(self, staged: Mapping[str, Run]) -> Versions:
         """What half-joins look up while a batch is under way."""
         return Versions(self, staged)
@@ -74,7 +90,7 @@ class State:
 
     def distinct(self, key: ArrangementKey) -> int | None:
         """Distinct keys, from the largest run's index where there is one."""
-        runs = self.collection(key.collection).runs
+        runs = self.collection(key.collection).held
         index = max(runs, key=len).indexes.get(key) if runs else None
         return None if index is None else index.distinct()
 

@@ -58,8 +58,8 @@ def stats(state: State) -> Stats:
         ArrangementStats(
             name=str(key),
             collection=collection.name,
-            rows=sum(len(run.indexes[key]) for run in collection.runs if key in run.indexes),
-            bytes=sum(run.indexes[key].nbytes for run in collection.runs if key in run.indexes),
+            rows=sum(len(run.indexes[key]) for run in collection.held if key in run.indexes),
+            bytes=sum(run.indexes[key].nbytes for run in collection.held if key in run.indexes),
             users=list(map(str, arrangement.users)),
         )
         for collection in state.collections()
@@ -70,7 +70,7 @@ def stats(state: State) -> Stats:
 
 def _collection(state: State, collection: Collection, kind: str, errors: int) -> CollectionStats:
     runs = [
-        RunStats(updates=len(run), row_bytes=run.row_bytes, index_bytes=run.index_bytes) for run in collection.runs
+        RunStats(updates=len(run), row_bytes=run.row_bytes, index_bytes=run.index_bytes) for run in collection.held
     ]
     return CollectionStats(
         name=collection.name,

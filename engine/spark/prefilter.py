@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
+from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Filter, Keep, Linear
 from halfjoin.sql.expr import Call, Column, Expr, Literal
 from halfjoin.sql.types import INTEGERS, Kind
@@ -20,7 +21,7 @@ from halfjoin.sql.types import INTEGERS, Kind
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDERED = (*INTEGERS, Kind.DATE)
-_EQUATED = (*_ORDERED, Kind.TEXT, Kind.VARCHAR, Kind.UUID)  # the order of texts is a matter of collation
+_EQUATED = (*_ORDERED, Kind.TEXT, Kind.VARCHAR)  # the order of texts is a matter of collation
 
 
 def prefilter(operator: Linear, columns: Mapping[str, str]) -> Any:
@@ -33,11 +34,11 @@ def prefilter(operator: Linear, columns: Mapping[str, str]) -> Any:
 
 
 def _leading(operator: Linear) -> Iterator[Expr]:
-    """Predicates that every row meets as it came."""
+    """Predicates that every row meets as it came, before any could fail for it and so make it an error."""
     for step in operator.steps:
         if isinstance(step, Filter):
             yield from step.predicates
-        elif not isinstance(step, Keep):
+        if not isinstance(step, Keep) and (not isinstance(step, Filter) or step_fallible(step)):
             return
 
 

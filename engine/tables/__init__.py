@@ -13,6 +13,7 @@ from halfjoin.engine.tables.series import generate_series
 from halfjoin.engine.tables.user import UserFunction, call_user_function
 from halfjoin.engine.tables.weights import repeat_row
 from halfjoin.planner.linear import Explode
+from halfjoin.sql.errors import HalfjoinError
 
 Registry: TypeAlias = Mapping[str, UserFunction]
 TableFunction: TypeAlias = Callable[[list[pa.Array], int], Exploded]
@@ -28,9 +29,21 @@ __all__ = ["Exploded", "Registry", "TableFunction", "UserFunction", "ordinality"
 
 
 def table_function(step: Explode, registry: Registry) -> TableFunction:
-    """The function that a step calls: arguments (one array each) and the number of rows to `Exploded`."""
+    """The function that a step calls: arguments (one array each) and the number of rows to `Exploded`.
+
+    A user's function is looked up when it is called: a warehouse keeps its name, not its code.
+    """
     built_in = _BUILT_IN.get(step.function)
     if built_in is not None:
         return built_in
-    user = registry[step.function]
-    return lambda arguments, length: call_user_function(user, arguments, length)
+
+    def call(arguments: list[pa.Array], length: int) -> Exploded:
+        user = registry.get(step.function)
+        if user is None:
+            raise HalfjoinError(
+                f"the table function {step.function} is not registered: a warehouse keeps its name, not its code; "
+                f"call engine.register_table_function({step.function!r}, ...) first"
+            )
+        return call_user_function(user, arguments, length)
+
+    return call

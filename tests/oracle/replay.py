@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import halfjoin as hj
 from tests.oracle.duck import Oracle
@@ -28,8 +29,8 @@ class _Watched:
 class Replay:
     """One engine beside one oracle."""
 
-    def __init__(self, retain: int) -> None:
-        self.engine = hj.Engine(retain=retain)
+    def __init__(self, retain: int, warehouse: Path | None = None) -> None:
+        self.engine = hj.Engine(warehouse, retain=retain)
         self.oracle = Oracle()
         self.retain, self.upper = retain, 0
         self.watched: dict[str, _Watched] = {}

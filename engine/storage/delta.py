@@ -1,0 +1,202 @@
+"""A collection's Delta table: appended to, merged, read at a version. Written by one process, read by any tool.
+
+A commit carries the number of the last journal entry that is in the table, as the version of an application's
+transaction, so that it can be told from the table itself what is in it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time as clock
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
+
+from halfjoin.engine.collection import GROWTH
+from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.storage.parquet import FILE_ROWS, Written, file_schema, read, sync, write
+from halfjoin.engine.updates import MINIMUM, Updates, concat, empty
+from halfjoin.sql.errors import StorageError
+
+_KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
+_LOG = "_delta_log"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file of a table: its name, bytes and rows, and the last of its rows' times."""
+
+    name: str
+    size: int
+    rows: int
+    latest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a collection is laid out in files: its columns, and by which of them it is sorted."""
+
+    schema: Mapping[str, pa.DataType]
+    sort: Sequence[str]
+
+
+class DeltaFolder:
+    """The Delta table in a folder. `app` tells this collection from one that had its name before."""
+
+    def __init__(self, path: Path, app: str) -> None:
+        self.path, self._app = path, app
+
+    def recover(self, entry: int, version: int | None) -> tuple[int, int | None]:
+        """What the table holds that the journal may not know of: the last entry that is in it, and its version.
+
+        `entry` and `version` are what the journal knows. A later commit counts if it is whole; what is torn, or
+        another collection's that had the name, is removed.
+        """
+        try:
+            table = self._open()
+            if table is None:
+                return entry, version
+            found = table.transaction_version(self._app)
+            if version == table.version():
+                return entry, version
+            if found is not None and found >= entry and self._whole(table):
+                return int(found), table.version()
+        except (DeltaError, OSError):  # a commit that is not readable was never acknowledged
+            pass
+        self._cut(version)
+        return entry, version
+
+    def append(self, updates: Updates, layout: Layout, entry: int) -> int | None:
+        """Add the updates of entries up to `entry`. Returns the table's version (None: there is none)."""
+        table = self._open()
+        if not len(updates):
+            return None if table is None else int(table.version())
+        if table is None:
+            table = self._create(layout)
+        added = list(write(self.path, updates, layout.schema, layout.sort))
+        return self._commit(table, [_add(file, True) for file in added], layout, entry)
+
+    def merge(self, layout: Layout, since: int, *, everything: bool) -> int | None:
+        """Write the smaller files, or all of them, anew as one, as far as there are several; None if there are not.
+
+        Compaction law. Times below `since` may be moved up to it, after which equal rows are added up and zeros
+        dropped. No read at or above `since` can tell, so the commit says that no data is changed.
+        """
+        table = self._open()
+        old = [] if table is None else _mergeable(_parts(table), everything)
+        if table is None or not old:
+            return None
+        updates = concat([read(self.path / part.name, layout.schema) for part in old]).not_before(since)
+        added = write(self.path, consolidate(updates), layout.schema, layout.sort)
+        now = int(clock.time() * 1000)
+        actions = [*(_add(file, False) for file in added), *(RemoveAction(p.name, False, now, p.size) for p in old)]
+        version = self._commit(table, actions, layout, None)
+        table.update_incremental()
+        table.vacuum(_KEEP_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
+        return version
+
+    def read(self, version: int | None, schema: Mapping[str, pa.DataType]) -> Updates:
+        """The updates that are in a version.
+
+        Raises:
+            StorageError: a file is missing or damaged.
+        """
+        if version is None:
+            return empty(schema)
+        try:
+            parts = _parts(DeltaTable(self._uri, version=version))
+            found = [read(self.path / part.name, schema) for part in parts]
+        except (DeltaError, OSError, pa.ArrowException) as problem:
+            raise StorageError(f"the table {self.path} cannot be read at version {version}: {problem}") from problem
+        return concat(found) if found else empty(schema)
+
+    def held(self) -> tuple[int, int]:
+        """The rows of the newest version and the last of their times, without reading them."""
+        table = self._open()
+        parts = [] if table is None else _parts(table)
+        return sum(part.rows for part in parts), max((part.latest for part in parts), default=MINIMUM)
+
+    @property
+    def _uri(self) -> str:
+        return self.path.resolve().as_uri()
+
+    def _open(self) -> DeltaTable | None:
+        try:
+            return DeltaTable(self._uri)
+        except TableNotFoundError:
+            return None
+
+    def _create(self, layout: Layout) -> DeltaTable:
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.path.mkdir(parents=True)
+        table = DeltaTable.create(
+            self._uri, file_schema(layout.schema), configuration={"delta.checkpointInterval": "20"}
+        )
+        self._settle()
+        sync(self.path.parent)
+        return table
+
+    def _commit(self, table: DeltaTable, actions: list[Any], layout: Layout, entry: int | None) -> int:
+        marks = [] if entry is None else [Transaction(self._app, entry)]
+        sync(self.path)
+        table.create_write_transaction(
+            actions, "append", file_schema(layout.schema), commit_properties=CommitProperties(app_transactions=marks)
+        )
+        self._settle()
+        table.update_incremental()  # a commit does not refresh its handle
+        return int(table.version())
+
+    def _settle(self) -> None:
+        """The log's newest files, and its folder, on disk."""
+        log = self.path / _LOG
+        for path in sorted(log.iterdir(), reverse=True)[:3]:
+            sync(path)
+        sync(log)
+
+    def _whole(self, table: DeltaTable) -> bool:
+        paths = [(self.path / part.name, part.size) for part in _parts(table)]
+        return all(path.is_file() and path.stat().st_size == size for path, size in paths)
+
+    def _cut(self, version: int | None) -> None:
+        """Take back the commits after a version; without a version the whole table."""
+        if version is None:
+            shutil.rmtree(self.path, ignore_errors=True)
+            return
+        for path in sorted((self.path / _LOG).glob("*"), reverse=True):
+            number = path.name.partition(".")[0]
+            if path.name == "_last_checkpoint" or (number.isdigit() and int(number) > version):
+                path.unlink()
+
+
+def _parts(table: DeltaTable) -> list[Part]:
+    actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    return [
+        Part(action["path"], action["size_bytes"], action["num_records"], action["max.__time"]) for action in actions
+    ]
+
+
+def _mergeable(parts: list[Part], everything: bool) -> list[Part]:
+    """The files to be merged: each of them no larger than the smaller ones together by far, so that a row is rewritten
+    a logarithmic number of times."""
+    if everything:
+        return parts
+    chosen: list[Part] = []
+    size = 0
+    for part in sorted(parts, key=lambda part: part.rows):
+        if part.rows >= FILE_ROWS or (chosen and part.rows > GROWTH * size):
+            break
+        chosen.append(part)
+        size += part.rows
+    return chosen if len(chosen) > GROWTH else []
+
+
+def _add(file: Written, changes: bool) -> AddAction:
+    return AddAction(file.name, file.size, {}, int(clock.time() * 1000), changes, file.stats)
+
+

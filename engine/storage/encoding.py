@@ -1,0 +1,70 @@
+"""Updates as bytes: Arrow's stream format, with `__time` and `__diff` as the last two columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Updates, concat, empty
+
+# Rows encoded together. A piece must stay far below what a journal entry can hold, and one that is read or written
+# takes memory beside the rows themselves.
+PIECE_ROWS = 1 << 20
+COMPRESSED_FROM = 4096  # rows: fewer are written faster as they are
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Encoded updates, how many they are and the last of their times."""
+
+    rows: int
+    latest: int
+    data: bytes
+
+
+def encode(updates: Updates) -> Iterator[Piece]:
+    """The updates in pieces, in order; none where there are none."""
+    for start in range(0, len(updates), PIECE_ROWS):
+        part = updates.slice(start, min(start + PIECE_ROWS, len(updates)))
+        yield Piece(len(part), int(part.time.max()), _write(part.table(changes=True)))
+
+
+def _write(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    compression = "lz4" if len(table) >= COMPRESSED_FROM else None
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def decode(pieces: Iterable[bytes], schema: Mapping[str, pa.DataType]) -> Updates:
+    """What was encoded, one piece after the other."""
+    tables = [pa.ipc.open_stream(data).read_all() for data in pieces]
+    return concat([from_table(table, schema) for table in tables]) if tables else empty(schema)
+
+
+def from_table(table: pa.Table, schema: Mapping[str, pa.DataType]) -> Updates:
+    """A table with `__time` and `__diff` as updates whose columns have exactly the types of `schema`."""
+    columns = {name: _one_chunk(table.column(name), kind) for name, kind in schema.items()}
+    return Updates(columns, _ints(table.column(TIME)), _ints(table.column(DIFF)))
+
+
+def latest(updates: Updates) -> int:
+    """The last of the times, or the first that there is where there are no updates."""
+    return int(updates.time.max()) if len(updates) else MINIMUM
+
+
+def _one_chunk(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # what does not fit into one array stays apart
+        array = pa.concat_arrays(array.chunks)
+    return array if array.type == kind else array.cast(kind)
+
+
+def _ints(column: pa.ChunkedArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    values: np.ndarray[tuple[int], np.dtype[np.int64]] = _one_chunk(column, pa.int64()).to_numpy(zero_copy_only=False)
+    return values

@@ -1,0 +1,120 @@
+"""From the journal to the Delta tables, beside the batches: the journal is trimmed of what is flushed, never before."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+
+import pyarrow as pa
+
+from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.storage.delta import DeltaFolder, Layout
+from halfjoin.engine.storage.encoding import decode
+from halfjoin.engine.storage.journal import Journal, Kept
+from halfjoin.engine.storage.names import folder_name
+from halfjoin.engine.updates import Updates
+from halfjoin.sql.errors import StorageError
+
+FOLDERS = ("tables", "views", "errors")
+_log = logging.getLogger("halfjoin")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A collection to be flushed: its id, its columns, its since, and the columns by which files are sorted."""
+
+    id: int
+    schema: Mapping[str, pa.DataType]
+    since: int
+    sort: Sequence[str]
+
+
+def folder_of(folder: Path, kept: Kept) -> Path:
+    """Where a collection's Delta table is."""
+    return folder / kept.kind / folder_name(kept.name)
+
+
+def fetched(folder: Path, journal: Journal, number: int, schema: Mapping[str, pa.DataType]) -> list[Updates]:
+    """A collection's updates: of its Delta table, and those that are in the journal alone."""
+    with journal.snapshot():
+        kept = next(item for item in journal.kept() if item.id == number)
+        stored = DeltaFolder(folder_of(folder, kept), "").read(kept.version, schema)
+        return [stored, decode(journal.pieces(number, kept.flushed), schema)]
+
+
+class Flusher:
+    """Brings Delta tables up to the journal, in the caller's thread or in one of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._thread: Thread | None = None
+        self._recovered: set[int] = set()
+
+    @property
+    def busy(self) -> bool:
+        """Whether its thread is at work."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self, targets: Sequence[Target]) -> None:
+        """Flush in a thread. A failure loses nothing: the journal keeps what was not flushed, and it is tried again."""
+
+        def work() -> None:
+            try:
+                self.flush(targets)
+            except StorageError as problem:
+                _log.warning("flushing failed and will be tried again: %s", problem)
+
+        self._thread = Thread(target=work, name="halfjoin-flush")
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Until its thread has done its work."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def flush(self, targets: Sequence[Target], *, everything: bool = False) -> None:
+        """Flush these collections and merge their files; with `everything` into one.
+
+        Raises:
+            StorageError: a table could not be written; those before it are.
+        """
+        journal = Journal(self._folder)
+        try:
+            journal.raise_since({target.id: target.since for target in targets})
+            entry, app = int(journal.meta("entry")), journal.meta("id")
+            kept = {item.id: item for item in journal.kept()}
+            for target in targets:
+                self._flush(journal, kept[target.id], target, app, entry, everything)
+            journal.shrink()
+        except StorageError:
+            raise
+        except Exception as problem:  # of the file system, of Parquet, of Delta: nothing of it is trimmed
+            raise StorageError(f"flushing the warehouse {self._folder} failed: {problem}") from problem
+        finally:
+            journal.close()
+
+    def _flush(
+        self, journal: Journal, kept: Kept, target: Target, app: str, entry: int, everything: bool
+    ) -> None:
+        table = DeltaFolder(folder_of(self._folder, kept), f"{app}/{kept.id}")
+        flushed, version = kept.flushed, kept.version
+        if kept.id not in self._recovered:  # once: afterwards nobody else writes it
+            flushed, version = table.recover(flushed, version)
+        layout = Layout(target.schema, target.sort)
+        updates = decode(journal.pieces(kept.id, flushed, entry), target.schema)
+        self._recovered.discard(kept.id)
+        if len(updates):
+            version = table.append(consolidate(updates.not_before(target.since)), layout, entry)
+            flushed = entry
+        if version is not None and (len(updates) or everything):
+            version = table.merge(layout, target.since, everything=everything) or version
+        if (flushed, version) != (kept.flushed, kept.version):
+            journal.flushed(kept.id, flushed, version, *table.held())
+        self._recovered.add(kept.id)
+
+    def close(self) -> None:
+        """Wait for the work under way."""
+        self.wait()

@@ -1,0 +1,277 @@
+"""The journal of a local warehouse: an SQLite file with what is defined, what is acknowledged, and what is not flushed.
+
+Durability law. A batch is acknowledged after its entry is on disk, and only then: one transaction holds the updates of
+every collection it touched, the new `upper` and the batch's id. Definitions change in the same way.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from halfjoin.engine.storage.encoding import Piece
+from halfjoin.engine.updates import MINIMUM
+from halfjoin.sql.errors import StorageError
+
+FORMAT = 1
+FILE = "journal.sqlite"
+_BUSY_SECONDS = 60
+_LARGEST_WAL = 64 << 20  # bytes that the write-ahead file keeps between checkpoints
+
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+CREATE TABLE collection (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, name TEXT NOT NULL, since INTEGER NOT NULL,
+    created INTEGER NOT NULL, flushed INTEGER NOT NULL, version INTEGER, rows INTEGER NOT NULL, latest INTEGER NOT NULL
+);
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, entry INTEGER NOT NULL, rows INTEGER NOT NULL,
+    latest INTEGER NOT NULL, bytes INTEGER NOT NULL, data BLOB NOT NULL
+);
+CREATE INDEX run_of ON run (collection, entry, rows, latest, bytes);
+CREATE TABLE batch (
+    id TEXT PRIMARY KEY, mark BLOB NOT NULL, entry INTEGER NOT NULL, time INTEGER NOT NULL, low INTEGER NOT NULL,
+    upper INTEGER NOT NULL, seconds REAL NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A collection as the journal knows it.
+
+    Its updates up to entry `flushed` are version `version` of its Delta table (None: there is none yet), later ones are
+    in the journal. `rows` and `latest` (the last of their times) count both.
+    """
+
+    id: int
+    kind: str  # the folder: tables, views, errors
+    name: str
+    since: int
+    created: int  # the entry that made it
+    flushed: int
+    version: int | None
+    rows: int
+    latest: int
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """A collection to be made, with the updates that are in it already."""
+
+    kind: str
+    name: str
+    since: int
+    pieces: Iterable[Piece]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A batch that had an id: what it was (`mark`), and what it did: closed the times from `low` to below `upper`."""
+
+    id: str
+    mark: bytes
+    time: int
+    low: int
+    upper: int
+    seconds: float
+    entry: int = 0
+
+
+class Journal:
+    """The open file. One object serves one thread at a time; a second thread opens a journal of its own.
+
+    Raises:
+        StorageError: from every method, where the disk fails. Then nothing of that call is kept.
+    """
+
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+        self._path = folder / FILE
+        mode = "ro" if read_only else "rwc"
+        with self._guarded():
+            self._db = sqlite3.connect(
+                f"{self._path.resolve().as_uri()}?mode={mode}", uri=True, timeout=_BUSY_SECONDS, isolation_level=None,
+                check_same_thread=False,
+            )  # fmt: skip
+        try:
+            self._prepare(read_only)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _prepare(self, read_only: bool) -> None:
+        with self._guarded():
+            if not read_only:
+                self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = FULL")
+                self._db.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
+            made = self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0]
+        if not made and not read_only:
+            with self._transaction():
+                for statement in _SCHEMA.strip().split(";\n"):
+                    self._db.execute(statement)
+                first = {"format": FORMAT, "id": str(uuid.uuid4()), "entry": 0, "upper": 0, "defined": 0, "catalog": ""}
+                self._db.executemany("INSERT INTO meta VALUES (?, ?)", first.items())
+        found = int(self.meta("format"))
+        if found > FORMAT:
+            raise StorageError(
+                f"the warehouse {self._path.parent} has format {found}, and this version of halfjoin knows up to "
+                f"{FORMAT}; open it with a newer one"
+            )
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    # Reading.
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """What is read inside belongs to one moment, whatever a writer does meanwhile; it may be nested."""
+        if self._db.in_transaction:
+            yield
+            return
+        with self._guarded():
+            self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.execute("COMMIT")
+
+    def meta(self, key: str) -> str:
+        """One of the facts about the whole: `format`, `id`, `entry` (the last), `upper`, `defined` (the last entry that
+        changed the catalog), `catalog` (JSON), `retain`."""
+        with self._guarded():
+            found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return "" if found is None else str(found[0])
+
+    def kept(self) -> list[Kept]:
+        """All collections, in the order in which they were made."""
+        with self._guarded():
+            rows = self._db.execute(
+                "SELECT c.id, c.kind, c.name, c.since, c.created, c.flushed, c.version, "
+                "c.rows + coalesce(sum(r.rows), 0), max(c.latest, coalesce(max(r.latest), c.latest)) "
+                "FROM collection c LEFT JOIN run r ON r.collection = c.id GROUP BY c.id ORDER BY c.id"
+            ).fetchall()
+        return [Kept(*row) for row in rows]
+
+    def pieces(self, collection: int, after: int, to: int = 2**63 - 1) -> list[bytes]:
+        """The updates of a collection's entries after one and up to another, in order, as they were encoded."""
+        with self._guarded():
+            rows = self._db.execute(
+                "SELECT data FROM run WHERE collection = ? AND entry > ? AND entry <= ? ORDER BY id",
+                (collection, after, to),
+            ).fetchall()
+        return [row[0] for row in rows]
+
+    def pending(self) -> int:
+        """Bytes of updates that are in the journal alone."""
+        with self._guarded():
+            return int(self._db.execute("SELECT coalesce(sum(bytes), 0) FROM run").fetchone()[0])
+
+    def answered(self, batch: str) -> Answered | None:
+        """The batch with that id, if there was one."""
+        with self._guarded():
+            row = self._db.execute(
+                "SELECT id, mark, time, low, upper, seconds, entry FROM batch WHERE id = ?", (batch,)
+            ).fetchone()
+        return None if row is None else Answered(*row)
+
+    # Writing.
+
+    def append(self, pieces: Mapping[int, Iterable[Piece]], upper: int, batch: Answered | None) -> None:
+        """One entry: updates by collection id, the frontier, the batch's id. It is on disk when this returns."""
+        with self._transaction():
+            entry = self._next(upper)
+            for collection, parts in pieces.items():
+                self._insert(collection, entry, parts)
+            if batch is not None:
+                self._db.execute(
+                    "INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (batch.id, batch.mark, entry, batch.time, batch.low, batch.upper, batch.seconds),
+                )
+
+    def define(self, catalog: str, upper: int, new: Sequence[New], gone: Iterable[int]) -> list[int]:
+        """One entry that changes what is defined. Returns the ids of the new collections."""
+        ids = []
+        with self._transaction():
+            entry = self._next(upper)
+            self._set(catalog=catalog, defined=entry)
+            for id in gone:
+                self._db.execute("DELETE FROM run WHERE collection = ?", (id,))
+                self._db.execute("DELETE FROM collection WHERE id = ?", (id,))
+            for item in new:
+                cursor = self._db.execute(
+                    "INSERT INTO collection (kind, name, since, created, flushed, rows, latest) "
+                    "VALUES (?, ?, ?, ?, ?, 0, ?)",
+                    (item.kind, item.name, item.since, entry, entry - 1, MINIMUM),
+                )
+                ids.append(int(cursor.lastrowid or 0))
+                self._insert(ids[-1], entry, item.pieces)
+        return ids
+
+    def raise_since(self, sinces: Mapping[int, int]) -> None:
+        """Collections cannot be read below these times any more, and what is written from now on need not allow it."""
+        with self._transaction():
+            self._db.executemany(
+                "UPDATE collection SET since = max(since, ?) WHERE id = ?", [(s, id) for id, s in sinces.items()]
+            )
+
+    def flushed(self, collection: int, entry: int, version: int | None, rows: int, latest: int) -> None:
+        """A collection's updates up to an entry are in its Delta table; the journal need not keep them."""
+        with self._transaction():
+            self._db.execute(
+                "UPDATE collection SET flushed = ?, version = ?, rows = ?, latest = ? WHERE id = ?",
+                (entry, version, rows, latest, collection),
+            )
+            self._db.execute("DELETE FROM run WHERE collection = ? AND entry <= ?", (collection, entry))
+
+    def shrink(self) -> None:
+        """Give the space of what was trimmed back to the file system."""
+        with self._guarded():
+            self._db.execute("PRAGMA incremental_vacuum").fetchall()
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def keep(self, **facts: str | int) -> None:
+        """Set facts about the whole."""
+        with self._transaction():
+            self._set(**facts)
+
+    def _next(self, upper: int) -> int:
+        self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'entry'")
+        self._set(upper=upper)
+        return int(self._db.execute("SELECT value FROM meta WHERE key = 'entry'").fetchone()[0])
+
+    def _set(self, **facts: str | int) -> None:
+        self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
+
+    def _insert(self, collection: int, entry: int, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
+            self._db.execute(
+                "INSERT INTO run (collection, entry, rows, latest, bytes, data) VALUES (?, ?, ?, ?, ?, ?)",
+                (collection, entry, piece.rows, piece.latest, len(piece.data), piece.data),
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._guarded():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as problem:
+            raise StorageError(f"the journal {self._path} failed: {problem}; nothing of this step is kept") from problem

@@ -1,0 +1,45 @@
+"""One writer at a time: a lock on the warehouse that ends with the process that holds it, however it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from datetime import UTC, datetime
+from pathlib import Path
+
+from halfjoin.sql.errors import Conflict, StorageError
+
+
+class Lock:
+    """An exclusive lock on a warehouse folder.
+
+    The operating system takes it back when the process is gone, so there is nothing to clean up after a crash. The
+    file's text, which only serves the message, says who holds it.
+
+    Raises:
+        Conflict: somebody else holds it.
+        StorageError: the file cannot be made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as problem:
+            raise StorageError(f"cannot lock the warehouse {folder}: {problem}") from problem
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as problem:
+            holder = os.pread(self._file, 500, 0).decode(errors="replace").strip() or "another process"
+            os.close(self._file)
+            raise Conflict(
+                f"the warehouse {folder} is being written by {holder}; close that engine first, "
+                "or read beside it with Engine(..., read_only=True)"
+            ) from problem
+        since = datetime.now(UTC).isoformat(" ", "seconds")
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"process {os.getpid()} on {socket.gethostname()} since {since}".encode(), 0)
+
+    def release(self) -> None:
+        """Let others write."""
+        os.close(self._file)

@@ -1,0 +1,109 @@
+"""Parquet files of updates: sorted by the collection's key, with statistics, on disk when written."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from halfjoin.engine.storage.encoding import from_table
+from halfjoin.engine.updates import DIFF, TIME, Updates
+
+FILE_ROWS = 1 << 22
+GROUP_ROWS = 1 << 17
+_LONGEST_TEXT = 32  # statistics of longer texts would have to be cut; they are left out instead
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file in a table's folder: its name, bytes, and Delta's statistics (JSON)."""
+
+    name: str
+    size: int
+    stats: str
+
+
+def file_type(kind: Any) -> Any:
+    """The type in files. Delta has no time of day: it is kept as microseconds since midnight."""
+    if pa.types.is_list(kind):
+        return pa.list_(file_type(kind.value_type))
+    return pa.int64() if pa.types.is_time(kind) else kind
+
+
+def file_schema(schema: Mapping[str, pa.DataType]) -> pa.Schema:
+    """The columns of a collection's files, `__time` and `__diff` last."""
+    fields = [(name, file_type(kind)) for name, kind in schema.items()]
+    return pa.schema([*fields, (TIME, pa.int64()), (DIFF, pa.int64())])
+
+
+def write(folder: Path, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]) -> Iterator[Written]:
+    """Files of the updates, sorted by these columns; each is on disk when it is given out."""
+    table = updates.table(changes=True).cast(file_schema(schema))
+    keys = [name for name in sort if not pa.types.is_nested(table.schema.field(name).type)]
+    if keys:
+        table = table.take(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in keys]))
+    for start in range(0, len(table), FILE_ROWS):
+        part = table.slice(start, FILE_ROWS)
+        path = folder / f"part-{uuid.uuid4()}.parquet"
+        with path.open("wb") as file:
+            pq.write_table(part, file, compression="zstd", row_group_size=GROUP_ROWS)
+            file.flush()
+            os.fsync(file.fileno())
+        yield Written(path.name, path.stat().st_size, statistics(part))
+
+
+def read(path: Path, schema: Mapping[str, pa.DataType]) -> Updates:
+    """The updates of a file."""
+    return from_table(pq.read_table(path, partitioning=None), schema)
+
+
+def statistics(table: pa.Table) -> str:
+    """Delta's statistics of a file: rows, and of each column its NULLs and, if it has an order, its bounds."""
+    nulls, least, greatest = {}, {}, {}
+    for name in table.column_names:
+        column = table.column(name)
+        nulls[name] = column.null_count
+        if len(column) == column.null_count or not _ordered(column):
+            continue
+        bounds = pc.min_max(column)
+        low, high = _plain(bounds["min"]), _plain(bounds["max"])
+        if low is not None and high is not None:
+            least[name], greatest[name] = low, high
+    text: str = json.dumps({"numRecords": len(table), "minValues": least, "maxValues": greatest, "nullCount": nulls})
+    return text
+
+
+def _ordered(column: pa.ChunkedArray) -> bool:
+    t, kind = pa.types, column.type
+    if t.is_string(kind):
+        return bool(pc.max(pc.binary_length(column)).as_py() <= _LONGEST_TEXT)
+    return bool(t.is_integer(kind) or t.is_date(kind) or t.is_timestamp(kind) or t.is_decimal(kind))
+
+
+def _plain(value: pa.Scalar) -> Any:
+    """A bound as JSON has it, None where a JSON number might be rounded to the wrong side of it."""
+    if pa.types.is_timestamp(value.type):
+        text = value.cast(pa.timestamp("us")).cast(pa.string()).as_py().replace(" ", "T")
+        return f"{text}Z" if value.type.tz else text
+    plain = value.as_py()
+    if isinstance(plain, Decimal):
+        return float(plain) if plain == Decimal(float(plain)) else None
+    return plain if isinstance(plain, int | str) else str(plain)
+
+
+def sync(path: Path) -> None:
+    """Make a file's content, or a folder's entries, survive a power failure."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

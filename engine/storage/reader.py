@@ -1,0 +1,120 @@
+"""Reading beside a writer: every call sees one moment of the whole warehouse, and blocks nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+import pyarrow as pa
+
+from halfjoin.catalog.models import Document
+from halfjoin.engine.applied import Applied
+from halfjoin.engine.batch import Staged
+from halfjoin.engine.collection import Collection
+from halfjoin.engine.run import make_run
+from halfjoin.engine.state import State
+from halfjoin.engine.storage.encoding import decode
+from halfjoin.engine.storage.flusher import fetched
+from halfjoin.engine.storage.journal import FILE, Journal, Kept
+from halfjoin.engine.storage.restore import restore, stored
+from halfjoin.engine.storage.store import RETAIN, BatchId
+from halfjoin.engine.updates import Updates
+from halfjoin.sql.errors import HalfjoinError, StorageError
+
+READ_ONLY = "the engine was opened with read_only=True; open the warehouse without it to change anything"
+
+
+class Reader:
+    """The store of an engine that only reads.
+
+    Raises:
+        StorageError: there is no warehouse, or one of a newer format.
+    """
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / FILE).is_file():
+            raise StorageError(f"there is no warehouse in {self.folder}; an engine that writes makes one")
+        self._journal = Journal(self.folder, read_only=True)
+        self._entry = self._defined = -1
+        self._retain = RETAIN
+        self._collections: dict[int, Collection] = {}
+
+    def open(self, retain: int | None) -> State:
+        """The state as it is now; `retain` is the writer's to choose."""
+        if retain is not None:
+            raise HalfjoinError("retain is for the engine that writes; read_only=True takes what is there")
+        with self._journal.snapshot():
+            return self._opened()
+
+    @contextmanager
+    def moment(self, state: State) -> Iterator[State]:
+        """The state as the last batch or definition left it; what is loaded meanwhile is of that moment, too."""
+        with self._journal.snapshot():
+            entry = int(self._journal.meta("entry"))
+            if int(self._journal.meta("defined")) != self._defined:
+                functions = state.functions
+                state = self._opened()
+                state.functions.update(functions)
+            elif entry != self._entry:
+                self._follow(state, entry)
+            yield state
+
+    def _opened(self) -> State:
+        journal = self._journal
+        self._entry, self._defined = int(journal.meta("entry")), int(journal.meta("defined"))
+        self._retain = int(journal.meta("retain") or RETAIN)
+        catalog = journal.meta("catalog")
+        document = Document.model_validate_json(catalog) if catalog else Document()
+        kept = {(item.kind, item.name): item for item in journal.kept()}
+        state, self._collections = restore(document, kept, int(journal.meta("upper")), self._retain, self._fetch)
+        return state
+
+    def _follow(self, state: State, entry: int) -> None:
+        """Take over what was appended since the last look."""
+        state.upper = int(self._journal.meta("upper"))
+        for kept in self._journal.kept():
+            collection = self._collections[kept.id]
+            if collection.stored is None and kept.flushed <= self._entry:
+                new = decode(self._journal.pieces(kept.id, self._entry), collection.schema)
+                collection.publish(make_run(new, state.upper))
+            else:  # not loaded, or the journal was trimmed of what is missing here
+                self._unload(collection, kept, state)
+            collection.since = max(collection.since, kept.since)
+            collection.advance(state.upper)
+            collection.tidy(state.upper)
+        self._entry = entry
+
+    def _unload(self, collection: Collection, kept: Kept, state: State) -> None:
+        collection.held = ()
+        collection.stored = stored(kept, collection, self._fetch, state)
+
+    def _fetch(self, number: int, schema: Mapping[str, pa.DataType]) -> list[Updates]:
+        return fetched(self.folder, self._journal, number, schema)
+
+    def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
+        """A reader takes no batches."""
+        raise HalfjoinError(READ_ONLY)
+
+    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
+        """A reader takes no batches."""
+        raise HalfjoinError(READ_ONLY)
+
+    def define(self, state: State) -> None:
+        """A reader defines nothing."""
+        raise HalfjoinError(READ_ONLY)
+
+    def settle(self, state: State) -> None:
+        """The writer's work."""
+
+    def flush(self, state: State) -> None:
+        """The writer's work."""
+
+    def compact(self, state: State) -> None:
+        """The writer's work."""
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self._journal.close()

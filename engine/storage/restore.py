@@ -1,0 +1,87 @@
+"""From a kept catalog to a state: collections that load when first needed, views planned again from their text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from halfjoin.catalog.models import Document
+from halfjoin.engine.collection import Collection
+from halfjoin.engine.definitions import enter_index, enter_table, enter_view
+from halfjoin.engine.run import Run, make_run
+from halfjoin.engine.state import State
+from halfjoin.engine.storage.journal import Kept
+from halfjoin.engine.updates import Updates
+
+# A kept collection's updates, all that there are now; the schema gives its columns.
+Fetch = Callable[[int, Mapping[str, pa.DataType]], Sequence[Updates]]
+
+
+@dataclass(slots=True)
+class OnDisk:
+    """A collection's updates that are not in memory."""
+
+    id: int
+    schema: Mapping[str, pa.DataType]
+    rows: int
+    latest: int
+    fetch: Fetch
+    upper: Callable[[], int]
+
+    def load(self) -> list[Run]:
+        """All the updates, as of now."""
+        parts = self.fetch(self.id, self.schema)
+        return [make_run(updates, self.upper()) for updates in parts if len(updates)]
+
+    def grow(self, run: Run) -> None:
+        """Take note of a run that is on disk too by now."""
+        self.rows += len(run)
+        if len(run):
+            self.latest = max(self.latest, int(run.updates.time.max()))
+
+
+def stored(kept: Kept, collection: Collection, fetch: Fetch, state: State) -> OnDisk | None:
+    """What a collection has on disk, None where it has nothing."""
+    if not kept.rows:
+        return None
+    return OnDisk(kept.id, collection.schema, kept.rows, kept.latest, fetch, lambda: state.upper)
+
+
+def restore(
+    document: Document, kept: Mapping[tuple[str, str], Kept], upper: int, retain: int, fetch: Fetch
+) -> tuple[State, dict[int, Collection]]:
+    """The state of a warehouse, and its collections by their ids; nothing is loaded.
+
+    Raises:
+        StorageError: a view means something else to this version of halfjoin.
+    """
+    state = State(retain, upper=upper)
+    catalog, by_id = state.catalog, dict[int, Collection]()
+    catalog.functions.update(document.functions)
+
+    def attach(kind: str, collection: Collection, name: str) -> None:
+        found = kept[kind, name]
+        collection.since = max(found.since, upper - max(collection.retain, 1))
+        by_id[found.id] = collection
+        collection.stored = stored(found, collection, fetch, state)
+
+    def enter_indexes(name: str) -> None:
+        for index in document.indexes:
+            if index.collection == name:
+                catalog.add(index)
+                enter_index(state, index)
+
+    for table in document.tables:
+        catalog.add(table)
+        attach("tables", enter_table(state, table), table.name)
+        enter_indexes(table.name)
+    for view in document.views:
+        catalog.add(view)
+        if view.materialized:
+            maintained = enter_view(state, view)
+            attach("views", maintained.contents, view.name)
+            attach("errors", maintained.errors, view.name)
+            enter_indexes(view.name)
+    return state, by_id

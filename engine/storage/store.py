@@ -1,0 +1,91 @@
+"""Where an engine's state is kept: what the engine asks of it, and the store that keeps nothing."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Protocol
+
+from halfjoin.engine.applied import Applied
+from halfjoin.engine.batch import Staged
+from halfjoin.engine.state import State
+
+RETAIN = 1_000_000  # time units of history, where nobody says otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class BatchId:
+    """The id that a batch was submitted with, and the fingerprint of its content."""
+
+    text: str
+    mark: bytes
+
+
+class Store(Protocol):
+    """Keeps what is acknowledged. Every method may raise StorageError, and has then changed nothing."""
+
+    def open(self, retain: int | None) -> State:
+        """The state that was kept; `retain` replaces the kept default for history."""
+
+    def moment(self, state: State) -> AbstractContextManager[State]:
+        """The state to read from: one moment for all collections."""
+
+    def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
+        """The mark and the outcome of the batch with that id, if there was one."""
+
+    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
+        """Keep a batch; called before it is published. Afterwards it is acknowledged."""
+
+    def define(self, state: State) -> None:
+        """Keep what is defined now."""
+
+    def settle(self, state: State) -> None:
+        """A chance for work that is due between batches; never fails."""
+
+    def flush(self, state: State) -> None:
+        """Do the work that is due now."""
+
+    def compact(self, state: State) -> None:
+        """Let history below since go on disk, too."""
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+class Nowhere:
+    """Keeps nothing but the answers to batch ids, in memory."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, tuple[bytes, Applied]] = {}
+
+    def open(self, retain: int | None) -> State:
+        """An empty state."""
+        return State(RETAIN if retain is None else retain)
+
+    def moment(self, state: State) -> AbstractContextManager[State]:
+        """The state itself."""
+        return nullcontext(state)
+
+    def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
+        """The mark and the outcome of the batch with that id, if there was one."""
+        return self._answers.get(batch)
+
+    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
+        """Remember the batch's id."""
+        if batch is not None:
+            self._answers[batch.text] = (batch.mark, applied)
+
+    def define(self, state: State) -> None:
+        """Nothing is kept."""
+
+    def settle(self, state: State) -> None:
+        """Nothing is due."""
+
+    def flush(self, state: State) -> None:
+        """Nothing is due."""
+
+    def compact(self, state: State) -> None:
+        """There is no disk."""
+
+    def close(self) -> None:
+        """There is nothing to let go of."""

@@ -1,0 +1,215 @@
+"""A warehouse in a local folder: what a writing engine keeps, in the order that makes it safe.
+
+`lock` says who writes. `journal.sqlite` is the truth: definitions, frontiers, batches not flushed yet. `tables/`,
+`views/` and `errors/` hold a Delta table for each collection, which follow the journal.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import AbstractContextManager, nullcontext
+from os import PathLike
+from pathlib import Path
+
+from halfjoin.catalog.models import Document
+from halfjoin.engine.applied import Applied
+from halfjoin.engine.batch import Staged
+from halfjoin.engine.collection import Collection
+from halfjoin.engine.state import State
+from halfjoin.engine.storage.encoding import encode
+from halfjoin.engine.storage.flusher import FOLDERS, Flusher, Target, fetched, folder_of
+from halfjoin.engine.storage.journal import FILE, Answered, Journal, New
+from halfjoin.engine.storage.lock import Lock
+from halfjoin.engine.storage.restore import restore
+from halfjoin.engine.storage.store import RETAIN, BatchId
+from halfjoin.engine.updates import Updates
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.errors import StorageError, UnsupportedSQL
+from halfjoin.sql.expr import Column
+
+FLUSH_BYTES = 32 << 20  # of updates in the journal alone, after which they are flushed between batches
+
+
+class Warehouse:
+    """The store of an engine that writes.
+
+    Raises:
+        Conflict: another engine writes there.
+        StorageError: the folder cannot be used, or is of a newer format.
+    """
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise StorageError(f"cannot make the warehouse {self.folder}: {problem}") from problem
+        self._lock = Lock(self.folder)
+        try:
+            self._journal = Journal(self.folder)
+            self._flusher = Flusher(self.folder)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._ids: dict[int, Collection] = {}
+        self._created: dict[int, int] = {}
+        self._pending = 0
+        self._catalog = ""
+
+    def open(self, retain: int | None) -> State:
+        """The state that was kept; `retain` replaces the kept default for history."""
+        journal = self._journal
+        known = journal.meta("retain")
+        if retain is None:
+            retain = int(known) if known else RETAIN
+        if known != str(retain):
+            journal.keep(retain=retain)
+        kept = {(item.kind, item.name): item for item in journal.kept()}
+        self._remove_strangers({folder_of(self.folder, item) for item in kept.values()})
+        catalog = journal.meta("catalog")
+        document = Document.model_validate_json(catalog) if catalog else Document()
+        self._catalog = catalog
+        state, self._ids = restore(document, kept, int(journal.meta("upper")), retain, self._fetch)
+        self._created = {item.id: item.created for item in kept.values()}
+        self._pending = journal.pending()
+        return state
+
+    def moment(self, state: State) -> AbstractContextManager[State]:
+        """The state itself: nobody else changes it."""
+        return nullcontext(state)
+
+    def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
+        """The mark and the outcome of the batch with that id, if there was one.
+
+        The changes are taken from the views' history; a view is left out if it is newer than the batch, or its history
+        no longer reaches back to it.
+        """
+        found = self._journal.answered(batch)
+        if found is None:
+            return None
+        ids = {id(collection): number for number, collection in self._ids.items()}
+        diffs = {}
+        for name, view in state.views.items():
+            contents = view.contents
+            whole = contents.since < found.low or contents.since == 0
+            if whole and self._created[ids[id(contents)]] < found.entry:
+                diffs[name] = contents.changes(found.low, found.upper).table(changes=True)
+        return found.mark, Applied(found.time, found.upper, "local", found.seconds, diffs)
+
+    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
+        """Keep a batch; called before it is published. Afterwards it is acknowledged."""
+        ids = {id(collection): number for number, collection in self._ids.items()}
+        pieces = {ids[id(state.collection(name))]: list(encode(run.updates)) for name, run in staged.runs.items()}
+        for name, run in staged.errors.items():
+            pieces[ids[id(state.views[name].errors)]] = list(encode(run.updates))
+        kept = None
+        if batch is not None:
+            low, upper = state.upper, staged.upper
+            kept = Answered(batch.text, batch.mark, applied.time, low, upper, applied.seconds)
+        self._journal.append(pieces, staged.upper, kept)
+        self._pending += sum(len(piece.data) for parts in pieces.values() for piece in parts)
+
+    def define(self, state: State) -> None:
+        """Keep what is defined now: the catalog, new collections with what is in them, and which are gone."""
+        now = _collections(state)
+        there = {id(collection) for _, _, collection in now}
+        known = {id(collection) for collection in self._ids.values()}
+        catalog = state.catalog.document().model_dump_json()
+        new = [item for item in now if id(item[2]) not in known]
+        gone = [number for number, collection in self._ids.items() if id(collection) not in there]
+        if not new and not gone and catalog == self._catalog:
+            return
+        for _, name, collection in new:
+            _check_columns(name, collection)
+        if gone:
+            self._flusher.wait()
+        made = [New(kind, name, c.since, (p for run in c.runs for p in encode(run.updates))) for kind, name, c in new]
+        kept = self._journal.kept() if gone else []
+        ids = self._journal.define(catalog, state.upper, made, gone)
+        entry = int(self._journal.meta("entry"))
+        self._catalog = catalog
+        for number in gone:
+            del self._ids[number], self._created[number]
+        for number, (_, _, collection) in zip(ids, new, strict=True):
+            self._ids[number], self._created[number] = collection, entry
+        self._pending = self._journal.pending()
+        for item in kept:
+            if item.id in gone:
+                shutil.rmtree(folder_of(self.folder, item), ignore_errors=True)
+
+    def settle(self, state: State) -> None:
+        """Start to flush once enough has gathered; wait for it only where batches come faster than it goes."""
+        if self._pending < FLUSH_BYTES or (self._flusher.busy and self._pending < 4 * FLUSH_BYTES):
+            return
+        self._flusher.wait()
+        self._pending = self._journal.pending()
+        if self._pending >= FLUSH_BYTES:
+            self._flusher.start(self._targets())
+
+    def flush(self, state: State) -> None:
+        """Bring every Delta table up to the journal."""
+        self._flusher.wait()
+        self._flusher.flush(self._targets())
+        self._pending = self._journal.pending()
+
+    def compact(self, state: State) -> None:
+        """Flush, and write every Delta table anew without the history below since."""
+        self._flusher.wait()
+        self._flusher.flush(self._targets(), everything=True)
+        self._pending = self._journal.pending()
+
+    def close(self) -> None:
+        """Let go of the files and the lock."""
+        self._flusher.close()
+        self._journal.close()
+        self._lock.release()
+
+    def _targets(self) -> list[Target]:
+        return [
+            Target(number, collection.schema, collection.since, _sort_columns(collection))
+            for number, collection in self._ids.items()
+        ]
+
+    def _fetch(self, number: int, schema: object) -> list[Updates]:
+        return fetched(self.folder, self._journal, number, self._ids[number].schema)
+
+    def _remove_strangers(self, known: set[Path]) -> None:
+        """Folders of collections that were dropped, or never came to be, when a process ended."""
+        for folder in FOLDERS:
+            for path in (self.folder / folder).glob("*"):
+                if path not in known:
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+def is_warehouse(folder: Path) -> bool:
+    """Whether there is a warehouse in the folder."""
+    return (folder / FILE).is_file()
+
+
+def _collections(state: State) -> list[tuple[str, str, Collection]]:
+    """Kind, name and collection of everything that is kept."""
+    found = [("tables", name, collection) for name, collection in state.tables.items()]
+    for name, view in state.views.items():
+        found += [("views", name, view.contents), ("errors", name, view.errors)]
+    return found
+
+
+def _sort_columns(collection: Collection) -> tuple[str, ...]:
+    """The key of the first arrangement that is on columns."""
+    for key in collection.arrangements:
+        names = tuple(expr.name for expr in key.keys if isinstance(expr, Column))
+        if isinstance(key, ArrangementKey) and key.through is None and names and len(names) == len(key.keys):
+            return names
+    return ()
+
+
+def _check_columns(name: str, collection: Collection) -> None:
+    """Refuse columns that Delta tables cannot hold."""
+    seen: dict[str, str] = {}
+    for column in collection.schema:
+        other = seen.setdefault(column.lower(), column)
+        if other != column:
+            raise UnsupportedSQL(
+                f"{name}: the columns {other} and {column} differ in case alone, which a Delta table cannot hold",
+                instead="call one of them something else",
+            )
