@@ -7,7 +7,7 @@ RUN := $(VENV)/bin
 .PHONY: test demo lint examples clean
 
 test: $(VENV)/.test  ## the whole everyday suite
-	$(RUN)/python -m pytest -n auto
+	$(RUN)/python -m pytest -n auto --dist loadgroup
 
 demo: $(VENV)/.demo  ## TPC-H, maintained; SF=1 make demo for more
 	$(RUN)/python -m examples.demo
