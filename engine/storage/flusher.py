@@ -10,7 +10,7 @@ from threading import Thread
 
 import pyarrow as pa
 
-from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.consolidate import cancel
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept
@@ -107,7 +107,7 @@ class Flusher:
         updates = decode(journal.pieces(kept.id, flushed, entry), target.schema)
         self._recovered.discard(kept.id)
         if len(updates):
-            version = table.append(consolidate(updates.not_before(target.since)), layout, entry)
+            version = table.append(cancel(updates.not_before(target.since)), layout, entry)
             flushed = entry
         if version is not None and (len(updates) or everything):
             version = table.merge(layout, target.since, everything=everything) or version
