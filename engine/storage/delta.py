@@ -140,6 +140,7 @@ class DeltaFolder:
         )
         self._settle()
         sync(self.path.parent)
+        sync(self.path.parent.parent)
         return table
 
     def _commit(self, table: DeltaTable, actions: list[Any], layout: Layout, entry: int | None) -> int:

@@ -62,7 +62,7 @@ def write(folder: Path, updates: Updates, schema: Mapping[str, pa.DataType], sor
 
 
 def _in_order(table: pa.Table, keys: Sequence[str]) -> bool:
-    """Whether the rows are sorted by the keys as they stand, as generated keys often are; NULLs do not count as such."""
+    """Whether the rows are sorted by the keys already, as generated keys often are; not where there are NULLs."""
     before, after = table.slice(0, max(len(table) - 1, 0)), table.slice(1)
     tied: Any = True
     for name in keys:

@@ -18,8 +18,9 @@ from halfjoin.engine.collection import Collection
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.encoding import encode
 from halfjoin.engine.storage.flusher import FOLDERS, Flusher, Target, fetched, folder_of
-from halfjoin.engine.storage.journal import FILE, Answered, Journal, New
+from halfjoin.engine.storage.journal import Answered, Journal, New
 from halfjoin.engine.storage.lock import Lock
+from halfjoin.engine.storage.parquet import sync
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.updates import Updates
@@ -42,6 +43,7 @@ class Warehouse:
         self.folder = Path(folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            sync(self.folder.resolve().parent)
         except OSError as problem:
             raise StorageError(f"cannot make the warehouse {self.folder}: {problem}") from problem
         self._lock = Lock(self.folder)
@@ -179,11 +181,6 @@ class Warehouse:
             for path in (self.folder / folder).glob("*"):
                 if path not in known:
                     shutil.rmtree(path, ignore_errors=True)
-
-
-def is_warehouse(folder: Path) -> bool:
-    """Whether there is a warehouse in the folder."""
-    return (folder / FILE).is_file()
 
 
 def _collections(state: State) -> list[tuple[str, str, Collection]]:
