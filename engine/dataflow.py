@@ -16,8 +16,9 @@ from halfjoin.engine.run import Run
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import MINIMUM, Updates, concat, constant, empty
+from halfjoin.engine.updates import MINIMUM, MOST_ROWS, Updates, concat, constant, empty
 from halfjoin.planner.plan import Constant, Path, ViewPlan
+from halfjoin.sql.errors import DataError
 
 # Rows of a change that go through a path together: enough to spread the cost of calls, few enough for the memory.
 MORSEL = 1 << 18
@@ -38,15 +39,23 @@ class CompiledPath:
     def run(self, change: Updates, lookup: Lookup, errors: list[Updates]) -> Iterator[Updates]:
         """What a change of this path's input adds to the view, a morsel at a time; not consolidated."""
         for morsel in _morsels(change):
-            stream: Updates | None = self.source(morsel.renamed(self.spec.fetch), errors)
-            for half_join, then in self.stages:
-                if stream is None or not len(stream):
-                    break
-                found = half_join(stream, lookup(half_join.spec.arrangement.collection, half_join.spec.after))
-                stream = None if found is None else then(found, errors)
-            result = None if stream is None else self.final(stream, errors)
-            if result is not None and len(result):  # an operator that ran empty has not made all its columns
+            yield from self._onward(self.source(morsel.renamed(self.spec.fetch), errors), 0, lookup, errors)
+
+    def _onward(self, stream: Updates, number: int, lookup: Lookup, errors: list[Updates]) -> Iterator[Updates]:
+        """The stream through the stages from `number` on; what a cross product makes goes through piece by piece."""
+        if not len(stream):  # an operator that ran empty has not made all its columns
+            return
+        if number == len(self.stages):
+            result = self.final(stream, errors)
+            if len(result):
                 yield result
+            return
+        half_join, then = self.stages[number]
+        runs = lookup(half_join.spec.arrangement.collection, half_join.spec.after)
+        for piece in half_join.pieces(stream, runs):
+            found = half_join(piece, runs)
+            if found is not None:
+                yield from self._onward(then(found, errors), number + 1, lookup, errors)
 
 
 class Dataflow:
@@ -71,7 +80,7 @@ class Dataflow:
             for path in paths:
                 run = staged.get(path.spec.collection)
                 if run is not None:
-                    outputs += path.run(run.updates, self._with_constants(lookup), errors)
+                    _collect(path.run(run.updates, self._with_constants(lookup), errors), outputs)
         return self._sum(outputs, self.schema), self._sum(errors, ERROR_SCHEMA)
 
     def fill(self, lookup: Lookup) -> tuple[Updates, Updates]:
@@ -87,7 +96,7 @@ class Dataflow:
             for number, path in enumerate(paths):
                 for run in whole(path.spec.collection, True):
                     if number == branch.fill:
-                        outputs += path.run(run.updates, whole, errors)
+                        _collect(path.run(run.updates, whole, errors), outputs)
                     elif path.source.reports:
                         for morsel in _morsels(run.updates):
                             path.source(morsel.renamed(path.spec.fetch), errors)
@@ -99,6 +108,23 @@ class Dataflow:
     @staticmethod
     def _sum(parts: list[Updates], schema: Mapping[str, pa.DataType]) -> Updates:
         return consolidate(concat([part.select(schema) for part in parts])) if parts else empty(schema)
+
+
+def _collect(made: Iterator[Updates], outputs: list[Updates]) -> None:
+    """Append what a path makes, while it can be held.
+
+    Raises:
+        DataError: it is more than a mistaken join condition should be allowed to make.
+    """
+    total = sum(map(len, outputs))
+    for part in made:
+        outputs.append(part)
+        total += len(part)
+        if total > MOST_ROWS:
+            raise DataError(
+                f"one batch would make more than {MOST_ROWS:,} rows of a view: a join without an equality, or by a key "
+                "that many rows share; EXPLAIN shows where"
+            )
 
 
 def _morsels(change: Updates) -> Iterator[Updates]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import Staged, batch_times, fingerprint, publish, runs_of, stage
+from halfjoin.engine.batch import batch_times, fingerprint, publish, runs_of, stage
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.rows import submitted
@@ -160,7 +160,7 @@ class Engine:
     ) -> Applied:
         """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
         staged = stage(self._state, runs, upper)
-        self._check_memory(staged)
+        self._check_memory(staged.runs)
         applied = Applied(at, upper, "local", clock.perf_counter() - started, staged.diffs)
         with self._unless_interrupted():
             self._store.append(self._state, staged, applied, batch)
@@ -177,6 +177,7 @@ class Engine:
         undo = self._state.checkpoint()
         try:
             change()
+            self._check_memory({})
             with self._unless_interrupted():
                 self._store.define(self._state)
         except BaseException:
@@ -324,14 +325,14 @@ class Engine:
     ) -> None:
         self.close()
 
-    def _check_memory(self, staged: Staged) -> None:
+    def _check_memory(self, new: Mapping[str, Run]) -> None:
         if self._memory is None:
             return
         runs = [run for collection in self._state.collections() for run in collection.held]
-        held = sum(run.row_bytes + run.index_bytes for run in (*runs, *staged.runs.values()))
+        held = sum(run.row_bytes + run.index_bytes for run in (*runs, *new.values()))
         if held > self._memory:
             raise StorageError(
-                f"the batch would bring the state to {held:,} bytes, past the budget of {self._memory:,}; "
+                f"this would bring the state to {held:,} bytes, past the budget of {self._memory:,}; "
                 "give the engine more memory, retain less history, or drop views and indexes"
             )
 

@@ -7,7 +7,7 @@ times, its diff the product of their diffs. (McSherry's dogsdogsdogs: https://gi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from halfjoin.engine.updates import Ints, Mask, Updates, concat, gather, product
 from halfjoin.planner.plan import HalfJoin
 from halfjoin.sql.expr import Expr, columns_of
 
+_PAIRS = 1 << 20  # of a cross product at a time
 _SORT_FROM = 64  # probes; searching sorted ones keeps to memory that is near
 Rows = NDArray[Any]
 
@@ -38,6 +39,12 @@ class HalfJoinOperator:
     probes: tuple[tuple[Scalar, Expr], ...]
     columns: KeyColumns
     needed: tuple[str, ...]  # the collection's columns that its key reads
+
+    def pieces(self, stream: Updates, runs: Sequence[Run]) -> Iterator[Updates]:
+        """The stream in parts that a cross product multiplies to a bounded number of rows; whole for any other join."""
+        size = len(stream) if self.probes else max(1, _PAIRS // max(1, sum(map(len, runs))))
+        for start in range(0, len(stream), size):
+            yield stream.slice(start, min(start + size, len(stream)))
 
     def __call__(self, stream: Updates, runs: Sequence[Run]) -> Updates | None:
         """The stream's rows with each of their partners in `runs`; None where there are none."""

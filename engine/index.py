@@ -11,7 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from halfjoin.engine.codes import codes, is_exact
-from halfjoin.engine.updates import Ints, Mask
+from halfjoin.engine.updates import MOST_ROWS, Ints, Mask
+from halfjoin.sql.errors import DataError
 
 Rows = NDArray[np.uint32]
 
@@ -59,6 +60,10 @@ class Index:
         counts = self._ends(low, probes[positions]) - low
         if len(counts) == int(counts.sum()):
             return positions, self.rows[low]
+        if counts.sum() > MOST_ROWS:
+            raise DataError(
+                f"one lookup would find {int(counts.sum()):,} rows, the most are {MOST_ROWS:,}: many rows share a key"
+            )
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         return np.repeat(positions, counts), self.rows[np.repeat(low, counts) + within]
 

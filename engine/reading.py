@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from halfjoin.catalog.models import View
-from halfjoin.engine.adhoc import run_in_duckdb
+from halfjoin.engine.adhoc import run, run_in_duckdb
 from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.state import State
-from halfjoin.engine.tables.exploded import MOST_ROWS
-from halfjoin.engine.updates import Updates, constant
+from halfjoin.engine.updates import MOST_ROWS, Updates, constant
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
+from halfjoin.sql.adhoc_split import split
 from halfjoin.sql.bind import bind
 from halfjoin.sql.errors import DataError, InvalidTime, UnknownName, UnsupportedSQL
 from halfjoin.sql.parse import parse_query
@@ -57,14 +58,15 @@ def history(state: State, name: str, as_of: int | None, up_to: int | None, snaps
 
 
 def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Table:
-    """Any SELECT. What a view could be is evaluated as views are, everything else by DuckDB over the contents."""
-    try:
-        relation = bind(statement, state.catalog, text)
-    except UnsupportedSQL as unsupported:
-        names = sorted(tables_of(statement, state.catalog, text))
-        inputs = {name: rows(state.collection(name), readable(state, names, as_of)) for name in names}
-        return run_in_duckdb(statement, state.catalog, inputs, unsupported, text)
-    return expand(evaluate(state, relation, as_of), "the query").table(changes=False)
+    """Any SELECT. The engine computes its values as it computes views'; DuckDB groups, sorts and removes duplicates."""
+    names = sorted(tables_of(statement, state.catalog, text))
+    time = readable(state, names, as_of)
+    script = split(statement, state.catalog, text)
+    if isinstance(script, UnsupportedSQL):
+        inputs = {name: rows(state.collection(name), time) for name in names}
+        return run_in_duckdb(statement, state.catalog, inputs, script, text)
+    closed = replace(state, upper=max(state.upper, time + 1))  # what has always been can be read at any time
+    return run(script, closed, lambda scratch, relation: expand(evaluate(scratch, relation, time), "the query"))
 
 
 def evaluate(state: State, relation: Relation, as_of: int | None) -> Updates:

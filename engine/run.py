@@ -78,16 +78,17 @@ def merge_runs(
 ) -> Run:
     """One run for neighbouring runs; an arrangement's index is merged too where the largest of them has it.
 
-    What cancels is dropped where the run is `final` or large; a small one will be merged again soon.
+    What cancels is dropped where the run is `final`, or large with deletions that are below since by now.
 
     Compaction law. Times below `since` may be moved up to `since`, after which equal rows are added up and zeros
     dropped. No read at or above `since` can tell.
     """
     joined = concat([run.updates for run in runs]).not_before(since)
-    if len(joined) < CANCEL_FROM and not final:
-        positions, diffs = np.arange(len(joined)), joined.diff
-    else:
+    # Rows of different times cannot cancel, so a deletion does only once its time is moved up to since.
+    if final or (len(joined) >= CANCEL_FROM and bool(((joined.time == since) & (joined.diff < 0)).any())):
         positions, diffs = cancelled(joined)
+    else:
+        positions, diffs = np.arange(len(joined)), joined.diff
     kept: Ints | None = None
     if len(positions) < len(joined):
         kept = np.full(len(joined), -1, np.int64)

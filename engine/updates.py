@@ -20,6 +20,10 @@ Mask = NDArray[np.bool_]
 MINIMUM = np.iinfo(np.int64).min  # the time of what holds always
 TIME, DIFF = "__time", "__diff"
 
+# More rows than this of one batch, at one place, are a mistake in the data or the SQL (a series from 1 to 10**15, a
+# join without its condition), and the batch is refused before they fill the memory.
+MOST_ROWS = 200_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Updates:

@@ -24,10 +24,11 @@ _TEMPORAL_SELECTIVITY = 0.4
 
 @dataclass(frozen=True)
 class Estimates:
-    """Sizes of the collections that a view reads; `constants` gives the rows of those that never change."""
+    """Sizes of the collections that view `view` reads; `constants` gives the rows of those that never change."""
 
     facts: Facts
     constants: Mapping[str, int]
+    view: str
 
     def rows(self, collection: str) -> float:
         """Rows of a collection, at least 1."""
@@ -46,8 +47,9 @@ class Estimates:
         return tuple(sorted(map(frozenset, self.facts.unique_keys(collection)), key=lambda k: (len(k), sorted(k))))
 
     def exists(self, key: ArrangementKey) -> bool:
-        """Whether the engine holds this arrangement already."""
-        return key.collection not in self.constants and self.facts.users(key) is not None
+        """Whether the engine holds this arrangement already, and would without the view, which may be replaced."""
+        users = None if key.collection in self.constants else self.facts.users(key)
+        return users is not None and any(user != self.view for user in users)
 
     def is_unique(self, key: ArrangementKey) -> bool:
         """Whether a lookup finds at most one row (at any one time)."""

@@ -17,7 +17,7 @@ from halfjoin.sql.relation import Relation
 
 
 def plan(relation: Relation, facts: Facts, name: str = "query") -> ViewPlan:
-    """The dataflow of a view.
+    """The dataflow of a view called `name`; what only a view of that name uses does not count as existing.
 
     Raises:
         UnsupportedSQL: the view cannot be maintained; the text says why, and what to write instead.
@@ -33,7 +33,7 @@ def trace(relation: Relation, facts: Facts, name: str = "query") -> tuple[tuple[
         blocks = rule(blocks)
         steps.append((rule.__name__, blocks))
     constants = _constants(blocks)
-    estimates = Estimates(facts, {constant.name: len(constant.rows) for constant in constants})
+    estimates = Estimates(facts, {constant.name: len(constant.rows) for constant in constants}, name)
     chosen: set[ArrangementKey] = set()
     branches = tuple(branch(block, estimates, chosen) for block in blocks)
     columns = tuple(replace(column, type=stored(column)) for column in relation.columns)

@@ -122,16 +122,16 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     scalars = replace(scalars, bound=bound)
     items: list[tuple[str, Expr]] = []
     for node in query.expressions:
-        items += _star(node, scope, context) or [(output_name(node), scalars.value(node.unalias()))]
+        items += star(node, scope, context) or [(output_name(node), scalars.value(node.unalias()))]
     return Selected(relation, tuple(items))
 
 
-def _star(node: exp.Expr, scope: Scope, context: Context) -> list[tuple[str, Expr]] | None:
+def star(node: exp.Expr, scope: Scope, context: Context) -> list[tuple[str, Expr]] | None:
     """The columns of `*` or `t.*`; None for another expression."""
-    star = node.this if isinstance(node, exp.Column) else node
-    if not isinstance(star, exp.Star):
+    written = node.this if isinstance(node, exp.Column) else node
+    if not isinstance(written, exp.Star):
         return None
-    if any(star.args.values()):
+    if any(written.args.values()):
         raise context.refuse(node, "* takes no EXCEPT or REPLACE", "name the columns")
     if isinstance(node, exp.Column):
         with context.at(node):
@@ -152,7 +152,7 @@ def _values(query: exp.Values, context: Context, base: Relation | None, outer: t
     if len(rows) == 1:
         return Selected(base or one_row(context), tuple(zip(names, rows[0], strict=True)))
     with context.at(query):
-        types = [_common(column) for column in zip(*rows, strict=True)]
+        types = [common(column) for column in zip(*rows, strict=True)]
     typed = [[functions.cast(value, type) for value, type in zip(row, types, strict=True)] for row in rows]
     if base is not None:
         return _choice(base, names, typed, context)
@@ -180,7 +180,7 @@ def _union(query: exp.SetOperation, context: Context) -> Selected:
     if any(len(branch.items) != width for branch in branches):
         raise context.refuse(query.expression, "the parts of UNION ALL have different numbers of columns")
     with context.at(query.expression):
-        types = [_common([branch.items[i][1] for branch in branches]) for i in range(width)]
+        types = [common([branch.items[i][1] for branch in branches]) for i in range(width)]
     namer = qualified(context.aliases.fresh("union"))
     parts = tuple(project(branch, qualified(context.aliases.fresh("union")), types) for branch in branches)
     columns = []
@@ -198,7 +198,7 @@ def _branches(query: exp.Expr, context: Context) -> list[exp.Expr]:
     return [*_branches(query.this, context), *_branches(query.expression, context)]
 
 
-def _common(values: Sequence[Expr]) -> SqlType:
+def common(values: Sequence[Expr]) -> SqlType:
     """The one type for all; text where all are untyped literals."""
     types = [value.type for value in values if value.type != UNKNOWN]
     return functions.common_type(types) if types else TEXT

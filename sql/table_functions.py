@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from halfjoin.sql import functions
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.expr import Expr
+from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.functions.regex import separator
 from halfjoin.sql.types import (
     BIGINT,
     INTEGER,
@@ -90,7 +91,10 @@ def _unnest(args: Sequence[Expr]) -> Signature:
 def _regexp_split_to_table(args: Sequence[Expr]) -> Signature:
     if len(args) != 2 or not all(arg.type.kind in (*STRINGS, Kind.UNKNOWN) for arg in args):
         raise _wrong("regexp_split_to_table", args)
-    return tuple(functions.cast(arg, TEXT) for arg in args), ((None, TEXT),)
+    text, pattern = (functions.cast(arg, TEXT) for arg in args)
+    if isinstance(pattern, Literal) and isinstance(pattern.value, str):
+        separator(pattern.value)
+    return (text, pattern), ((None, TEXT),)
 
 
 def _known(arg: Expr) -> Expr:

@@ -127,7 +127,7 @@ def _rows(relation: rel.Relation, contents: Mapping[str, Any], now: int) -> Iter
                         own[relation.ordinality.name] = number
                     yield row | own, count * weight
         case rel.Filter(input, predicate):
-            yield from ((row, count) for row, count in _rows(input, contents, now) if scalar(predicate, row) is True)
+            yield from ((row, count) for row, count in _rows(input, contents, now) if _holds_for(predicate, row))
         case rel.Project(input, items):
             for row, count in _rows(input, contents, now):
                 yield {column.name: scalar(expr, row) for column, expr in items} | {NOW: now}, count
@@ -136,6 +136,24 @@ def _rows(relation: rel.Relation, contents: Mapping[str, Any], now: int) -> Iter
                 for row, count in _rows(item, contents, now):
                     renamed = {c.name: row[o.name] for c, o in zip(columns, item.columns, strict=True)}
                     yield renamed | {NOW: now}, count
+
+
+def _holds_for(predicate: Expr, row: Row) -> bool:
+    """Whether a predicate is true; it fails only where no part that does not fail decides, and NULL decides an AND."""
+    match predicate:
+        case Call("and" | "or" as name, args):
+            deciding, failed = name == "or", False
+            for arg in args:
+                try:
+                    if _holds_for(arg, row) is deciding:
+                        return deciding
+                except Failed:
+                    failed = True
+            if failed:
+                raise Failed
+            return not deciding
+        case _:
+            return scalar(predicate, row) is True
 
 
 # A plan, run as the engine runs it.

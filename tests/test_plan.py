@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import json
+from collections.abc import Callable
 from itertools import permutations
 
 import pytest
@@ -12,10 +15,19 @@ from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.explain import arrangement_name, as_json, html, mermaid, text
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Temporal
 from halfjoin.planner.plan import Path, ViewPlan
+from halfjoin.planner.plan_view import plan as plan_of
 from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.expr import Call, Column, Expr, Now
 from halfjoin.sql.functions import render
+from halfjoin.sql.relation import Filter as Filter_
+from halfjoin.sql.relation import Project, Relation
+from halfjoin.sql.types import BOOLEAN, MZ_TIMESTAMP
 from tests.plan_facts import World
 from tests.test_plan_golden import DDL, SIZES
+
+# The packages export functions of these names, which hide the modules.
+fold_constants = importlib.import_module("halfjoin.planner.rules.fold_constants")
+text_module = importlib.import_module("halfjoin.planner.explain.text")
 
 Q5 = (
     "SELECT n_name, l_extendedprice FROM {} WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND l_suppkey = "
@@ -39,7 +51,7 @@ def order(path: Path) -> list[str]:
 @pytest.mark.parametrize("sizes", [{}, SIZES], ids=["empty", "sized"])
 def test_the_order_of_from_decides_nothing(sizes: dict[str, int]) -> None:
     world = World(DDL, sizes)
-    estimates = Estimates(world, {})
+    estimates = Estimates(world, {}, "query")
     found = set()
     for inputs in permutations(Q5_INPUTS):
         plan = world.plan(Q5.format(", ".join(inputs)))
@@ -66,6 +78,13 @@ def test_views_share_arrangements() -> None:
     shown = text(plan, world, "two")
     assert "orders(o_custkey): existing, shared with one" in shown
     assert "customer(c_custkey): existing, unique, shared with one, primary key of customer" in shown
+
+
+def test_a_view_that_is_replaced_keeps_nothing_alive() -> None:
+    world = World(DDL, SIZES)
+    world.create("v", "SELECT a.k FROM a JOIN b ON a.x = b.x")
+    sql = "SELECT 1 AS one FROM a, b WHERE a.x = b.x AND a.s = b.s"
+    assert arrangements(world.plan(sql, "v")) == {"a(s, x)", "b(s, x)"}
 
 
 def test_self_joins_share_arrangements() -> None:
@@ -189,3 +208,19 @@ def test_every_format_names_what_is_there() -> None:
 def test_explanations_are_stable() -> None:
     sql = Q5.format(", ".join(Q5_INPUTS))
     assert len({text(World(DDL, SIZES).plan(sql), World(DDL, SIZES), "v") for _ in range(3)}) == 1
+
+
+@pytest.mark.parametrize("module", [fold_constants, text_module], ids=["fold_constants", "text"])
+def test_examples_in_docstrings(module: object) -> None:
+    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("build", [
+    lambda scan, now: Filter_(scan, Call("is null", (now,), BOOLEAN)),
+    lambda scan, now: Filter_(scan, Call("<", (now, now), BOOLEAN)),
+    lambda scan, now: Project(scan, ((Column("n", MZ_TIMESTAMP), now),)),
+])  # fmt: skip
+def test_mz_now_elsewhere_is_refused(build: Callable[[Relation, Expr], Relation]) -> None:
+    world = World(DDL)
+    with pytest.raises(UnsupportedSQL, match=r"mz_now\(\) is used in .*compare it in WHERE"):
+        plan_of(build(world.relation("SELECT k FROM a"), Now()), world)

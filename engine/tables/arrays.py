@@ -8,6 +8,8 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.tables.exploded import Exploded
 from halfjoin.engine.updates import Ints
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.functions.regex import separator
 
 
 def unnest(arguments: list[pa.Array], length: int) -> Exploded:
@@ -22,19 +24,28 @@ def regexp_split_to_table(arguments: list[pa.Array], length: int) -> Exploded:
     text, pattern = arguments
     rows: list[Ints] = []
     parts = []
+    failed: list[Ints] = []
+    message = ""
     for value in pattern.unique().to_pylist():  # a literal pattern, as good as always, is one round
         if value is None:
             continue
         chosen = pc.equal(pattern, value).fill_null(False).to_numpy(zero_copy_only=False)
         positions = np.flatnonzero(chosen & text.is_valid().to_numpy(zero_copy_only=False))
-        lists = _split(text.take(pa.array(positions)), value)
+        try:
+            lists = _split(text.take(pa.array(positions)), separator(value))
+        except UnsupportedSQL as problem:
+            failed.append(positions)
+            message = problem.reason
+            continue
         rows.append(positions[pc.list_parent_indices(lists).to_numpy()])
         parts.append(lists.flatten())
+    wrong = np.sort(np.concatenate(failed)) if failed else None
     if not rows:
-        return Exploded(np.zeros(0, np.int64), (pa.array([], pa.string()),))
+        return Exploded(np.zeros(0, np.int64), (pa.array([], pa.string()),), failed=wrong, message=message)
     every = np.concatenate(rows)
     order = np.argsort(every, kind="stable")
-    return Exploded(every[order], (pa.concat_arrays(parts).take(pa.array(order)),))
+    made = pa.concat_arrays(parts).take(pa.array(order))
+    return Exploded(every[order], (made,), failed=wrong, message=message)
 
 
 def _split(text: pa.Array, pattern: str) -> pa.Array:

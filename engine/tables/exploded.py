@@ -7,12 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.updates import Ints
+from halfjoin.engine.updates import MOST_ROWS, Ints
 from halfjoin.sql.errors import DataError
-
-# More rows than this from one batch of one function are a mistake in the data (a series from 1 to 10**15), and the
-# batch is refused before they fill the memory.
-MOST_ROWS = 200_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class Explanation:
 
 def explanation(plan: ViewPlan, facts: Facts, name: str) -> Explanation:
     """What there is to say about the plan of view `name`; sizes and sharing are as of now."""
-    estimates = Estimates(facts, {constant.name: len(constant.rows) for constant in plan.constants})
+    estimates = Estimates(facts, {constant.name: len(constant.rows) for constant in plan.constants}, name)
     keys = sorted((key for key in plan.arrangements if key.keys), key=arrangement_name)
     return Explanation(
         name,

@@ -70,6 +70,21 @@ def to_re2(pattern: str, flags: str = "", *, spans: bool = False) -> Regex:
                  regex_extent.has_optional_group(tree))
 
 
+def separator(pattern: str) -> str:
+    """A pattern to split at, for RE2; the empty one splits between all characters.
+
+    Raises:
+        UnsupportedSQL: it could match nothing, and so separate everywhere and nowhere.
+    """
+    if pattern == "":
+        return ""
+    regex = to_re2(pattern, spans=True)
+    if regex.nullable:
+        raise UnsupportedSQL(f"regular expression '{pattern}' as a separator: it can match the empty text",
+                             instead="write one that matches at least a character, with + for *")
+    return regex.text
+
+
 def replacement(text: str, groups: int) -> str:
     """A replacement text in RE2's syntax: `\\1` to `\\9` a group, `\\&` the match, `\\\\` a backslash."""
     out, rest = "", iter(text)

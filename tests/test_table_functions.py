@@ -1,0 +1,72 @@
+"""Table functions row by row: what PostgreSQL gives for the corner cases."""
+
+import datetime as dt
+
+import pytest
+
+import halfjoin as hj
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE one (a bigint, b bigint, c bigint, s text, e integer[])")
+        yield engine
+
+
+@pytest.mark.parametrize(
+    ("call", "rows"),
+    [
+        ("generate_series(1, 3)", [1, 2, 3]),
+        ("generate_series(1, 0)", []),
+        ("generate_series(3, 1, -1)", [3, 2, 1]),
+        ("generate_series(1, 6, 2)", [1, 3, 5]),
+        ("generate_series(1, NULL)", []),
+        ("generate_series(9223372036854775806, 9223372036854775807)", [2**63 - 2, 2**63 - 1]),
+        ("generate_series(-9223372036854775807, 9223372036854775806, 9223372036854775807)", [-(2**63) + 1, 0]),
+        (
+            "generate_series(timestamp '2024-01-31', timestamp '2024-04-30', interval '1 month')",
+            [dt.datetime(2024, 1, 31), dt.datetime(2024, 2, 29), dt.datetime(2024, 3, 29), dt.datetime(2024, 4, 29)],
+        ),
+        (
+            "generate_series(timestamp '2024-01-02', timestamp '2024-01-01', interval '-12 hours')",
+            [dt.datetime(2024, 1, 2), dt.datetime(2024, 1, 1, 12), dt.datetime(2024, 1, 1)],
+        ),
+        ("unnest(ARRAY[1, NULL, 3])", [1, None, 3]),
+        ("unnest(NULL::integer[])", []),
+        ("regexp_split_to_table('a1b22c', '[0-9]+')", ["a", "b", "c"]),
+        ("regexp_split_to_table('abc', '')", ["a", "b", "c"]),
+        ("regexp_split_to_table(',a,', ',')", ["", "a", ""]),
+        ("regexp_split_to_table(NULL, ',')", []),
+    ],
+)
+def test_rows_in_their_order(engine, call, rows):
+    made = engine.query(f"SELECT f.x, f.n FROM {call} WITH ORDINALITY AS f(x, n)").to_pylist()
+    ordered = sorted(made, key=lambda row: row["n"])
+    assert [row["x"] for row in ordered] == rows
+    assert [row["n"] for row in ordered] == list(range(1, len(rows) + 1))
+
+
+@pytest.mark.parametrize(
+    ("call", "row", "why"),
+    [
+        ("generate_series(1, 5, t.c)", {"c": 0}, "step size cannot equal zero in generate_series(1, 5, t.c)"),
+        ("regexp_split_to_table('x', t.s)", {"s": "z*"}, "regular expression 'z*' as a separator: it can match the "
+         "empty text in regexp_split_to_table('x', t.s)"),
+    ],
+)  # fmt: skip
+def test_what_fails_for_a_row_goes_away_with_it(call, row, why):
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (c bigint, s text)")
+        engine.execute(f"CREATE MATERIALIZED VIEW v AS SELECT t.c, f.x FROM t, {call} AS f(x)")
+        engine.apply({"t": [row]}, time=1)
+        with pytest.raises(hj.DataError) as caught:
+            engine.read("v")
+        assert why in str(caught.value)
+        engine.apply({"t": hj.deletes([row])}, time=2)
+        assert engine.read("v").num_rows == 0
+
+
+def test_a_series_that_would_fill_the_memory_refuses_the_batch(engine):
+    with pytest.raises(hj.DataError, match=r"would make 1,000,000,000,001 rows of this batch"):
+        engine.query("SELECT * FROM generate_series(0, 1000000000000) AS g")
