@@ -27,7 +27,7 @@ from tests.test_storage_law import DurableReplay
 from tests.test_view_law import programs
 
 pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("moto") is None, reason="needs an S3-compatible server: pip install 'moto[server]'"
+    importlib.util.find_spec("moto") is None, reason="needs an S3-compatible server: pip install 'halfjoin[test-s3]'"
 )
 START_SECONDS = 60
 
