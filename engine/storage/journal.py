@@ -23,6 +23,7 @@ Value: TypeAlias = str | int | float | bytes | None
 FORMAT = 1
 FILE = "journal.sqlite"
 _BUSY_SECONDS = 60
+_FEW_PAGES = 1000  # of 4 KB, that are given back at a time
 _LARGEST_WAL = 64 << 20  # bytes that the write-ahead file keeps between checkpoints
 
 _SCHEMA = """
@@ -252,10 +253,11 @@ class Journal:
             self._write("DELETE FROM run WHERE collection = ? AND entry <= ?", (collection, entry))
 
     def shrink(self) -> None:
-        """Give the space of what was trimmed back to the file system."""
+        """Give the space of what was trimmed back to the file system, in steps between which others may write."""
         with self._guarded():
-            self._db.execute("PRAGMA incremental_vacuum").fetchall()
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            while self._db.execute("PRAGMA freelist_count").fetchone()[0] > _FEW_PAGES:
+                self._db.execute(f"PRAGMA incremental_vacuum({_FEW_PAGES})").fetchall()
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def keep(self, **facts: str | int) -> None:
         """Set facts about the whole."""

@@ -23,7 +23,7 @@ from halfjoin.engine.storage.site import place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.errors import StorageError, UnsupportedSQL
 from halfjoin.sql.expr import Column
 
 FLUSH_BYTES = 32 << 20  # of updates in the journal alone, after which they are flushed between batches
@@ -137,7 +137,10 @@ class Warehouse:
         if self._pending < FLUSH_BYTES or (self._flusher.busy and self._pending < 4 * FLUSH_BYTES):
             return
         self._flusher.wait()
-        self._pending = self._journal.pending()
+        try:
+            self._pending = self._journal.pending()
+        except StorageError:  # what there is to say, the next batch will say
+            return
         if self._pending >= FLUSH_BYTES:
             self._flusher.start(self._targets())
 
