@@ -50,7 +50,8 @@ class Engine:
     """SQL views, kept up to date. A context manager; calls from several threads take turns.
 
     Args:
-        warehouse: a folder to keep everything in, made if it is not there; None: state is gone with the engine.
+        warehouse: where to keep everything, made if it is not there: a folder, or the URL of an object store
+            (`s3://...`; what it takes to get there is in the environment). None: state is gone with the engine.
         read_only: read beside the engine that writes: each call sees the warehouse as the last batch left it.
         spark: a Spark session, classic or Connect; None: a local one is started when first needed.
         runner: who carries out batches and first fills: `local` this process, `spark` Spark jobs, `auto` Spark for
@@ -102,7 +103,7 @@ class Engine:
             failing one stay done, of that one nothing is.
         """
         with self._reading() as state:
-            return execute(self, state, sql)
+            return execute(self, state, sql, self._define)
 
     def apply(
         self,
@@ -181,7 +182,7 @@ class Engine:
         self._store.settle(self._state)
         return replace(applied, seconds=clock.perf_counter() - started)
 
-    def define(self, change: Callable[[], None]) -> None:
+    def _define(self, change: Callable[[], None]) -> None:
         """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
         self._check_open(writing=True)
         undo = self._state.checkpoint()
@@ -193,6 +194,7 @@ class Engine:
         except BaseException:
             undo()
             raise
+        self._store.settle(self._state)
 
     @contextmanager
     def _unless_interrupted(self) -> Iterator[None]:
@@ -307,7 +309,7 @@ class Engine:
             types = {column: type_named(kind) for column, kind in returns.items()}
             kept = self._state.catalog.table_function(name)
             if kept is None:
-                self.define(lambda: self._state.catalog.functions.update({name: tuple(types.items())}))
+                self._define(lambda: self._state.catalog.functions.update({name: tuple(types.items())}))
             elif kept != tuple(types.items()):
                 columns = ", ".join(f"{column} {kind}" for column, kind in kept)
                 raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
@@ -34,18 +35,22 @@ if TYPE_CHECKING:
     from halfjoin.engine.engine import Engine
 
 
-def execute(engine: Engine, state: State, sql: str) -> pa.Table | None:
-    """Run the statements in order; the rows of the last one, if it has any."""
+# Carries a change of what is defined out, and keeps it, or does neither.
+Keep: TypeAlias = Callable[[Callable[[], None]], None]
+
+
+def execute(engine: Engine, state: State, sql: str, keep: Keep) -> pa.Table | None:
+    """Run the statements in order; the rows of the last one, if it has any. `keep` carries definitions out."""
     result = None
     for statement in parse(sql):
-        result = _run(engine, state, statement, sql)
+        result = _run(engine, state, statement, sql, keep)
     return result
 
 
-def _run(engine: Engine, state: State, statement: Statement, sql: str) -> pa.Table | None:
+def _run(engine: Engine, state: State, statement: Statement, sql: str, keep: Keep) -> pa.Table | None:
     match statement:
         case CreateTable() | CreateView() | CreateIndex() | Drop():
-            engine.define(lambda: define(state, statement, sql))
+            keep(lambda: define(state, statement, sql))
         case Insert() | Delete() | Update():
             engine.apply({statement.table: changed_rows(state, statement, sql)})
         case Select(query, as_of):

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 
 def test_through_a_connect_server() -> None:
-    pytest.importorskip("grpc", reason="Spark Connect's client is not installed: pip install 'pyspark[connect]'")
-    pytest.importorskip("grpc_status", reason="Spark Connect's client is not installed: pip install 'pyspark[connect]'")
+    for module in ("grpc", "grpc_status"):
+        pytest.importorskip(module, reason="needs Spark Connect's client: pip install 'halfjoin[test-connect]'")
     environment = {name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"}
     done = subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.spark_connect"], capture_output=True, text=True,
                           cwd=Path(__file__).parents[1], env=environment)  # fmt: skip

@@ -19,7 +19,7 @@ from tests.test_view_law import programs
 class DurableReplay(Replay):
     """A replay in which, between any two steps, the engine may be opened anew, flushed, or compacted."""
 
-    def __init__(self, retain: int, folder: Path, seed: int) -> None:
+    def __init__(self, retain: int, folder: Path | str, seed: int) -> None:
         super().__init__(retain, folder)
         self._folder, self._random = folder, random.Random(seed)
 

@@ -6,11 +6,9 @@ transaction, so that it can be told from the table itself what is in it.
 
 from __future__ import annotations
 
-import shutil
 import time as clock
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,12 +18,12 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from halfjoin.engine.collection import GROWTH
 from halfjoin.engine.consolidate import consolidate
-from halfjoin.engine.storage.parquet import FILE_ROWS, Written, file_schema, read, sync, write
+from halfjoin.engine.storage.parquet import FILE_ROWS, Written, file_schema, read, write
+from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import MINIMUM, Updates, concat, empty
 from halfjoin.sql.errors import StorageError
 
 _KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
-_LOG = "_delta_log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +47,8 @@ class Layout:
 class DeltaFolder:
     """The Delta table in a folder. `app` tells this collection from one that had its name before."""
 
-    def __init__(self, path: Path, app: str) -> None:
-        self.path, self._app = path, app
+    def __init__(self, place: Place, app: str) -> None:
+        self.place, self._app = place, app
 
     def recover(self, entry: int, version: int | None) -> tuple[int, int | None]:
         """What the table holds that the journal may not know of: the last entry that is in it, and its version.
@@ -69,7 +67,10 @@ class DeltaFolder:
                 return int(found), table.version()
         except (DeltaError, OSError):  # a commit that is not readable was never acknowledged
             pass
-        self._cut(version)
+        if version is None:
+            self.place.clear()
+        else:
+            self.place.cut(version)
         return entry, version
 
     def append(self, updates: Updates, layout: Layout, entry: int) -> int | None:
@@ -79,7 +80,7 @@ class DeltaFolder:
             return None if table is None else int(table.version())
         if table is None:
             table = self._create(layout)
-        added = list(write(self.path, updates, layout.schema, layout.sort))
+        added = list(write(self.place, updates, layout.schema, layout.sort))
         return self._commit(table, [_add(file, True) for file in added], layout, entry)
 
     def merge(self, layout: Layout, since: int, *, everything: bool) -> int | None:
@@ -92,8 +93,8 @@ class DeltaFolder:
         old = [] if table is None else _mergeable(_parts(table), everything)
         if table is None or not old:
             return None
-        updates = concat([read(self.path / part.name, layout.schema) for part in old]).not_before(since)
-        added = write(self.path, consolidate(updates), layout.schema, layout.sort)
+        updates = concat([read(self.place, part.name, layout.schema) for part in old]).not_before(since)
+        added = write(self.place, consolidate(updates), layout.schema, layout.sort)
         now = int(clock.time() * 1000)
         actions = [*(_add(file, False) for file in added), *(RemoveAction(p.name, False, now, p.size) for p in old)]
         version = self._commit(table, actions, layout, None)
@@ -110,10 +111,10 @@ class DeltaFolder:
         if version is None:
             return empty(schema)
         try:
-            parts = _parts(DeltaTable(self._uri, version=version))
-            found = [read(self.path / part.name, schema) for part in parts]
+            parts = _parts(DeltaTable(self.place.uri, version=version))
+            found = [read(self.place, part.name, schema) for part in parts]
         except (DeltaError, OSError, pa.ArrowException) as problem:
-            raise StorageError(f"the table {self.path} cannot be read at version {version}: {problem}") from problem
+            raise StorageError(f"the table {self.place} cannot be read at version {version}: {problem}") from problem
         return concat(found) if found else empty(schema)
 
     def held(self) -> tuple[int, int]:
@@ -122,56 +123,30 @@ class DeltaFolder:
         parts = [] if table is None else _parts(table)
         return sum(part.rows for part in parts), max((part.latest for part in parts), default=MINIMUM)
 
-    @property
-    def _uri(self) -> str:
-        return self.path.resolve().as_uri()
-
     def _open(self) -> DeltaTable | None:
         try:
-            return DeltaTable(self._uri)
+            return DeltaTable(self.place.uri)
         except TableNotFoundError:
             return None
 
     def _create(self, layout: Layout) -> DeltaTable:
-        shutil.rmtree(self.path, ignore_errors=True)
-        self.path.mkdir(parents=True)
+        self.place.make()
         table = DeltaTable.create(
-            self._uri, file_schema(layout.schema), configuration={"delta.checkpointInterval": "20"}
+            self.place.uri, file_schema(layout.schema), configuration={"delta.checkpointInterval": "20"}
         )
-        self._settle()
-        sync(self.path.parent)
+        self.place.settle()
         return table
 
     def _commit(self, table: DeltaTable, actions: list[Any], layout: Layout, entry: int | None) -> int:
         marks = [] if entry is None else [Transaction(self._app, entry)]
-        sync(self.path)
-        table.create_write_transaction(
-            actions, "append", file_schema(layout.schema), commit_properties=CommitProperties(app_transactions=marks)
-        )
-        self._settle()
+        properties = CommitProperties(app_transactions=marks, max_commit_retries=0)
+        table.create_write_transaction(actions, "append", file_schema(layout.schema), commit_properties=properties)
+        self.place.settle()
         table.update_incremental()  # a commit does not refresh its handle
         return int(table.version())
 
-    def _settle(self) -> None:
-        """The log's newest files, and its folder, on disk."""
-        log = self.path / _LOG
-        for path in sorted(log.iterdir(), reverse=True)[:3]:
-            sync(path)
-        sync(log)
-
     def _whole(self, table: DeltaTable) -> bool:
-        paths = [(self.path / part.name, part.size) for part in _parts(table)]
-        return all(path.is_file() and path.stat().st_size == size for path, size in paths)
-
-    def _cut(self, version: int | None) -> None:
-        """Take back the commits after a version; without a version the whole table."""
-        if version is None:
-            shutil.rmtree(self.path, ignore_errors=True)
-            return
-        for path in sorted((self.path / _LOG).glob("*"), reverse=True):
-            number = path.name.partition(".")[0]
-            if path.name == "_last_checkpoint" or (number.isdigit() and int(number) > version):
-                path.unlink()
+        return all(self.place.size(part.name) == part.size for part in _parts(table))
 
 
 def _parts(table: DeltaTable) -> list[Part]:

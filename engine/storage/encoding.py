@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Updates, concat, empty
+from halfjoin.engine.updates import DIFF, TIME, Ints, Updates, concat, empty
 
-# Rows encoded together. A piece must stay far below what a journal entry can hold, and one that is read or written
-# takes memory beside the rows themselves.
-PIECE_ROWS = 1 << 20
+# Bytes of rows encoded together: far below what an entry of the journal can hold, and of the memory at hand.
+PIECE_BYTES = 64 << 20
 COMPRESSED_FROM = 4096  # rows: fewer are written faster as they are
 
 
@@ -27,8 +25,10 @@ class Piece:
 
 def encode(updates: Updates) -> Iterator[Piece]:
     """The updates in pieces, in order; none where there are none."""
-    for start in range(0, len(updates), PIECE_ROWS):
-        part = updates.slice(start, min(start + PIECE_ROWS, len(updates)))
+    bytes_each = 16 + sum(int(column.nbytes) for column in updates.columns.values()) // max(len(updates), 1)
+    rows = max(1, PIECE_BYTES // bytes_each)
+    for start in range(0, len(updates), rows):
+        part = updates.slice(start, min(start + rows, len(updates)))
         yield Piece(len(part), int(part.time.max()), _write(part.table(changes=True)))
 
 
@@ -53,11 +53,6 @@ def from_table(table: pa.Table, schema: Mapping[str, pa.DataType]) -> Updates:
     return Updates(columns, _ints(table.column(TIME)), _ints(table.column(DIFF)))
 
 
-def latest(updates: Updates) -> int:
-    """The last of the times, or the first that there is where there are no updates."""
-    return int(updates.time.max()) if len(updates) else MINIMUM
-
-
 def _one_chunk(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # what does not fit into one array stays apart
@@ -65,6 +60,6 @@ def _one_chunk(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     return array if array.type == kind else array.cast(kind)
 
 
-def _ints(column: pa.ChunkedArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    values: np.ndarray[tuple[int], np.dtype[np.int64]] = _one_chunk(column, pa.int64()).to_numpy(zero_copy_only=False)
+def _ints(column: pa.ChunkedArray) -> Ints:
+    values: Ints = _one_chunk(column, pa.int64()).to_numpy(zero_copy_only=False)
     return values

@@ -5,18 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Thread
 
 import pyarrow as pa
 
-from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.consolidate import cancel
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept
-from halfjoin.engine.storage.names import folder_name
+from halfjoin.engine.storage.site import Site, place_of
 from halfjoin.engine.updates import Updates
-from halfjoin.sql.errors import StorageError
+from halfjoin.sql.errors import HalfjoinError, StorageError
 
 FOLDERS = ("tables", "views", "errors")
 _log = logging.getLogger("halfjoin")
@@ -32,24 +31,19 @@ class Target:
     sort: Sequence[str]
 
 
-def folder_of(folder: Path, kept: Kept) -> Path:
-    """Where a collection's Delta table is."""
-    return folder / kept.kind / folder_name(kept.name)
-
-
-def fetched(folder: Path, journal: Journal, number: int, schema: Mapping[str, pa.DataType]) -> list[Updates]:
+def fetched(site: Site, journal: Journal, number: int, schema: Mapping[str, pa.DataType]) -> list[Updates]:
     """A collection's updates: of its Delta table, and those that are in the journal alone."""
     with journal.snapshot():
         kept = next(item for item in journal.kept() if item.id == number)
-        stored = DeltaFolder(folder_of(folder, kept), "").read(kept.version, schema)
+        stored = DeltaFolder(place_of(site, kept), "").read(kept.version, schema)
         return [stored, decode(journal.pieces(number, kept.flushed), schema)]
 
 
 class Flusher:
     """Brings Delta tables up to the journal, in the caller's thread or in one of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, site: Site, journal: Journal) -> None:
+        self._site, self._journal = site, journal
         self._thread: Thread | None = None
         self._recovered: set[int] = set()
 
@@ -64,7 +58,7 @@ class Flusher:
         def work() -> None:
             try:
                 self.flush(targets)
-            except StorageError as problem:
+            except HalfjoinError as problem:
                 _log.warning("flushing failed and will be tried again: %s", problem)
 
         self._thread = Thread(target=work, name="halfjoin-flush")
@@ -81,25 +75,23 @@ class Flusher:
         Raises:
             StorageError: a table could not be written; those before it are.
         """
-        journal = Journal(self._folder)
         try:
-            journal.raise_since({target.id: target.since for target in targets})
-            entry, app = int(journal.meta("entry")), journal.meta("id")
-            kept = {item.id: item for item in journal.kept()}
-            for target in targets:
-                self._flush(journal, kept[target.id], target, app, entry, everything)
-            journal.shrink()
-        except StorageError:
+            with self._journal.beside() as journal:
+                journal.raise_since({target.id: target.since for target in targets})
+                entry, app = int(journal.meta("entry")), journal.meta("id")
+                kept = {item.id: item for item in journal.kept()}
+                for target in targets:
+                    self._flush(journal, kept[target.id], target, app, entry, everything)
+                journal.shrink()
+        except HalfjoinError:
             raise
         except Exception as problem:  # of the file system, of Parquet, of Delta: nothing of it is trimmed
-            raise StorageError(f"flushing the warehouse {self._folder} failed: {problem}") from problem
-        finally:
-            journal.close()
+            raise StorageError(f"flushing the warehouse {self._site.place} failed: {problem}") from problem
 
     def _flush(
         self, journal: Journal, kept: Kept, target: Target, app: str, entry: int, everything: bool
     ) -> None:
-        table = DeltaFolder(folder_of(self._folder, kept), f"{app}/{kept.id}")
+        table = DeltaFolder(place_of(self._site, kept), f"{app}/{kept.id}")
         flushed, version = kept.flushed, kept.version
         if kept.id not in self._recovered:  # once: afterwards nobody else writes it
             flushed, version = table.recover(flushed, version)
@@ -107,7 +99,7 @@ class Flusher:
         updates = decode(journal.pieces(kept.id, flushed, entry), target.schema)
         self._recovered.discard(kept.id)
         if len(updates):
-            version = table.append(consolidate(updates.not_before(target.since)), layout, entry)
+            version = table.append(cancel(updates.not_before(target.since)), layout, entry)
             flushed = entry
         if version is not None and (len(updates) or everything):
             version = table.merge(layout, target.since, everything=everything) or version

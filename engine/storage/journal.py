@@ -12,14 +12,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from halfjoin.engine.storage.encoding import Piece
 from halfjoin.engine.updates import MINIMUM
 from halfjoin.sql.errors import StorageError
 
+Value: TypeAlias = str | int | float | bytes | None
+
 FORMAT = 1
 FILE = "journal.sqlite"
 _BUSY_SECONDS = 60
+_FEW_PAGES = 1000  # of 4 KB, that are given back at a time
 _LARGEST_WAL = 64 << 20  # bytes that the write-ahead file keeps between checkpoints
 
 _SCHEMA = """
@@ -90,11 +94,12 @@ class Journal:
     """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
-        self._path = folder / FILE
+        self._where, self._folder = str(folder / FILE), folder
         mode = "ro" if read_only else "rwc"
         with self._guarded():
             self._db = sqlite3.connect(
-                f"{self._path.resolve().as_uri()}?mode={mode}", uri=True, timeout=_BUSY_SECONDS, isolation_level=None,
+                f"{(folder / FILE).resolve().as_uri()}?mode={mode}",
+                uri=True, timeout=_BUSY_SECONDS, isolation_level=None,
                 check_same_thread=False,
             )  # fmt: skip
         try:
@@ -110,17 +115,25 @@ class Journal:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")
                 self._db.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
-            made = self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0]
-        if not made and not read_only:
-            with self._transaction():
-                for statement in _SCHEMA.strip().split(";\n"):
-                    self._db.execute(statement)
-                first = {"format": FORMAT, "id": str(uuid.uuid4()), "entry": 0, "upper": 0, "defined": 0, "catalog": ""}
-                self._db.executemany("INSERT INTO meta VALUES (?, ?)", first.items())
+        if not read_only and not self._has_schema():
+            self._make()
+        self._check_format()
+
+    def _has_schema(self) -> bool:
+        with self._guarded():
+            return bool(self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0])
+
+    def _make(self) -> None:
+        with self._transaction():
+            for statement in _SCHEMA.strip().split(";\n"):
+                self._write(statement)
+            self._set(format=FORMAT, id=str(uuid.uuid4()), entry=0, upper=0, defined=0, catalog="")
+
+    def _check_format(self) -> None:
         found = int(self.meta("format"))
         if found > FORMAT:
             raise StorageError(
-                f"the warehouse {self._path.parent} has format {found}, and this version of halfjoin knows up to "
+                f"the warehouse of {self._where} has format {found}, and this version of halfjoin knows up to "
                 f"{FORMAT}; open it with a newer one"
             )
 
@@ -129,6 +142,15 @@ class Journal:
         self._db.close()
 
     # Reading.
+
+    @contextmanager
+    def beside(self) -> Iterator[Journal]:
+        """The same journal for another thread."""
+        other = Journal(self._folder)
+        try:
+            yield other
+        finally:
+            other.close()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -191,7 +213,7 @@ class Journal:
             for collection, parts in pieces.items():
                 self._insert(collection, entry, parts)
             if batch is not None:
-                self._db.execute(
+                self._write(
                     "INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (batch.id, batch.mark, entry, batch.time, batch.low, batch.upper, batch.seconds),
                 )
@@ -203,10 +225,10 @@ class Journal:
             entry = self._next(upper)
             self._set(catalog=catalog, defined=entry)
             for id in gone:
-                self._db.execute("DELETE FROM run WHERE collection = ?", (id,))
-                self._db.execute("DELETE FROM collection WHERE id = ?", (id,))
+                self._write("DELETE FROM run WHERE collection = ?", (id,))
+                self._write("DELETE FROM collection WHERE id = ?", (id,))
             for item in new:
-                cursor = self._db.execute(
+                cursor = self._write(
                     "INSERT INTO collection (kind, name, since, created, flushed, rows, latest) "
                     "VALUES (?, ?, ?, ?, ?, 0, ?)",
                     (item.kind, item.name, item.since, entry, entry - 1, MINIMUM),
@@ -218,24 +240,24 @@ class Journal:
     def raise_since(self, sinces: Mapping[int, int]) -> None:
         """Collections cannot be read below these times any more, and what is written from now on need not allow it."""
         with self._transaction():
-            self._db.executemany(
-                "UPDATE collection SET since = max(since, ?) WHERE id = ?", [(s, id) for id, s in sinces.items()]
-            )
+            for id, since in sinces.items():
+                self._write("UPDATE collection SET since = ? WHERE id = ? AND since < ?", (since, id, since))
 
     def flushed(self, collection: int, entry: int, version: int | None, rows: int, latest: int) -> None:
         """A collection's updates up to an entry are in its Delta table; the journal need not keep them."""
         with self._transaction():
-            self._db.execute(
+            self._write(
                 "UPDATE collection SET flushed = ?, version = ?, rows = ?, latest = ? WHERE id = ?",
                 (entry, version, rows, latest, collection),
             )
-            self._db.execute("DELETE FROM run WHERE collection = ? AND entry <= ?", (collection, entry))
+            self._write("DELETE FROM run WHERE collection = ? AND entry <= ?", (collection, entry))
 
     def shrink(self) -> None:
-        """Give the space of what was trimmed back to the file system."""
+        """Give the space of what was trimmed back to the file system, in steps between which others may write."""
         with self._guarded():
-            self._db.execute("PRAGMA incremental_vacuum").fetchall()
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            while self._db.execute("PRAGMA freelist_count").fetchone()[0] > _FEW_PAGES:
+                self._db.execute(f"PRAGMA incremental_vacuum({_FEW_PAGES})").fetchall()
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def keep(self, **facts: str | int) -> None:
         """Set facts about the whole."""
@@ -243,19 +265,27 @@ class Journal:
             self._set(**facts)
 
     def _next(self, upper: int) -> int:
-        self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'entry'")
+        self._write("UPDATE meta SET value = value + 1 WHERE key = 'entry'")
         self._set(upper=upper)
         return int(self._db.execute("SELECT value FROM meta WHERE key = 'entry'").fetchone()[0])
 
     def _set(self, **facts: str | int) -> None:
-        self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
+        for fact in facts.items():
+            self._write("INSERT OR REPLACE INTO meta VALUES (?, ?)", fact)
 
     def _insert(self, collection: int, entry: int, pieces: Iterable[Piece]) -> None:
         for piece in pieces:
-            self._db.execute(
+            self._write(
                 "INSERT INTO run (collection, entry, rows, latest, bytes, data) VALUES (?, ?, ?, ?, ?, ?)",
                 (collection, entry, piece.rows, piece.latest, len(piece.data), piece.data),
             )
+
+    def _write(self, statement: str, values: tuple[Value, ...] = ()) -> sqlite3.Cursor:
+        """One change of a transaction."""
+        return self._db.execute(statement, values)
+
+    def _keep(self) -> None:
+        """The last step before a transaction is committed, which may refuse it."""
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -263,6 +293,7 @@ class Journal:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                self._keep()
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
@@ -274,4 +305,4 @@ class Journal:
         try:
             yield
         except sqlite3.Error as problem:
-            raise StorageError(f"the journal {self._path} failed: {problem}; nothing of this step is kept") from problem
+            raise StorageError(f"the journal {self._where} failed: {problem}; nothing of it is kept") from problem

@@ -29,13 +29,16 @@ class Lock:
             raise StorageError(f"cannot lock the warehouse {folder}: {problem}") from problem
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as problem:
+        except BlockingIOError as problem:
             holder = os.pread(self._file, 500, 0).decode(errors="replace").strip() or "another process"
             os.close(self._file)
             raise Conflict(
                 f"the warehouse {folder} is being written by {holder}; close that engine first, "
                 "or read beside it with Engine(..., read_only=True)"
             ) from problem
+        except OSError as problem:
+            os.close(self._file)
+            raise StorageError(f"{folder} cannot be locked, so two engines might write there: {problem}") from problem
         since = datetime.now(UTC).isoformat(" ", "seconds")
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"process {os.getpid()} on {socket.gethostname()} since {since}".encode(), 0)

@@ -1,14 +1,12 @@
-"""Parquet files of updates: sorted by the collection's key, with statistics, on disk when written."""
+"""Parquet files of updates: sorted by the collection's key, with statistics."""
 
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from halfjoin.engine.storage.encoding import from_table
+from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import DIFF, TIME, Updates
 
 FILE_ROWS = 1 << 22
@@ -45,25 +44,38 @@ def file_schema(schema: Mapping[str, pa.DataType]) -> pa.Schema:
     return pa.schema([*fields, (TIME, pa.int64()), (DIFF, pa.int64())])
 
 
-def write(folder: Path, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]) -> Iterator[Written]:
-    """Files of the updates, sorted by these columns; each is on disk when it is given out."""
+def write(place: Place, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]) -> Iterator[Written]:
+    """Files of the updates, sorted by these columns; each is durable when it is given out."""
     table = updates.table(changes=True).cast(file_schema(schema))
     keys = [name for name in sort if not pa.types.is_nested(table.schema.field(name).type)]
-    if keys:
+    if keys and not _in_order(table, keys):
         table = table.take(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in keys]))
     for start in range(0, len(table), FILE_ROWS):
         part = table.slice(start, FILE_ROWS)
-        path = folder / f"part-{uuid.uuid4()}.parquet"
-        with path.open("wb") as file:
-            pq.write_table(part, file, compression="zstd", row_group_size=GROUP_ROWS)
-            file.flush()
-            os.fsync(file.fileno())
-        yield Written(path.name, path.stat().st_size, statistics(part))
+        sink = pa.BufferOutputStream()
+        pq.write_table(part, sink, compression="zstd", row_group_size=GROUP_ROWS)
+        data = sink.getvalue()
+        name = f"part-{uuid.uuid4()}.parquet"
+        place.write(name, data)
+        yield Written(name, data.size, statistics(part))
 
 
-def read(path: Path, schema: Mapping[str, pa.DataType]) -> Updates:
+def _in_order(table: pa.Table, keys: Sequence[str]) -> bool:
+    """Whether the rows are sorted by the keys already, as generated keys often are; not where there are NULLs."""
+    before, after = table.slice(0, max(len(table) - 1, 0)), table.slice(1)
+    tied: Any = True
+    for name in keys:
+        left, right = before.column(name), after.column(name)
+        descends = pc.any(pc.and_(pc.greater(left, right), tied)).as_py()
+        if descends or table.column(name).null_count:
+            return False
+        tied = pc.and_(pc.equal(left, right), tied)
+    return True
+
+
+def read(place: Place, name: str, schema: Mapping[str, pa.DataType]) -> Updates:
     """The updates of a file."""
-    return from_table(pq.read_table(path, partitioning=None), schema)
+    return from_table(pq.read_table(pa.BufferReader(place.read(name))), schema)
 
 
 def statistics(table: pa.Table) -> str:
@@ -98,12 +110,3 @@ def _plain(value: pa.Scalar) -> Any:
     if isinstance(plain, Decimal):
         return float(plain) if plain == Decimal(float(plain)) else None
     return plain if isinstance(plain, int | str) else str(plain)
-
-
-def sync(path: Path) -> None:
-    """Make a file's content, or a folder's entries, survive a power failure."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -17,11 +16,12 @@ from halfjoin.engine.run import make_run
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.flusher import fetched
-from halfjoin.engine.storage.journal import FILE, Journal, Kept
+from halfjoin.engine.storage.journal import Kept
 from halfjoin.engine.storage.restore import restore, stored
+from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.updates import Updates
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.sql.errors import HalfjoinError
 
 READ_ONLY = "the engine was opened with read_only=True; open the warehouse without it to change anything"
 
@@ -33,11 +33,9 @@ class Reader:
         StorageError: there is no warehouse, or one of a newer format.
     """
 
-    def __init__(self, folder: str | PathLike[str]) -> None:
-        self.folder = Path(folder)
-        if not (self.folder / FILE).is_file():
-            raise StorageError(f"there is no warehouse in {self.folder}; an engine that writes makes one")
-        self._journal = Journal(self.folder, read_only=True)
+    def __init__(self, warehouse: str | PathLike[str]) -> None:
+        self._site = site_of(warehouse)
+        self._journal = self._site.journal(read_only=True)
         self._entry = self._defined = -1
         self._retain = RETAIN
         self._collections: dict[int, Collection] = {}
@@ -92,7 +90,7 @@ class Reader:
         collection.stored = stored(kept, collection, self._fetch, state)
 
     def _fetch(self, number: int, schema: Mapping[str, pa.DataType]) -> list[Updates]:
-        return fetched(self.folder, self._journal, number, schema)
+        return fetched(self._site, self._journal, number, schema)
 
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """A reader takes no batches."""

@@ -6,10 +6,8 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import AbstractContextManager, nullcontext
 from os import PathLike
-from pathlib import Path
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
@@ -17,10 +15,11 @@ from halfjoin.engine.batch import Staged
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.encoding import encode
-from halfjoin.engine.storage.flusher import FOLDERS, Flusher, Target, fetched, folder_of
-from halfjoin.engine.storage.journal import FILE, Answered, Journal, New
-from halfjoin.engine.storage.lock import Lock
+from halfjoin.engine.storage.flusher import FOLDERS, Flusher, Target, fetched
+from halfjoin.engine.storage.journal import Answered, New
+from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.restore import restore
+from halfjoin.engine.storage.site import place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
@@ -38,19 +37,15 @@ class Warehouse:
         StorageError: the folder cannot be used, or is of a newer format.
     """
 
-    def __init__(self, folder: str | PathLike[str]) -> None:
-        self.folder = Path(folder)
+    def __init__(self, warehouse: str | PathLike[str]) -> None:
+        self._site = site_of(warehouse)
+        self._lock = self._site.lock()
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise StorageError(f"cannot make the warehouse {self.folder}: {problem}") from problem
-        self._lock = Lock(self.folder)
-        try:
-            self._journal = Journal(self.folder)
-            self._flusher = Flusher(self.folder)
+            self._journal = self._site.journal(read_only=False)
         except BaseException:
-            self._lock.release()
+            self._unlock()
             raise
+        self._flusher = Flusher(self._site, self._journal)
         self._ids: dict[int, Collection] = {}
         self._created: dict[int, int] = {}
         self._pending = 0
@@ -65,7 +60,7 @@ class Warehouse:
         if known != str(retain):
             journal.keep(retain=retain)
         kept = {(item.kind, item.name): item for item in journal.kept()}
-        self._remove_strangers({folder_of(self.folder, item) for item in kept.values()})
+        self._remove_strangers({(item.kind, folder_name(item.name)) for item in kept.values()})
         catalog = journal.meta("catalog")
         document = Document.model_validate_json(catalog) if catalog else Document()
         self._catalog = catalog
@@ -135,14 +130,17 @@ class Warehouse:
         self._pending = self._journal.pending()
         for item in kept:
             if item.id in gone:
-                shutil.rmtree(folder_of(self.folder, item), ignore_errors=True)
+                place_of(self._site, item).clear()
 
     def settle(self, state: State) -> None:
         """Start to flush once enough has gathered; wait for it only where batches come faster than it goes."""
         if self._pending < FLUSH_BYTES or (self._flusher.busy and self._pending < 4 * FLUSH_BYTES):
             return
         self._flusher.wait()
-        self._pending = self._journal.pending()
+        try:
+            self._pending = self._journal.pending()
+        except StorageError:  # what there is to say, the next batch will say
+            return
         if self._pending >= FLUSH_BYTES:
             self._flusher.start(self._targets())
 
@@ -162,7 +160,11 @@ class Warehouse:
         """Let go of the files and the lock."""
         self._flusher.close()
         self._journal.close()
-        self._lock.release()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
 
     def _targets(self) -> list[Target]:
         return [
@@ -171,19 +173,15 @@ class Warehouse:
         ]
 
     def _fetch(self, number: int, schema: object) -> list[Updates]:
-        return fetched(self.folder, self._journal, number, self._ids[number].schema)
+        return fetched(self._site, self._journal, number, self._ids[number].schema)
 
-    def _remove_strangers(self, known: set[Path]) -> None:
+    def _remove_strangers(self, known: set[tuple[str, str]]) -> None:
         """Folders of collections that were dropped, or never came to be, when a process ended."""
-        for folder in FOLDERS:
-            for path in (self.folder / folder).glob("*"):
-                if path not in known:
-                    shutil.rmtree(path, ignore_errors=True)
-
-
-def is_warehouse(folder: Path) -> bool:
-    """Whether there is a warehouse in the folder."""
-    return (folder / FILE).is_file()
+        for kind in FOLDERS:
+            place = self._site.place / kind
+            for name in place.folders():
+                if (kind, name) not in known:
+                    (place / name).clear()
 
 
 def _collections(state: State) -> list[tuple[str, str, Collection]]:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from examples.recompute import Recompute
 from examples.tpch import Q3, Q3_COLUMNS, Changes, load
 from tests.benchmarks.alone import ROWS, SIZES, loaded, measure
+from tests.benchmarks.durable import durable
 
 RECOMPUTED = 9  # of each size's batches, so many are recomputed too
 
@@ -29,7 +30,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--sf", default="1", help="TPC-H scale factor")
     options.add_argument("--spark", action="store_true", help="recompute in Spark, too (once per profile)")
+    options.add_argument("--durable", action="store_true", help="the same in a warehouse on disk, beside it")
     given = options.parse_args()
+    if given.durable:
+        print(f"TPC-H Q3's join at scale {given.sf}, on disk; medians in ms")
+        durable(given.sf)
+        return
     print(f"TPC-H Q3's join at scale {given.sf}; medians in ms")
     titles = f"{'profile':8} {'batch':>6} {'maintain':>9} {'quickest':>9} {'recompute':>10} {'times':>7}"
     print(f"{titles} {'view rows changed':>18}")

@@ -29,7 +29,7 @@ class _Watched:
 class Replay:
     """One engine beside one oracle."""
 
-    def __init__(self, retain: int, warehouse: Path | None = None) -> None:
+    def __init__(self, retain: int, warehouse: Path | str | None = None) -> None:
         self.engine = hj.Engine(warehouse, retain=retain)
         self.oracle = Oracle()
         self.retain, self.upper = retain, 0

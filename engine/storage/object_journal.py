@@ -1,0 +1,205 @@
+"""The journal in an object store: a Delta table of the changes made to it, and an SQLite copy of it in memory.
+
+One commit holds one transaction's statements, so an entry is there whole or not at all. Object stores have no locks
+that end with a process; instead a commit is refused where another writer has committed since: who opens the warehouse
+last may write, and the one before it is told so at its next batch, of which nothing is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+import time as clock
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
+
+from halfjoin.engine.storage.journal import Journal, Value
+from halfjoin.engine.storage.place import Place
+from halfjoin.sql.errors import Conflict, StorageError
+
+_SCHEMA = pa.schema([("statement", pa.string()), ("values", pa.string()), ("data", pa.binary())])
+_MOST_FILES = 64  # before what they add up to is written as one
+_COPY = "COPY"  # in place of a statement: the whole SQLite file
+_BYTES = {"bytes": True}  # in place of a value: it is in the column `data`
+
+
+class ObjectJournal(Journal):
+    """The journal of a warehouse in an object store; threads take turns.
+
+    Raises:
+        Conflict: from every method that writes, once another engine has opened the warehouse for writing.
+    """
+
+    def __init__(self, place: Place, *, read_only: bool = False) -> None:
+        self._place, self._turn, self._depth, self._read_only = place, RLock(), 0, read_only
+        self._lost: str | None = None  # who has taken over
+        self._where = str(place)
+        self._known: set[str] = set()
+        self._written: list[tuple[str, tuple[Value, ...]]] = []
+        self._db = _memory()
+        with self._reaching():
+            try:
+                self._table = DeltaTable(place.uri)
+            except TableNotFoundError:
+                if read_only:
+                    raise StorageError(f"there is no warehouse at {place}; an engine that writes makes one") from None
+                self._table = DeltaTable.create(place.uri, _SCHEMA, configuration={"delta.checkpointInterval": "50"})
+            self._catch_up()
+        if not read_only and not self._has_schema():
+            self._make()
+        self._check_format()
+        if not read_only:
+            self.keep(writer=f"process {os.getpid()} on {socket.gethostname()} since {clock.strftime('%F %T%z')}")
+
+    @contextmanager
+    def beside(self) -> Iterator[Journal]:
+        """This journal: other threads wait for their turn."""
+        yield self
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """What is read inside belongs to one moment; a reader sees here what was written since."""
+        with self._turn:
+            if self._read_only and not self._depth:
+                with self._reaching():
+                    self._table.update_incremental()
+                    self._catch_up()
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+
+    def shrink(self) -> None:
+        """Write what many files add up to as one."""
+        with self._turn:
+            files = self._files()
+            if len(files) > _MOST_FILES:
+                now = int(clock.time() * 1000)
+                removed = [RemoveAction(name, False, now, size) for name, size in files.items()]
+                self._commit([(_COPY, (self._db.serialize(),))], removed)
+                with self._reaching():
+                    self._table.vacuum(1, dry_run=False, enforce_retention_duration=False)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        with self._turn, super()._guarded():
+            yield
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._turn:
+            self._written = []
+            with super()._transaction():
+                yield
+
+    def _write(self, statement: str, values: tuple[Value, ...] = ()) -> sqlite3.Cursor:
+        self._written.append((statement, values))
+        return super()._write(statement, values)
+
+    def _keep(self) -> None:
+        self._commit(self._written, [])
+
+    def _commit(self, statements: list[tuple[str, tuple[Value, ...]]], removed: list[RemoveAction]) -> None:
+        """One more version of the table, which must be the next.
+
+        Raises:
+            Conflict: another writer has made it.
+        """
+        if self._lost is not None:
+            raise Conflict(self._lost)
+        version = int(self._table.version()) + 1
+        name = f"{version:020}-{os.urandom(8).hex()}.parquet"
+        sink = pa.BufferOutputStream()
+        pq.write_table(_encoded(statements), sink, compression="zstd")
+        data = sink.getvalue()
+        with self._reaching():
+            self._place.write(name, data)
+            stats = json.dumps({"numRecords": len(statements)})
+            added = AddAction(name, data.size, {}, int(clock.time() * 1000), not removed, stats)
+            try:
+                self._table.create_write_transaction(
+                    [added, *removed], "append", _SCHEMA, commit_properties=CommitProperties(max_commit_retries=0)
+                )
+            except DeltaError:
+                self._table.update_incremental()
+                if name not in self._files():  # otherwise only the answer was lost
+                    if int(self._table.version()) < version:
+                        raise
+                    self._lose()
+            else:
+                self._table.update_incremental()
+        self._known = set(self._files())
+
+    def _lose(self) -> None:
+        """Write no more.
+
+        Raises:
+            Conflict: with the name of who has taken over.
+        """
+        other = _memory()
+        self._replay(other, sorted(self._files()))
+        writer = other.execute("SELECT value FROM meta WHERE key = 'writer'").fetchone()
+        other.close()
+        self._lost = (
+            f"the warehouse of {self._where} is being written by {writer[0] if writer else 'another engine'}, which "
+            "opened it later than this engine; close this one, or read beside that one with Engine(..., read_only=True)"
+        )
+        raise Conflict(self._lost)
+
+    def _catch_up(self) -> None:
+        """Take over the versions that are not in memory."""
+        files = set(self._files())
+        if self._known - files:  # written anew as one
+            self._db.close()
+            self._db, self._known = _memory(), set()
+        self._replay(self._db, sorted(files - self._known))
+        self._known = files
+
+    def _replay(self, db: sqlite3.Connection, names: list[str]) -> None:
+        for name in names:
+            table = pq.read_table(pa.BufferReader(self._place.read(name)))
+            for row in table.to_pylist():
+                if row["statement"] == _COPY:
+                    db.deserialize(row["data"])
+                else:
+                    values = [row["data"] if value == _BYTES else value for value in json.loads(row["values"])]
+                    db.execute(row["statement"], values)
+
+    def _files(self) -> dict[str, int]:
+        actions = pa.table(self._table.get_add_actions()).to_pylist()
+        return {action["path"]: action["size_bytes"] for action in actions}
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        try:
+            yield
+        except (DeltaError, OSError) as problem:
+            raise StorageError(f"the journal {self._where} failed: {problem}; nothing of it is kept") from problem
+
+
+def _memory() -> sqlite3.Connection:
+    return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+
+
+def _encoded(statements: list[tuple[str, tuple[Value, ...]]]) -> pa.Table:
+    """Statements as rows; the one value of a statement that is bytes stands apart."""
+    texts, values, data = [], [], []
+    for statement, given in statements:
+        blobs = [value for value in given if isinstance(value, bytes)]
+        shown: list[Any] = [_BYTES if isinstance(value, bytes) else value for value in given]
+        texts.append(statement)
+        values.append(json.dumps(shown))
+        data.append(blobs[0] if blobs else None)
+    return pa.table([pa.array(texts, pa.string()), pa.array(values, pa.string()), pa.array(data, pa.binary())],
+                    schema=_SCHEMA)

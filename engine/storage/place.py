@@ -1,0 +1,182 @@
+"""Where files are: a local folder or a prefix of an object store. What is written is durable when the call returns."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+from deltalake.fs import DeltaStorageHandler
+
+LOG = "_delta_log"
+
+
+class Place(Protocol):
+    """A folder that holds a Delta table, or folders of them."""
+
+    @property
+    def uri(self) -> str:
+        """As the `deltalake` package takes it."""
+
+    def __truediv__(self, name: str) -> Place:
+        """A folder in it."""
+
+    def folders(self) -> Iterator[str]:
+        """The names of the folders in it."""
+
+    def make(self) -> None:
+        """Be an empty folder."""
+
+    def clear(self) -> None:
+        """Be gone, with everything in it."""
+
+    def write(self, name: str, data: pa.Buffer) -> None:
+        """Make a file."""
+
+    def read(self, name: str) -> pa.Buffer:
+        """A file's content."""
+
+    def size(self, name: str) -> int | None:
+        """A file's bytes, None if there is none of that name."""
+
+    def settle(self) -> None:
+        """Make the newest commit of the table durable."""
+
+    def cut(self, version: int) -> None:
+        """Remove the commits after a version."""
+
+
+class LocalPlace:
+    """A folder of the local file system."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def uri(self) -> str:
+        """As the `deltalake` package takes it: quoted, as it would take what looks quoted for that."""
+        return self.path.resolve().as_uri()
+
+    def __truediv__(self, name: str) -> LocalPlace:
+        return LocalPlace(self.path / name)
+
+    def folders(self) -> Iterator[str]:
+        """The names of the folders in it."""
+        yield from (path.name for path in self.path.glob("*"))
+
+    def make(self) -> None:
+        """Be an empty folder."""
+        self.clear()
+        self.path.mkdir(parents=True)
+        sync(self.path.parent)
+        sync(self.path.parent.parent)
+
+    def clear(self) -> None:
+        """Be gone, with everything in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def write(self, name: str, data: pa.Buffer) -> None:
+        """Make a file."""
+        with (self.path / name).open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        sync(self.path)
+
+    def read(self, name: str) -> pa.Buffer:
+        """A file's content, mapped into memory."""
+        return pa.memory_map(str(self.path / name)).read_buffer()
+
+    def size(self, name: str) -> int | None:
+        """A file's bytes, None if there is none of that name."""
+        path = self.path / name
+        return path.stat().st_size if path.is_file() else None
+
+    def settle(self) -> None:
+        """The log's newest files, and its folder, on disk."""
+        log = self.path / LOG
+        for path in sorted(log.iterdir(), reverse=True)[:3]:
+            sync(path)
+        sync(log)
+
+    def cut(self, version: int) -> None:
+        """Remove the commits after a version, the last first."""
+        for path in sorted((self.path / LOG).glob("*"), reverse=True):
+            if _is_after(path.name, version):
+                path.unlink()
+
+
+class ObjectPlace:
+    """A prefix of an object store, by its URL. What it takes to get there is in the environment (`AWS_...`)."""
+
+    def __init__(self, url: str) -> None:
+        self.uri = url.rstrip("/")
+        self._files = pafs.PyFileSystem(DeltaStorageHandler(self.uri))
+
+    def __str__(self) -> str:
+        return self.uri
+
+    def __truediv__(self, name: str) -> ObjectPlace:
+        return ObjectPlace(f"{self.uri}/{name}")
+
+    def folders(self) -> Iterator[str]:
+        """The names of the folders in it."""
+        found = self._files.get_file_info(pafs.FileSelector("", allow_not_found=True))
+        yield from (info.base_name for info in found if info.type == pafs.FileType.Directory)
+
+    def make(self) -> None:
+        """Be an empty folder: there are no folders, only names of files."""
+        self.clear()
+
+    def clear(self) -> None:
+        """Be gone, with everything in it."""
+        for info in self._files.get_file_info(pafs.FileSelector("", allow_not_found=True, recursive=True)):
+            if info.type == pafs.FileType.File:
+                self._files.delete_file(info.path)
+
+    def write(self, name: str, data: pa.Buffer) -> None:
+        """Make a file."""
+        # The stream below takes bytes alone, which is what a buffer that never overflows hands on to it.
+        with self._files.open_output_stream(name, buffer_size=data.size + 1) as file:
+            file.write(data)
+
+    def read(self, name: str) -> pa.Buffer:
+        """A file's content."""
+        with self._files.open_input_file(name) as file:
+            return file.read_buffer()
+
+    def size(self, name: str) -> int | None:
+        """A file's bytes, None if there is none of that name."""
+        info = self._files.get_file_info(name)
+        return int(info.size) if info.type == pafs.FileType.File else None
+
+    def settle(self) -> None:
+        """A commit is durable when it is made."""
+
+    def cut(self, version: int) -> None:
+        """Remove the commits after a version, the last first."""
+        found = self._files.get_file_info(pafs.FileSelector(LOG, allow_not_found=True))
+        for info in sorted(found, key=lambda info: info.base_name, reverse=True):
+            if _is_after(info.base_name, version):
+                self._files.delete_file(info.path)
+
+
+def sync(path: Path) -> None:
+    """Make a file's content, or a folder's entries, survive a power failure."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _is_after(name: str, version: int) -> bool:
+    number = name.partition(".")[0]
+    return name == "_last_checkpoint" or (number.isdigit() and int(number) > version)
