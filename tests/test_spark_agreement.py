@@ -13,7 +13,7 @@ import halfjoin as hj
 from tests.oracle.choice import Seeded
 from tests.oracle.rows import Bag, bag, updates
 from tests.oracle.schema import BY_NAME, TABLES
-from tests.oracle.streams import Advance, Apply, Compact, Create, Drop, Step, random_program
+from tests.oracle.streams import Advance, Apply, Compact, Create, Drop, Step, Tune, random_program
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -29,6 +29,9 @@ def _carry_out(engine: hj.Engine, step: Step) -> dict[str, Bag]:
             applied = engine.advance(to=to)
         case Compact():
             engine.compact()
+            return {}
+        case Tune(sql):
+            _ = engine.execute(sql) if sql else engine.flush()
             return {}
         case Create(view):
             engine.execute(view.ddl)
