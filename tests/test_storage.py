@@ -62,7 +62,7 @@ def test_everything_is_there_again(folder: Path) -> None:
 
 def test_indexes_are_on_the_same_expressions_again(folder: Path) -> None:
     keys = ["r[1]", "abs(v) ^ 2", "v::text", "CASE WHEN v > 1 THEN 'a''b' ELSE note END", "note LIKE 'a%'",
-            "extract(year FROM ts)", "ts + interval '1 day'", '"Odd Col" % 3', "v = ANY(r)", "v BETWEEN 1 AND 4"]  # fmt: skip
+            "extract(year FROM ts)", "ts + interval '1 day'", '"Odd Col" % 3', "v = ANY(r)"]  # fmt: skip
     with hj.Engine(folder) as engine:
         engine.execute('CREATE TABLE t (v integer, note text, ts timestamp, "Odd Col" bigint, r integer[])')
         engine.execute(";\n".join(f"CREATE INDEX ON t (({key}))" for key in keys))
