@@ -11,10 +11,11 @@ import pyarrow as pa
 class Applied:
     """The outcome of a batch.
 
-    `time`: that of its rows which had none of their own. `upper`: times below it are closed now. `runner`: who ran it.
-    `seconds`: how long it took. `diffs`: for each materialized view its changes that this batch closed, as the view's
-    columns, `__time` and `__diff`, consolidated; a view that did not change has a table of no rows. Where a batch id is
-    answered from a warehouse, views made after the batch, or without history from that time, are left out.
+    `time`: that of its rows which had none of their own. `upper`: times below it are closed now. `runner`: who ran it,
+    and `reason` why. `seconds`: how long it took. `diffs`: for each materialized view its changes that this batch
+    closed, as the view's columns, `__time` and `__diff`, consolidated; a view that did not change has a table of no
+    rows. Where a batch id is answered from a warehouse, views made after the batch, or without history from that
+    time, are left out.
     """
 
     time: int
@@ -22,6 +23,7 @@ class Applied:
     runner: str
     seconds: float
     diffs: dict[str, pa.Table]
+    reason: str = ""
 
     def __repr__(self) -> str:
         changed = ", ".join(f"{view}: {rows.num_rows} rows" for view, rows in self.diffs.items())

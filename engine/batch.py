@@ -15,6 +15,7 @@ import pyarrow as pa
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.rows import Submitted
 from halfjoin.engine.run import Run, make_run
+from halfjoin.engine.runners import LOCAL, Runner
 from halfjoin.engine.state import State
 from halfjoin.engine.times import now
 from halfjoin.engine.updates import Updates, constant
@@ -100,14 +101,14 @@ def runs_of(state: State, batch: Mapping[str, Submitted], time: int, upper: int)
     return runs
 
 
-def stage(state: State, batch: Mapping[str, Run], upper: int) -> Staged:
-    """Run every view over the batch, in order of dependency; `upper` is what is closed afterwards."""
+def stage(state: State, batch: Mapping[str, Run], upper: int, runner: Runner = LOCAL) -> Staged:
+    """Let a runner take every view through the batch, in order of dependency; `upper` is what is closed afterwards."""
     runs = dict(batch)
     errors = {}
     lookup = state.before_and_after(runs)
     for name, view in state.views.items():
         if any(collection in runs for collection in view.dataflow.plan.collections):
-            output, failed = view.dataflow.changes(runs, lookup)
+            output, failed = runner.changes(view.dataflow, state, runs, lookup)
             if len(output):
                 runs[name] = make_run(output, upper)
             if len(failed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from errno import ENOENT
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -19,7 +20,8 @@ from halfjoin.engine.engine import Engine
 from halfjoin.sql.errors import HalfjoinError
 from halfjoin.sql.functions import documentation
 
-app = typer.Typer(help="Incremental view maintenance in SQL.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(help="Incremental view maintenance in SQL.", no_args_is_help=True, add_completion=False,
+                  pretty_exceptions_enable=False)
 _MOST_SHOWN = 40
 T = TypeVar("T")
 
@@ -39,7 +41,7 @@ def run(
             name, _, path = item.partition("=")
             if not path:
                 raise typer.BadParameter(f"{item!r}: write table=file", param_hint="--load")
-            applied = _guarded(engine.apply, {name: _rows(Path(path))})
+            applied = _guarded(engine.apply, {name: _guarded(_rows, Path(path))})
             for view, changes in applied.diffs.items():
                 typer.echo(f"{name}: {view} changed by {changes.num_rows:,} rows in {applied.seconds:.3f} s", err=True)
         for more in then:
@@ -72,19 +74,26 @@ def functions() -> None:
 
 
 def _guarded(call: Callable[..., T], *arguments: Any) -> T:
-    """An error of the engine's ends the program with its text, without a traceback."""
+    """An error of the engine's, or of a file, ends the program with its text, without a traceback."""
     try:
         return call(*arguments)
     except HalfjoinError as error:
-        Console(stderr=True).print(f"[red]{type(error).__name__}[/red]: {escape(str(error))}", soft_wrap=True)
-        raise typer.Exit(1) from None
+        kind, text = type(error).__name__, str(error)
+    except OSError as error:
+        kind, text = "File", f"{error.filename or arguments[0]}: {error.strerror or error}"
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        kind, text = "File", f"{arguments[0]} cannot be read: {error}"
+    Console(stderr=True).print(f"[red]{kind}[/red]: {escape(text)}", soft_wrap=True)
+    raise typer.Exit(1)
 
 
 def _text(script: Path) -> str:
-    return sys.stdin.read() if str(script) == "-" else script.read_text()
+    return sys.stdin.read() if str(script) == "-" else _guarded(script.read_text)
 
 
 def _rows(path: Path) -> pa.Table:
+    if not path.is_file():  # pyarrow would take a folder for a data set
+        raise FileNotFoundError(ENOENT, "no such file", str(path))
     return pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pyarrow.parquet.read_table(path)
 
 

@@ -67,7 +67,7 @@ class Dataflow:
     """
 
     def __init__(self, plan: ViewPlan, registry: Registry) -> None:
-        self.plan = plan
+        self.plan, self.registry = plan, registry
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}

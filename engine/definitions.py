@@ -102,7 +102,9 @@ def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedV
     """The view with its collections, readable since all its inputs are, filled from their history."""
     maintained = _maintained(state, view, flow)
     _share(state, flow.plan, user)
-    output, errors = flow.fill(state.before_and_after({}))
+    size = max((len(state.collection(name)) for name in flow.plan.collections), default=0)
+    runner, _ = state.runners.choose(size)
+    output, errors = runner.fill(flow, state, state.before_and_after({}))
     for collection, updates in ((maintained.contents, output), (maintained.errors, errors)):
         collection.publish(make_run(updates.not_before(collection.since), state.upper))
     return maintained

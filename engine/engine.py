@@ -10,7 +10,7 @@ from dataclasses import replace
 from os import PathLike
 from threading import Condition
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -21,6 +21,7 @@ from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.rows import submitted
 from halfjoin.engine.run import Run
+from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting, holds_frame
 from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
@@ -46,13 +47,15 @@ from halfjoin.sql.type_names import type_named
 
 
 class Engine:
-    """SQL views, kept up to date in this process. A context manager; calls from several threads take turns.
+    """SQL views, kept up to date. A context manager; calls from several threads take turns.
 
     Args:
         warehouse: where to keep everything, made if it is not there: a folder, or the URL of an object store
             (`s3://...`; what it takes to get there is in the environment). None: state is gone with the engine.
         read_only: read beside the engine that writes: each call sees the warehouse as the last batch left it.
-        runner: `auto` and `local` both run batches in this process.
+        spark: a Spark session, classic or Connect; None: a local one is started when first needed.
+        runner: who carries out batches and first fills: `local` this process, `spark` Spark jobs, `auto` Spark for
+            bulk and for rows that are Spark DataFrames. The answers are the same.
         retain: history kept readable, in time units, where a table or view does not say it for itself. None: what the
             warehouse has, 1,000,000 for a new one.
         memory: the most that rows and indexes may hold, in bytes or as text (`4GB`); a batch past it is refused.
@@ -67,12 +70,13 @@ class Engine:
         warehouse: str | PathLike[str] | None = None,
         *,
         read_only: bool = False,
-        runner: Literal["auto", "local"] = "auto",
+        spark: Any = None,
+        runner: Setting = "auto",
         retain: int | None = None,
         memory: int | str | None = None,
     ) -> None:
-        if runner not in ("auto", "local"):
-            raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local")
+        if runner not in ("auto", "local", "spark"):
+            raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
         self._memory = None if memory is None else to_bytes(memory)
         self._changed = Condition()
         if read_only and warehouse is None:
@@ -84,6 +88,7 @@ class Engine:
         except BaseException:
             self._store.close()
             raise
+        self._runners = self._state.runners = Runners(runner, spark)
         self._closed: str | None = None  # why no more calls are taken
         self._released = False
 
@@ -112,8 +117,8 @@ class Engine:
 
         Args:
             batches: rows by table name, as a pyarrow Table or RecordBatchReader, anything with `__arrow_c_stream__`,
-                a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those. Columns go by
-                name; `__diff` (+1) and `__time` (`time`) are optional.
+                a Spark DataFrame, a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those.
+                Columns go by name; `__diff` (+1) and `__time` (`time`) are optional.
             time: of rows without their own; None is the present in milliseconds, or `upper` if that is later.
             batch_id: a second batch with the same id and content is answered as the first was and changes nothing.
             close: whether all times up to the batch's last are closed by it.
@@ -128,7 +133,8 @@ class Engine:
             state = self._state
             if not isinstance(batches, Mapping):
                 raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
-            rows = {name: submitted(state.catalog.table(name), given) for name, given in batches.items()}
+            rows = {name: submitted(state.catalog.table(name), self._runners.arrow(given))
+                    for name, given in batches.items()}  # fmt: skip
             given_time = None if time is None else to_time(time)
             batch = None
             if batch_id is not None:
@@ -140,7 +146,9 @@ class Engine:
                     raise Conflict(f"batch id {batch_id!r} was used for another batch; a new batch needs a new id")
             at, last = batch_times(state, rows, given_time)
             upper = last + 1 if close else state.upper
-            return self._publish(runs_of(state, rows, at, upper), at, upper, started, batch)
+            runs = runs_of(state, rows, at, upper)
+            choice = self._runners.choose(sum(map(len, runs.values())), frame=any(map(holds_frame, batches.values())))
+            return self._publish(runs, at, upper, started, batch, choice)
 
     def advance(self, to: Time | None = None) -> Applied:
         """Close every time below `to` without data (None: the present in milliseconds).
@@ -154,15 +162,17 @@ class Engine:
             upper = max(self._state.upper, now()) if to is None else to_time(to)
             if upper < self._state.upper:
                 raise InvalidTime(f"cannot advance to {upper}: upper is {self._state.upper} already")
-            return self._publish({}, upper - 1, upper, started, None)
+            return self._publish({}, upper - 1, upper, started, None, (LOCAL, "nothing changes but the time"))
 
     def _publish(
-        self, runs: Mapping[str, Run], at: int, upper: int, started: float, batch: BatchId | None
-    ) -> Applied:
+        self, runs: Mapping[str, Run], at: int, upper: int, started: float, batch: BatchId | None,
+        choice: tuple[Runner, str],
+    ) -> Applied:  # fmt: skip
         """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
-        staged = stage(self._state, runs, upper)
+        runner, reason = choice
+        staged = stage(self._state, runs, upper, runner)
         self._check_memory(staged.runs)
-        applied = Applied(at, upper, "local", clock.perf_counter() - started, staged.diffs)
+        applied = Applied(at, upper, runner.name, clock.perf_counter() - started, staged.diffs, reason)
         with self._unless_interrupted():
             self._store.append(self._state, staged, applied, batch)
             publish(self._state, staged)
@@ -213,6 +223,18 @@ class Engine:
             if multiplicity:
                 return found.table(changes=True).drop_columns(["__time"])
             return reading.expand(found, name).table(changes=False)
+
+    def dataframe(self, name: str, as_of: Time | None = None) -> Any:
+        """The same contents as `read` gives, as a Spark DataFrame: lazy, and not collected by this process.
+
+        It reads files that stay until the engine is closed. An expression that fails for a row of a plain view, and
+        a negative count, raise when the frame is evaluated. A time of day is text, for want of a type in Spark.
+
+        Raises:
+            UnknownName, InvalidTime; DataError as for `read`.
+        """
+        with self._reading() as state:
+            return reading.frame(state, name, _optional(as_of))
 
     def query(self, sql: str, as_of: Time | None = None) -> pa.Table:
         """Any SELECT over tables and views as of a time.
@@ -316,6 +338,7 @@ class Engine:
                 subscription.close()
             if not self._released:
                 self._store.close()
+                self._runners.close()
             self._released = True
             self._closed = self._closed or "the engine is closed"
 
@@ -344,6 +367,7 @@ class Engine:
         with self._changed:
             self._check_open()
             with self._store.moment(self._state) as self._state:
+                self._state.runners = self._runners
                 yield self._state
 
     def _check_open(self, *, writing: bool = False) -> None:

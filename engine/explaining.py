@@ -55,7 +55,7 @@ def explain_query(state: State, query: Query, sql: str, format: Format) -> str:
 def _show(state: State, planned: ViewPlan, name: str, format: Format) -> str:
     match format:
         case "text":
-            return explanations.text(planned, state, name)
+            return f"{explanations.text(planned, state, name)}\nrunner: {state.runners.describe()}"
         case "mermaid":
             return explanations.mermaid(planned, state, name)
         case "json":

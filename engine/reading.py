@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +42,18 @@ def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> U
         return evaluate(state, bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), as_of)
     time = readable(state, [name], as_of)
     return state.collection(name).as_of(time, distinct=distinct)
+
+
+def frame(state: State, name: str, as_of: int | None) -> Any:
+    """What a table or view holds, as a Spark DataFrame. Raises as `contents`."""
+    if name not in state.catalog.names():
+        raise UnknownName("table or view", name, state.catalog.names())
+    if state.catalog.columns(name) is not None:
+        return state.runners.spark.dataframe(state.collection(name), readable(state, [name], as_of))
+    planned = plan(bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), state, _QUERY.name)
+    time = readable(state, planned.collections, as_of)
+    flow = Dataflow(planned, state.functions)
+    return state.runners.spark.query(flow, state, state.before_and_after({}), time, name)
 
 
 def history(state: State, name: str, as_of: int | None, up_to: int | None, snapshot: bool) -> list[pa.Table]:

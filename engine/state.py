@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
+
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.run import Run
+from halfjoin.engine.runners import Runners
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.planner.plan import ArrangementKey
@@ -32,12 +35,17 @@ class State:
     tables: dict[str, Collection] = field(default_factory=dict)
     views: dict[str, MaintainedView] = field(default_factory=dict)  # in order of dependency
     functions: dict[str, UserFunction] = field(default_factory=dict)
+    runners: Runners = field(default_factory=Runners)
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
     upper: int = 0
 
     def collection(self, name: str) -> Collection:
         """The collection of a table or materialized view that is known to exist."""
         return self.tables[name] if name in self.tables else self.views[name].contents
+
+    def schema(self, name: str) -> Mapping[str, pa.DataType]:
+        """Columns of a table or materialized view that is known to exist."""
+        return self.collection(name).schema
 
     def collections(self) -> list[Collection]:
         """Every collection: tables, views, errors of views."""

@@ -19,13 +19,14 @@ Mask = NDArray[np.bool_]
 
 MINIMUM = np.iinfo(np.int64).min  # the time of what holds always
 TIME, DIFF = "__time", "__diff"
+TOO_HEAVY = "the weights of joined rows multiply to more than an int64 holds; use smaller __diff values"
 
 # More rows than this of one batch, at one place, are a mistake in the data or the SQL (a series from 1 to 10**15, a
 # join without its condition), and the batch is refused before they fill the memory.
 MOST_ROWS = 200_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Updates:
     """`(row, time, diff)` in columns: `columns[name][i]` changes by `diff[i]` copies at `time[i]`.
 
@@ -106,7 +107,7 @@ def product(left: Ints, right: Ints) -> Ints:
         DataError: a product might not fit into an int64.
     """
     if len(left) and _bits(left) + _bits(right) > 62:
-        raise DataError("the weights of joined rows multiply to more than an int64 holds; use smaller __diff values")
+        raise DataError(TOO_HEAVY)
     return left * right
 
 

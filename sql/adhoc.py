@@ -62,6 +62,8 @@ def to_duckdb(query: exp.Query, schema: Schema, sql: str = "") -> str:
         if call.name.lower() == "regexp_split_to_table":  # DuckDB has it as a value only
             split = exp.Anonymous(this="string_split_regex", expressions=call.expressions)
             call.replace(exp.Anonymous(this="unnest", expressions=[split]))
+    for clock in list(tree.find_all(exp.CurrentDate)):  # DuckDB takes the word for a column's name
+        clock.replace(exp.Cast(this=exp.Anonymous(this="now"), to=exp.DataType.build("date")))
     for interval in list(tree.find_all(exp.Interval)):
         unit = f" {interval.args['unit'].name}" if interval.args.get("unit") else ""
         text = exp.Literal.string(interval.this.name + unit)

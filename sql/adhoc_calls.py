@@ -89,6 +89,8 @@ def aggregate(node: exp.Expr, scalars: Scalars, inputs: Inputs, over: str = "") 
         made = _made(name, args)
         columns = ", ".join([inputs.column(args[0] if made.arg is None else functions.cast(args[0], made.arg)),
                              *map(_constant, args[1:])])
+    if distinct and not order:
+        order = f" ORDER BY {columns.partition(', ')[0]} NULLS LAST"  # PostgreSQL sorts to find what is distinct
     parts = tuple((f"{word}({distinct}{columns}{order}){suffix}", type) for word, type in made.parts)
     return Computed(parts, made.value)
 
@@ -130,7 +132,7 @@ def _made(name: str, args: Sequence[Expr]) -> _Made:
             return _Made((("string_agg", TEXT),), TEXT)
         case _ if name in _SPREAD and number:
             return _Made(((name, DOUBLE),), DOUBLE)
-    raise UnsupportedSQL(f"no aggregate {name}({type})", instead="cast the argument to a type that it takes")
+    raise UnsupportedSQL(f"no aggregate {name}({type})", instead="cast the argument", wrong=True)
 
 
 def _sum(type: SqlType) -> SqlType:

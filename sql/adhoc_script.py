@@ -25,14 +25,10 @@ if TYPE_CHECKING:
     from halfjoin.catalog.facts import Schema
 
 
-class WrongQuery(UnsupportedSQL):
-    """An error that PostgreSQL would find, too: no other way to run the query may be tried."""
-
-
-def wrong(node: exp.Expr | None, context: Context, reason: str, instead: str | None = None) -> WrongQuery:
-    """The error at a node."""
+def wrong(node: exp.Expr | None, context: Context, reason: str, instead: str | None = None) -> UnsupportedSQL:
+    """The error at a node for what PostgreSQL refuses, too."""
     line, column = place(node, context.sql)
-    return WrongQuery(reason, instead=instead, sql=context.sql, line=line, column=column)
+    return UnsupportedSQL(reason, instead=instead, sql=context.sql, line=line, column=column, wrong=True)
 
 
 @dataclass(frozen=True)

@@ -190,9 +190,13 @@ def _value_before(node: exp.Expr, rows: Rows) -> Expr | None:
     if type(node) not in HANDLERS or isinstance(node, (exp.Literal, exp.Null, exp.Boolean)):
         return None
     inner = node.walk(prune=lambda item: id(item) in rows.bound)
-    if any(is_aggregate(item) or isinstance(item, exp.Window) for item in inner if id(item) not in rows.bound):
+    if any(is_aggregate(item) or _is_window(item) for item in inner if id(item) not in rows.bound):
         return None
     return rows.scalars.value(node)
+
+
+def _is_window(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Window) or (isinstance(node.parent, exp.Window) and node.arg_key == "this")
 
 
 def _topmost(node: exp.Expr, bound: dict[int, Expr]) -> Iterator[exp.Expr]:

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.sql import adhoc_select, bind_select, functions
-from halfjoin.sql.adhoc_script import Made, Script, Steps, WrongQuery
+from halfjoin.sql.adhoc_script import Made, Script, Steps
 from halfjoin.sql.adhoc_select import Item, Key, Rows
 from halfjoin.sql.bind_context import Aliases, CommonTable, Context
 from halfjoin.sql.bind_from import bind_from
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, conjunction, substitute
-from halfjoin.sql.locate import name_of, only
+from halfjoin.sql.locate import bare_values, name_of, only
 from halfjoin.sql.relation import Join
 from halfjoin.sql.table_functions import returns_rows
 from halfjoin.sql.types import BOOLEAN
+from halfjoin.sql.unmaintained import ON_TOP
 
 if TYPE_CHECKING:
     from halfjoin.catalog.facts import Schema
@@ -41,16 +42,17 @@ def split(query: exp.Query, schema: Schema, sql: str) -> Script | UnsupportedSQL
     steps = Steps(schema)
     try:
         found = _Splitter(steps).query(query.copy(), Context(steps, sql))
-    except WrongQuery as error:
-        raise UnsupportedSQL(error.reason, instead=error.instead, sql=error.sql, line=error.line,
-                             column=error.column) from None
     except UnsupportedSQL as error:
+        if error.wrong:
+            raise
         return error
     except UnknownName as error:
         if error.kind == "function":
             return UnsupportedSQL(f"unknown function {error.name}")
         raise
-    return Script(tuple(steps.done), found.names) if found.names else UnsupportedSQL("a view needs a column")
+    if not found.names:
+        raise UnsupportedSQL("a query needs at least one column")
+    return Script(tuple(steps.done), found.names)
 
 
 @dataclass(frozen=True)
@@ -76,11 +78,14 @@ class _Splitter:
 
     def query(self, query: exp.Expr, context: Context) -> _Result:
         """Any query, as a step."""
+        _move_order(query)
         try:
             selected = bind_select.select(query, replace(context, aliases=Aliases()))
             values = [value for _, value in selected.items]
             return _Result(self.steps.evaluate(selected.input, values), tuple(selected.names))
-        except UnsupportedSQL:
+        except UnsupportedSQL as error:
+            if error.wrong:
+                raise
             if isinstance(query, exp.Select):
                 return self.select(query, context)
             if isinstance(query, exp.SetOperation):
@@ -112,7 +117,7 @@ class _Splitter:
         if clause is None:
             return context
         if clause.args.get("recursive"):
-            raise context.refuse(clause, "WITH RECURSIVE is not maintained yet")
+            raise context.refuse(clause, "WITH RECURSIVE is not maintained yet", ON_TOP)
         for item in clause.expressions:
             only(item, context.sql, "WITH", ("this", "alias", "materialized"))
             alias = item.args["alias"]
@@ -254,6 +259,16 @@ class _Splitter:
             column: Column = scan.columns[0]
             rows.bound[id(query)] = column
             rows.singles[column.name] = scan
+
+
+def _move_order(query: exp.Expr) -> None:
+    """Give ORDER BY and LIMIT of a bare VALUES to the query around it."""
+    if isinstance(query, exp.Select) and (values := bare_values(query)) is not None:
+        for key in ("order", "limit", "offset"):
+            if clause := values.args.get(key):
+                values.set(key, None)
+                query.set(key, clause)
+                values.set("alias", exp.TableAlias(this=exp.to_identifier("values")))
 
 
 def _name_windows(query: exp.Select) -> None:

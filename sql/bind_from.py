@@ -156,6 +156,9 @@ class _From:
         context, table, alias = self.context, name_of(node), node.args.get("alias")
         if node.args.get("db"):
             raise context.refuse(node, "there are no schemas", f"write {table}")
+        if node.args.get("sample"):
+            raise context.refuse(node, "TABLESAMPLE is not supported: a view must not depend on chance",
+                                 "write a condition that picks rows, such as id % 100 = 0")
         only(node, context.sql, "FROM", ("this", "alias"))
         if (common := context.common.get(table)) is not None:
             selected = bind_select.select(common.query, replace(common.context, aliases=context.aliases))

@@ -11,14 +11,14 @@ from sqlglot import exp
 from halfjoin.sql import bind_temporal, functions
 from halfjoin.sql.bind_context import Context
 from halfjoin.sql.bind_forms import FORMS
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.locate import name_of
 from halfjoin.sql.scope import Scope, find
 from halfjoin.sql.table_functions import returns_rows
 from halfjoin.sql.type_names import FUNCTIONS as TYPE_FUNCTIONS
 from halfjoin.sql.types import BOOLEAN, UNKNOWN
-from halfjoin.sql.unmaintained import refuse_expression, refuse_function
+from halfjoin.sql.unmaintained import ON_TOP, refuse_expression, refuse_function
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Scalars:
         with self.context.at(node):
             bound = self._formula(node)
             if bound.type not in (BOOLEAN, UNKNOWN):
-                raise UnsupportedSQL(f"a condition must be boolean, not {bound.type}")
+                raise UnsupportedSQL(f"a condition must be boolean, not {bound.type}", wrong=True)
             return functions.cast(bound, BOOLEAN)
 
     def _formula(self, node: exp.Expr) -> Expr:
@@ -102,6 +102,8 @@ def _comparison(name: str) -> Callable[[Scalars, Any], Expr]:
 
 
 def _quantified(scalars: Scalars, node: exp.Binary, name: str, array: exp.Expr) -> Expr:
+    if isinstance(array.unnest(), exp.Query):
+        raise scalars.context.refuse(array, f"{name.upper()} (subquery) is not maintained yet", ON_TOP)
     if name not in ("= any", "<> all"):
         raise scalars.context.refuse(node, f"{name.upper()} is not supported", "write = ANY (array) or <> ALL (array)")
     return functions.resolve(name, (scalars.value(node.this), scalars.value(array)))
@@ -146,6 +148,8 @@ def _column(scalars: Scalars, node: exp.Column) -> Expr:
 def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     name, context = node.name.lower(), scalars.context
     refuse_function(name, node, context)
+    if name in NOT_CALLED or not name.replace("_", "").isalnum():
+        raise UnknownName("function", name)
     if name == "mz_now":
         raise bind_temporal.misplaced(node, context)
     if returns_rows(name, context.schema):
@@ -163,6 +167,8 @@ def _clock(scalars: Scalars, node: exp.Expr) -> Expr:
     return functions.resolve(node.key if node.key.startswith("local") else node.sql("postgres").lower(), ())
 
 
+# Entries of the function table that are operators or forms, or made by the binder.
+NOT_CALLED = frozenset(("and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or"))
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^", exp.DPipe: "||",
     exp.RegexpLike: "~", exp.RegexpILike: "~*",

@@ -18,7 +18,7 @@ from halfjoin.sql.output_names import output_name
 from halfjoin.sql.relation import Filter, Project, Relation, UnionAll, Values
 from halfjoin.sql.scope import Scope
 from halfjoin.sql.types import TEXT, UNKNOWN, SqlType
-from halfjoin.sql.unmaintained import refuse_clauses, refuse_set_operation
+from halfjoin.sql.unmaintained import ON_TOP, refuse_clauses, refuse_set_operation
 
 Namer = Callable[[str], str]
 
@@ -101,7 +101,7 @@ def _with(query: exp.Expr, context: Context) -> Context:
     if clause is None:
         return context
     if clause.args.get("recursive"):
-        raise context.refuse(clause, "WITH RECURSIVE is not maintained yet")
+        raise context.refuse(clause, "WITH RECURSIVE is not maintained yet", ON_TOP)
     for item in clause.expressions:
         only(item, context.sql, "WITH", ("this", "alias", "materialized"))
         alias = item.args["alias"]

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
 
 def bind_insert(statement: Insert, schema: Schema, sql: str) -> Relation:
-    """The new rows: all the table's columns in order, of exactly their types; NULL for those not named."""
+    """The new rows: all the table's columns in order, of exactly their types; NULL for those not given."""
     context = Context(schema, sql)
     columns = _columns(statement.table, context)
     targets = _targets(statement, columns, context)
-    rows = _typed_values(statement.query, targets, context) or _typed_query(statement.query, targets, context)
-    given = {column.name: source for column, source in zip(targets, rows.columns, strict=True)}
+    some = not statement.columns  # the first columns may be given alone
+    rows = (_typed_values(statement.query, targets, some, context)
+            or _typed_query(statement.query, targets, some, context))
+    given = {column.name: source for column, source in zip(targets, rows.columns, strict=False)}
     items = tuple((column, given.get(column.name, Literal(None, column.type))) for column in columns)
     return Project(rows, items)
 
@@ -94,15 +96,19 @@ def _targets(statement: Insert, columns: tuple[Column, ...], context: Context) -
     return tuple(by_name[name] for name in statement.columns) or columns
 
 
-def _typed_values(query: exp.Expr, targets: tuple[Column, ...], context: Context) -> Values | None:
+def _typed_values(query: exp.Expr, targets: tuple[Column, ...], some: bool, context: Context) -> Values | None:
     """VALUES, each value cast to its column, so that a literal is read as the column's type; None for a query."""
     if not isinstance(query, exp.Values) or query.args.get("alias") or query.args.get("with_"):
         return None
     scalars = Scalars(context, ())
-    rows = []
+    rows: list[tuple[Expr, ...]] = []
+    width = 0
     for row in query.expressions:
         nodes = row.expressions if isinstance(row, exp.Tuple) else [row]
-        _check_width(len(nodes), len(targets), row, context)
+        _check_width(len(nodes), len(targets), some, row, context)
+        if rows and len(nodes) != width:
+            raise context.refuse(row, f"a row of VALUES has {len(nodes)} values, the first one {width}")
+        width, targets = len(nodes), targets[:len(nodes)]
         values = []
         for node, target in zip(nodes, targets, strict=True):
             with _in_a_change(), context.at(node):
@@ -111,20 +117,22 @@ def _typed_values(query: exp.Expr, targets: tuple[Column, ...], context: Context
     return Values("values", tuple(Column(f"values.{column.name}", column.type) for column in targets), tuple(rows))
 
 
-def _typed_query(query: exp.Expr, targets: tuple[Column, ...], context: Context) -> Relation:
+def _typed_query(query: exp.Expr, targets: tuple[Column, ...], some: bool, context: Context) -> Relation:
     _refuse_now(query, context)
     with _in_a_change():
         selected = select(query, context)
-    _check_width(len(selected.items), len(targets), query, context)
+    _check_width(len(selected.items), len(targets), some, query, context)
+    targets = targets[:len(selected.items)]
     names = [f"query.{column.name}" for column in targets]
     with context.at(query):
         return project(selected.renamed(names), lambda name: name, [column.type for column in targets])
 
 
-def _check_width(given: int, wanted: int, node: exp.Expr, context: Context) -> None:
-    if given != wanted:
-        raise context.refuse(node, f"INSERT has {given} values for {wanted} columns",
-                             "name the columns: INSERT INTO t (a, b) VALUES ...")
+def _check_width(given: int, wanted: int, some: bool, node: exp.Expr, context: Context) -> None:
+    if given > wanted or (given < wanted and not some):
+        values, columns = (f"{n} {word}{'s' if n != 1 else ''}" for n, word in ((given, "value"), (wanted, "column")))
+        raise context.refuse(node, f"INSERT has {values} for {columns}",
+                             "name as many columns: INSERT INTO t (a, b) VALUES ...")
 
 
 @contextmanager

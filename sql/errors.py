@@ -11,18 +11,22 @@ class HalfjoinError(Exception):
 
 
 class UnsupportedSQL(HalfjoinError):
-    """The statement is not SQL that is supported; the text says where, why, and what to write instead."""
+    """The statement is not SQL that is supported; the text says where, why, and what to write instead.
+
+    `wrong`: PostgreSQL refuses it, too, so that no other way to carry it out may be tried.
+    """
 
     def __init__(self, reason: str, *, instead: str | None = None, sql: str | None = None,
-                 line: int | None = None, column: int | None = None) -> None:
+                 line: int | None = None, column: int | None = None, wrong: bool = False) -> None:
         self.reason, self.instead, self.sql, self.line, self.column = reason, instead, sql, line, column
+        self.wrong = wrong
         super().__init__(_located(reason, instead, sql, line, column))
 
     def at(self, sql: str, line: int | None, column: int | None) -> UnsupportedSQL:
         """The same error with its place in the statement, unless it has one already."""
         if self.line is not None or line is None:
             return self
-        return type(self)(self.reason, instead=self.instead, sql=sql, line=line, column=column)
+        return type(self)(self.reason, instead=self.instead, sql=sql, line=line, column=column, wrong=self.wrong)
 
 
 class UnknownName(HalfjoinError):

@@ -15,7 +15,7 @@ TYPE_NAMES = {
 FIXED: dict[type[exp.Expr], str] = {
     exp.Array: "array", exp.Extract: "extract", exp.StrPosition: "position",
     exp.Substring: "substring", exp.AtTimeZone: "timezone", exp.CurrentDate: "current_date",
-    exp.CurrentTimestamp: "current_timestamp",
+    exp.CurrentTimestamp: "current_timestamp", exp.Exists: "exists",
 }
 
 
@@ -30,11 +30,13 @@ def _name(node: exp.Expr) -> tuple[str, bool]:
         return name_of(node.args["alias"]), True
     if isinstance(node, exp.Column):
         return name_of(node), True
-    if isinstance(node, (exp.Paren, exp.Bracket, exp.Collate)):
+    if isinstance(node, (exp.Paren, exp.Bracket, exp.Collate, exp.Window, exp.Filter, exp.WithinGroup)):
         return _name(node.this)
     if isinstance(node, exp.Cast):
         name, strong = _name(node.this)
         return (name, True) if strong else (_type_name(node.to), False)
+    if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select) and node.this.expressions:
+        return _name(node.this.expressions[0])
     if isinstance(node, exp.Interval):
         return "interval", False
     if isinstance(node, exp.Case):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.sql import dialect
 from halfjoin.sql.dialect import Halfjoin
 from halfjoin.sql.errors import UnsupportedSQL
-from halfjoin.sql.locate import as_query, name_of, only, refuse
-from halfjoin.sql.parse_create import create, table_name
+from halfjoin.sql.locate import as_query, name_of, only, place_of, refuse
+from halfjoin.sql.parse_create import CREATABLE, create, table_name
 from halfjoin.sql.statements import Delete, Drop, Explain, Insert, Select, Show, Statement, Subscribe, Update
 from halfjoin.sql.times import constant_time
 
@@ -62,6 +64,8 @@ def _check_depth(tree: exp.Expr) -> None:
 
 
 def _syntax_error(error: ParseError, text: str) -> UnsupportedSQL:
+    if (unknown := _unknown_statement(error, text)) is not None:
+        return unknown
     first: dict[str, Any] = error.errors[0] if error.errors else {}
     written, line, end = str(first.get("highlight") or ""), first.get("line"), first.get("col")
     if not written or line is None or end is None:
@@ -69,6 +73,31 @@ def _syntax_error(error: ParseError, text: str) -> UnsupportedSQL:
     last = not str(first.get("end_context") or "").strip(" ;\n\t")
     reason = f"syntax error at the end, after {written!r}" if last else f"syntax error at {written!r}"
     return UnsupportedSQL(reason, sql=text, line=line, column=max(1, end - len(written) + 1))
+
+
+def _unknown_statement(error: ParseError, text: str) -> UnsupportedSQL | None:
+    """The error for a statement whose first word begins none of ours, or which creates something else."""
+    first: dict[str, Any] = error.errors[0] if error.errors else {}
+    tokens: list[Token] = []
+    for token in Halfjoin().tokenize(text):
+        if token.token_type is TokenType.SEMICOLON:
+            if (token.line, token.col) > (first.get("line") or 0, first.get("col") or 0):
+                break
+            tokens = []
+        else:
+            tokens.append(token)
+    if not tokens or tokens[0].token_type is TokenType.L_PAREN:
+        return None
+    word = tokens[0].text.upper()
+    line, column = place_of(tokens[0].start, text)
+    if word not in FIRST_WORDS:
+        near = get_close_matches(word, FIRST_WORDS, n=1)
+        instead = f"did you mean {near[0]}?" if near else f"statements: {KNOWN}"
+        return UnsupportedSQL(f"not a supported statement: {word}", instead=instead, sql=text, line=line, column=column)
+    kind = tokens[1].text.upper() if len(tokens) > 1 else ""
+    if word == "CREATE" and kind and kind not in CREATED:
+        return UnsupportedSQL(f"CREATE {kind} is not supported", instead=CREATABLE, sql=text, line=line, column=column)
+    return None
 
 
 def _statement(node: exp.Expr, text: str) -> Statement:
@@ -115,6 +144,8 @@ def _show(node: dialect.ShowObjects, text: str) -> Statement:
 
 
 def _drop(node: exp.Drop, text: str) -> Statement:
+    if node.args.get("cascade"):
+        raise refuse(node, text, "CASCADE is not supported in DROP", "drop what reads it first")
     only(node, text, "DROP", ("exists", "tables", "kind", "materialized", "restrict"))
     kind = node.args["kind"].lower()
     if kind not in ("table", "view", "index"):
@@ -187,6 +218,9 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Update: _update,
     exp.Query: _select,
 }
+FIRST_WORDS = ("CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "SELECT", "SHOW", "SUBSCRIBE", "TABLE", "UPDATE",
+               "VALUES", "WITH")
+CREATED = ("INDEX", "MATERIALIZED", "OR", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
 ATOMIC = "each batch is atomic: hand all changes to one engine.apply"
 REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
     exp.TruncateTable: ("TRUNCATE", "write DELETE FROM the table"),

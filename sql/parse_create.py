@@ -21,6 +21,7 @@ CONSTRAINTS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.GeneratedAsIdentityColumnConstraint: ("GENERATED", "write the value in every row"),
     exp.ComputedColumnConstraint: ("GENERATED", "compute the column in a view"),
 }
+CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW or INDEX"
 
 
 def create(node: exp.Create, text: str) -> Statement:
@@ -35,7 +36,7 @@ def create(node: exp.Create, text: str) -> Statement:
         return _view(node, text)
     if kind == "INDEX":
         return _index(node, text)
-    raise refuse(node, text, f"CREATE {kind} is not supported", "create a TABLE, VIEW, MATERIALIZED VIEW or INDEX")
+    raise refuse(node, text, f"CREATE {kind} is not supported", CREATABLE)
 
 
 def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:

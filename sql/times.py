@@ -7,10 +7,12 @@ from sqlglot import exp
 from halfjoin.sql import functions
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
-from halfjoin.sql.locate import place, refuse
+from halfjoin.sql.locate import refuse
 from halfjoin.sql.type_names import sql_type
 from halfjoin.sql.types import BIGINT, INTERVAL, TIMESTAMP, UNKNOWN, Kind, SqlType
 
+TIME = "write a number, or a timestamp like '2024-01-31 10:00'"
+DURATION = "write a number or an interval like '1 hour'"
 TIME_KINDS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
@@ -25,8 +27,8 @@ def constant_time(node: exp.Expr, sql: str) -> Expr:
     if isinstance(node, exp.Cast):
         type, node = sql_type(node.to, sql), node.this
     if isinstance(node, exp.Literal) and node.is_string and type.kind in TIME_KINDS:
-        return _read(node, type, sql)
-    raise refuse(node, sql, "a time must be a constant", "write a number, or a timestamp like '2024-01-31 10:00'")
+        return _read(node, type, sql, TIME)
+    raise refuse(node, sql, "a time must be a constant", TIME)
 
 
 def constant_duration(node: exp.Expr, sql: str) -> int:
@@ -37,18 +39,18 @@ def constant_duration(node: exp.Expr, sql: str) -> int:
     if isinstance(node, exp.Interval):
         node = node.this
     if isinstance(node, exp.Literal) and node.is_string:
-        interval = _read(node, INTERVAL, sql)
+        interval = _read(node, INTERVAL, sql, DURATION)
         if isinstance(interval, Literal) and isinstance(interval.value, tuple):
             months, days, microseconds = interval.value
             total = days * 86_400_000 + microseconds // 1000
             if not months and total >= 0:
                 return int(total)
             raise refuse(node, sql, "a duration is in days or less, and not negative", "write it in days")
-    raise refuse(node, sql, "a duration must be a constant", "write a number or an interval like '1 hour'")
+    raise refuse(node, sql, "a duration must be a constant", DURATION)
 
 
-def _read(node: exp.Expr, type: SqlType, sql: str) -> Expr:
+def _read(node: exp.Expr, type: SqlType, sql: str, instead: str) -> Expr:
     try:
         return functions.cast(Literal(node.name, UNKNOWN), type, explicit=True)
     except UnsupportedSQL as error:
-        raise error.at(sql, *place(node, sql)) from None
+        raise refuse(node, sql, error.reason, instead) from None

@@ -40,6 +40,7 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str, str | None]] = {
     exp.Select: ("a subquery as a value is not maintained yet", "join with it in FROM"),
     exp.Union: ("a subquery as a value is not maintained yet", "join with it in FROM"),
     exp.Exists: ("EXISTS is not maintained yet", "join with the table on its key, or " + ON_TOP),
+    exp.All: ("ALL (subquery) is not maintained yet", ON_TOP),
     exp.Window: ("window functions are not maintained yet", ON_TOP),
     exp.Filter: ("aggregates are not maintained yet", ON_TOP),
     exp.WithinGroup: ("aggregates are not maintained yet", ON_TOP),

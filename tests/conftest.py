@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -13,3 +16,14 @@ settings.register_profile("everyday", max_examples=50, derandomize=True, deadlin
 settings.register_profile("fuzz", max_examples=int(os.environ.get("HALFJOIN_FUZZ", "1000")), deadline=None,
                           suppress_health_check=_SLOW)  # fmt: skip
 settings.load_profile("fuzz" if "HALFJOIN_FUZZ" in os.environ else "everyday")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One quiet session for all Spark tests: small data, so few partitions."""
+    from halfjoin.engine.spark.session import start_session
+
+    session = start_session()
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    yield session
+    session.stop()

@@ -9,7 +9,7 @@ from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce, unify
 from halfjoin.sql.functions.coercion import common_type
 from halfjoin.sql.functions.signature import Function, Resolve, function
-from halfjoin.sql.types import BOOLEAN, UNKNOWN
+from halfjoin.sql.types import BOOLEAN, DOUBLE, FLOATS, INTEGERS, UNKNOWN, Kind, SqlType
 
 
 def _chain(name: str, args: Sequence[Expr]) -> Expr:
@@ -32,7 +32,9 @@ def _case(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     *values, default = unify((*args[1::2], args[-1]))
     parts: list[Expr] = []
     for condition, value in zip(args[:-1:2], values, strict=True):
-        parts += [_chain("and", (condition,)), value]
+        if condition.type.kind not in (BOOLEAN.kind, UNKNOWN.kind):
+            raise UnsupportedSQL(f"a condition of CASE must be boolean, not {condition.type}", wrong=True)
+        parts += [coerce(condition, BOOLEAN), value]
     return Call("case", (*parts, default), default.type)
 
 
@@ -44,11 +46,23 @@ def _alternatives(name: str, args: Sequence[Expr]) -> Expr:
 
 
 def _nullif(resolve: Resolve, args: Sequence[Expr]) -> Expr:
-    """NULL where both are equal, else the first, whose type it keeps."""
+    """NULL where both are equal, else the first, of the type that it is compared as."""
     if len(args) != 2:
         raise UnsupportedSQL(f"NULLIF takes two arguments, not {len(args)}")
-    first = args[0] if args[0].type.kind is not UNKNOWN.kind else cast(args[0], common_type([args[0].type]))
+    first = cast(args[0], _compared([arg.type for arg in args]))
     return resolve("case", (resolve("=", args), Literal(None, first.type), first))
+
+
+def _compared(types: list[SqlType]) -> SqlType:
+    """The first type, unless only a wider one compares with the second: there is no integer = numeric."""
+    first, second = types
+    if UNKNOWN in types:
+        return common_type([second if first == UNKNOWN else first])
+    families = [(*INTEGERS,), (*FLOATS,), (Kind.NUMERIC,), (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)]
+    if first.kind is second.kind or any(first.kind in kinds and second.kind in kinds for kinds in families):
+        return first
+    wider = common_type(types)
+    return DOUBLE if wider.kind in FLOATS else wider
 
 
 def _test(name: str, doc: str, yes: str, no: str, null: str) -> Function:

@@ -88,10 +88,19 @@ def _case(args: tuple[Expr, ...]) -> str:
     return f"CASE {' '.join(parts)} END"
 
 
+def _like(word: str, args: tuple[Expr, ...]) -> str:
+    text, pattern, *escape = (_at_least(arg, 7) for arg in args)
+    return f"{text} {word} {pattern}" + "".join(f" ESCAPE {char}" for char in escape)
+
+
 _FORMS: dict[str, Callable[[tuple[Expr, ...]], str]] = {
     "neg": lambda args: f"-{_at_least(args[0], _CAST)}",
     "case": _case,
     "in": lambda args: f"{_at_least(args[0], 7)} IN ({', '.join(render(arg) for arg in args[1:])})",
+    "like": lambda args: _like("LIKE", args),
+    "ilike": lambda args: _like("ILIKE", args),
+    "extract": lambda args: f"extract({plain(args[0].value, args[0].type)} FROM {render(args[1])})"
+    if isinstance(args[0], Literal) else f"extract({', '.join(map(render, args))})",
     "array": lambda args: f"ARRAY[{', '.join(render(arg) for arg in args)}]",
     "[]": lambda args: f"{_at_least(args[0], _ATOM)}[{render(args[1])}]",
     "= any": lambda args: f"{_at_least(args[0], 6)} = ANY({render(args[1])})",

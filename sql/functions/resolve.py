@@ -167,9 +167,9 @@ def _no_overload(function: Function, args: Sequence[Expr]) -> UnsupportedSQL:
     else:
         made = f"no operator {types[0]} {name} {types[1]}" if len(types) == 2 else f"no operator {name} {types[0]}"
     if len(args) == 2 and all(overload.params == (ANY, ANY) for overload in function.overloads):
-        return UnsupportedSQL(made, instead="cast one to the other's type")
+        return UnsupportedSQL(made, instead="cast one to the other's type", wrong=True)
     takes = "; ".join(f"({', '.join(o.params)}{', ...' if o.variadic else ''})" for o in function.overloads)
-    return UnsupportedSQL(made, instead=f"{name} takes {takes}")
+    return UnsupportedSQL(made, instead=f"{name} takes {takes}", wrong=True)
 
 
 def _shown(type: SqlType) -> str:

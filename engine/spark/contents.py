@@ -1,0 +1,69 @@
+"""Contents as a Spark DataFrame: updates summed up to a time, each row as often as it is contained."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark
+
+from halfjoin.engine.reading import expand
+from halfjoin.engine.spark.flow import Frame, summed
+from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
+from halfjoin.engine.spark.session import quiet
+from halfjoin.engine.spark.tasks import MORSEL, Batches, gathered, updates_of
+from halfjoin.engine.spark.types import encode, spark_type
+from halfjoin.engine.updates import TIME
+from halfjoin.sql.errors import DataError
+
+
+def contents(frame: Frame, layout: Layout, time: int, name: str) -> Frame:
+    """A frame of updates as rows with the columns' own names and types; lazy, as DataFrames are.
+
+    Whoever evaluates it gets the errors of `Engine.read`: an expression that fails for a row, a negative count.
+    """
+    there = summed(frame.where(F.col(TIME) <= F.lit(time)), layout, by_time=False)
+    there = there.withColumn(TIME, F.lit(time).cast("bigint")).select(*layout.in_spark)
+    struct = spark.StructType([spark.StructField(column, _shown_type(kind)) for column, kind in layout.columns])
+    with quiet():
+        return there.mapInArrow(partial(_expanded, layout, time, name), struct)
+
+
+def _expanded(layout: Layout, time: int, name: str, batches: Batches) -> Batches:
+    for table in gathered(batches):
+        if layout.errors:
+            _raise_first(table, time, name)
+            table = table.filter(table.column(ERROR).is_null())
+        rows = expand(updates_of(table, layout), name).columns
+        arrays = [_shown(rows[column]) for column in layout.names]
+        whole = pa.RecordBatch.from_arrays(arrays, names=list(layout.names))
+        for start in range(0, len(whole), MORSEL):
+            yield whole.slice(start, MORSEL)
+
+
+def _raise_first(table: pa.Table, time: int, name: str) -> None:
+    failed = table.filter(table.column(ERROR).is_valid())
+    if len(failed):
+        error, row, _ = (failed.column(column)[0].as_py() for column in ERRORS)
+        where = f", for a row with {row}" if row else ""
+        raise DataError(f"{name} cannot be read as of {time}: {error}{where}")
+
+
+def _shown_type(kind: pa.DataType) -> spark.DataType:
+    """A time of day is text (`23:59:59.000000`), because few Spark sessions have a type for it."""
+    if pt.is_list(kind):
+        return spark.ArrayType(_shown_type(kind.value_type))
+    return spark.StringType() if pt.is_time(kind) else spark_type(kind)
+
+
+def _shown(column: pa.Array) -> pa.Array:
+    kind = column.type
+    while pt.is_list(kind):
+        kind = kind.value_type
+    return column.cast(_with_text(column.type)) if pt.is_time(kind) else encode(column)
+
+
+def _with_text(kind: pa.DataType) -> pa.DataType:
+    return pa.list_(_with_text(kind.value_type)) if pt.is_list(kind) else pa.string()

@@ -1,0 +1,229 @@
+"""A view's plan as Spark DataFrames: delta paths of half-joins and linear operators, summed.
+
+Delta law. A result tuple is produced once, by the path of the component that arrived last, so a half-join reads the
+arrangement's files either before or after the batch; its time is the later of the two, its diff their product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
+
+from halfjoin.engine.runners import Held
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.spark.files import FilesOf
+from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout, may_multiply, may_report, only_keeps
+from halfjoin.engine.spark.prefilter import prefilter
+from halfjoin.engine.spark.session import DATA_ERROR, quiet
+from halfjoin.engine.spark.tasks import Apply, Arrange, Task, in_tasks
+from halfjoin.engine.spark.types import has_floats, spark_type
+from halfjoin.engine.tables import Registry
+from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY
+from halfjoin.planner.linear import Linear
+from halfjoin.planner.plan import ArrangementKey, HalfJoin, Path, Stage, ViewPlan
+from halfjoin.sql.expr import Column, Expr, columns_of
+
+Frame: TypeAlias = Any  # a Spark DataFrame, classic or Connect
+Schema: TypeAlias = Mapping[str, pa.DataType]
+
+# Rows of a stream that every task gets whole, instead of all rows of the arrangement being shuffled to meet them.
+BROADCAST = 500_000
+
+_TIME2, _DIFF2 = "__time2", "__diff2"  # of the rows looked up
+
+
+@dataclass(frozen=True, slots=True)
+class SparkFlow:
+    """A plan bound to a session and to the state's files. Lazy: nothing runs before the frames are used."""
+
+    plan: ViewPlan
+    registry: Registry
+    session: Any
+    held: Held
+    files_of: FilesOf
+
+    @property
+    def layout(self) -> Layout:
+        """Of the results."""
+        columns = tuple((column.name, arrow_type(column.type)) for column in self.plan.columns)
+        paths = (path for branch in self.plan.branches for path in branch.paths)
+        operators = [part for path in paths for part in (path.source, *(s.then for s in path.stages), path.final)]
+        return Layout(columns, (), any(map(may_report, operators)))
+
+    def changes(self, staged: Mapping[str, tuple[Sequence[str], int]]) -> Frame | None:
+        """The view's output and failing rows for a batch, summed; `staged`: files of its changes, and their rows."""
+        paths = [path for branch in self.plan.branches for path in branch.paths if path.collection in staged]
+        return self._sum([self._path(path, changed, self.files_of, rows)
+                          for path in paths for changed, rows in [staged[path.collection]]])  # fmt: skip
+
+    def fill(self) -> Frame | None:
+        """The view's whole history, from one path per branch; None where it is certainly empty.
+
+        What fails in another input's own operator is reported by that input's path alone, so those operators run too.
+        """
+        parts = []
+        for branch in self.plan.branches:
+            for number, path in enumerate(branch.paths):
+                files = self.files_of(path.collection, True)
+                if files and number == branch.fill:
+                    parts.append(self._path(path, files, lambda name, _: self.files_of(name, True), None))
+                elif files and may_report(path.source):
+                    parts.append(self._failures(path, files))
+        return self._sum(parts)
+
+    def _sum(self, parts: list[Frame]) -> Frame | None:
+        return summed(reduce(lambda a, b: a.union(b), parts), self.layout) if parts else None
+
+    def _source(self, path: Path, changed: Sequence[str]) -> tuple[Frame, Layout]:
+        schema = self.held.schema(path.collection)
+        layout = Layout(()).joined(schema, path.fetch)
+        frame = read(self.session, changed, schema, [name for name, _ in path.fetch])
+        return _filtered(frame, prefilter(path.source, {name: f"c{i}" for i, name in enumerate(layout.names)})), layout
+
+    def _failures(self, path: Path, changed: Sequence[str]) -> Frame:
+        """What a change of the path's input adds to the errors of its own operator."""
+        frame, layout = self._apply(*self._source(path, changed), [path.source], ())
+        columns = [F.lit(None).cast(spark_type(kind)).alias(f"c{i}") for i, (_, kind) in enumerate(self.layout.columns)]
+        return frame.where(F.col(ERROR).isNotNull()).select(*columns, *layout.tail)
+
+    def _path(self, path: Path, changed: Sequence[str], files_of: FilesOf, rows: int | None) -> Frame:
+        """What a change of the path's input, of so many rows, adds to the view."""
+        frame, layout = self._source(path, changed)
+        size = None if rows is None or may_multiply(path.source) else float(rows)
+        operators = [path.source]
+        for stage in path.stages:
+            frame, layout = self._apply(frame, layout, operators, stage.half_join.probe)
+            if size is not None and size <= BROADCAST:
+                frame = F.broadcast(frame)
+            frame, layout = self._half_join(frame, layout, stage, files_of)
+            size = self._found(size, stage.half_join.arrangement)
+            operators = [stage.then]
+        frame, layout = self._apply(frame, layout, [*operators, path.final], ())
+        return _arranged(frame, layout, self.layout)
+
+    def _found(self, size: float | None, key: ArrangementKey) -> float | None:
+        """The rows expected after a half-join of `size` rows; None where nothing is known."""
+        distinct = self.held.distinct(key) if size is not None else None
+        return None if size is None or not distinct else size * max(1.0, self.held.rows(key.collection) / distinct)
+
+    def _apply(
+        self, frame: Frame, layout: Layout, operators: Sequence[Linear], probes: Sequence[Expr]
+    ) -> tuple[Frame, Layout]:
+        after = layout.through(operators)
+        keyed = Layout(after.columns, tuple(arrow_type(expr.type) for expr in probes), after.errors)
+        if only_keeps(operators) and all(isinstance(expr, Column) for expr in probes):
+            chosen = [F.col(f"c{layout.position(name)}").alias(f"c{i}") for i, name in enumerate(after.names)]
+            keys = [F.col(f"c{layout.position(expr.name)}").alias(f"k{i}")
+                    for i, expr in enumerate(probes) if isinstance(expr, Column)]  # fmt: skip
+            return frame.select(*chosen, *keys, *layout.tail), keyed
+        return mapped(frame, Apply(layout, keyed, tuple(operators), tuple(probes), self.registry)), keyed
+
+    def _half_join(
+        self, frame: Frame, layout: Layout, stage: Stage, files_of: FilesOf
+    ) -> tuple[Frame, Layout]:
+        """The stream's rows with each of their partners; failing rows go through it alone."""
+        spec, collection = stage.half_join, stage.half_join.arrangement.collection
+        found, kinds = self._arrangement(spec, files_of(collection, spec.after))
+        found = _filtered(found, prefilter(stage.then, {new: f"f{i}" for i, (_, new) in enumerate(spec.fetch)}))
+        conditions = [
+            _equal(f"k{i}", left, f"j{i}", right, null_safe)
+            for i, (left, right, null_safe) in enumerate(zip(layout.keys, kinds, spec.null_safe, strict=True))
+        ]
+        time, diff = F.greatest(F.col(TIME), F.col(_TIME2)), _product(F.col(DIFF), F.col(_DIFF2))
+        if layout.errors:
+            failed = F.col(ERROR).isNotNull()
+            condition = reduce(lambda a, b: a & b, conditions, ~failed)
+            frame = frame.join(found, condition, "left").where(failed | F.col(_TIME2).isNotNull())
+            diff = F.when(failed, F.col(DIFF)).otherwise(diff)
+        elif conditions:
+            frame = frame.join(found, reduce(lambda a, b: a & b, conditions), "inner")
+        else:
+            frame = frame.crossJoin(found)
+        joined = layout.joined(self.held.schema(collection), spec.fetch)
+        held = len(layout.columns)
+        columns = [F.col(f"c{i}") for i in range(held)]
+        columns += [F.col(f"f{i}").alias(f"c{held + i}") for i in range(len(spec.fetch))]
+        columns += [F.col(name) for name in joined.tail[:-2]]
+        return frame.select(*columns, time.alias(TIME), diff.alias(DIFF)), joined
+
+    def _arrangement(self, spec: HalfJoin, files: Sequence[str]) -> tuple[Frame, tuple[pa.DataType, ...]]:
+        """Rows to look up: what is fetched as `f0`, ..., the key as `j0`, ..., and the key's types."""
+        key, schema = spec.arrangement, self.held.schema(spec.arrangement.collection)
+        fetch = [name for name, _ in spec.fetch]
+        if key.through is None and all(isinstance(expr, Column) for expr in key.keys):
+            names = [expr.name for expr in key.keys if isinstance(expr, Column)]
+            frame = read(self.session, files, schema, [*fetch, *names])
+            kinds = tuple(schema[name] for name in names)
+        else:
+            needed = list(schema) if key.through is not None else sorted(
+                {*fetch, *(name for expr in key.keys for name in columns_of(expr))})  # fmt: skip
+            layout = Layout(tuple((name, schema[name]) for name in needed))
+            kinds = tuple(arrow_type(expr.type) for expr in key.keys)
+            keyed = Layout(tuple((name, schema[name]) for name in fetch), kinds)
+            frame = mapped(read(self.session, files, schema, needed), Arrange(layout, keyed, key, self.registry))
+        fetched, keys = (f"f{i}" for i in range(len(fetch))), (f"j{i}" for i in range(len(kinds)))
+        return frame.toDF(*fetched, *keys, _TIME2, _DIFF2), kinds
+
+
+def read(session: Any, files: Sequence[str], schema: Schema, names: Sequence[str]) -> Frame:
+    """Columns of updates in files as `c0`, `c1`, ..., `__time`, `__diff`. A name may come twice."""
+    different = list(dict.fromkeys(names))
+    fields = [StructField(name, spark_type(schema[name])) for name in different]
+    struct = StructType([*fields, StructField(TIME, LongType()), StructField(DIFF, LongType())])
+    with quiet():
+        frame = session.read.schema(struct).parquet(*files) if files else session.createDataFrame([], struct)
+    frame = frame.toDF(*(f"x{i}" for i in range(len(different))), TIME, DIFF)
+    columns = [F.col(f"x{different.index(name)}").alias(f"c{i}") for i, name in enumerate(names)]
+    return frame.select(*columns, TIME, DIFF)
+
+
+def _filtered(frame: Frame, condition: Any) -> Frame:
+    return frame if condition is None else frame.where(condition)
+
+
+def mapped(frame: Frame, task: Task) -> Frame:
+    """A task's function on every batch of a frame."""
+    with quiet():
+        return frame.mapInArrow(in_tasks(task), task.outputs.struct)
+
+
+def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
+    """Equal rows (of one time) as one, diffs summed, zeros dropped.
+
+    The floats of a group are equal but perhaps not the same (-0.0 and 0.0): one of them stands for all, as given.
+    """
+    names = [name for name in layout.in_spark if name != DIFF and (by_time or name != TIME)]
+    floats = [f"c{i}" for i, (_, kind) in enumerate(layout.columns) if has_floats(kind)]
+    given = [F.first(name).alias(f"{name} given") for name in floats]
+    groups = frame.groupBy(*names).agg(F.sum(DIFF).alias(DIFF), *given).where(F.col(DIFF) != 0)
+    return groups.select(*(F.col(f"{n} given").alias(n) if n in floats else F.col(n) for n in names), DIFF)
+
+
+def _arranged(frame: Frame, layout: Layout, wanted: Layout) -> Frame:
+    """Columns in the wanted order, and room for failing rows."""
+    columns = [F.col(f"c{layout.position(name)}").alias(f"c{i}") for i, name in enumerate(wanted.names)]
+    if wanted.errors and not layout.errors:
+        columns += [F.lit(None).cast(spark_type(kind)).alias(name) for name, kind in ERRORS.items()]
+        return frame.select(*columns, TIME, DIFF)
+    return frame.select(*columns, *wanted.tail)
+
+
+def _product(left: Any, right: Any) -> Any:
+    """Diffs multiplied, whatever the session does on overflow; see `updates.product`."""
+    product = F.try_multiply(left, right)
+    return F.when(product.isNotNull(), product).otherwise(F.raise_error(DATA_ERROR + TOO_HEAVY))
+
+
+def _equal(left: str, left_kind: pa.DataType, right: str, right_kind: pa.DataType, null_safe: bool) -> Any:
+    a, b = F.col(left), F.col(right)
+    if left_kind != right_kind and pt.is_integer(left_kind):
+        a, b = a.cast("bigint"), b.cast("bigint")
+    return a.eqNullSafe(b) if null_safe else a == b
+

@@ -1,0 +1,111 @@
+"""The columns of a stream of updates inside Spark, and what a linear operator makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.types import StructField, StructType
+
+from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.spark.types import encoded, spark_type
+from halfjoin.engine.updates import DIFF, TIME
+from halfjoin.planner.fallibility import step_fallible
+from halfjoin.planner.linear import Explode, Extend, Keep, Linear, Step, Temporal
+from halfjoin.sql.types import BIGINT
+
+# What a failing row has in place of columns when it travels with the stream: those of the error collection.
+ERRORS = {f"__{name}": kind for name, kind in ERROR_SCHEMA.items()}
+ERROR = next(iter(ERRORS))  # NULL in rows that do not fail
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A stream's columns: names and Arrow types in order, types of its keys, whether failing rows travel along.
+
+    Spark knows the columns as `c0`, `c1`, ... and the keys as `k0`, `k1`, ..., because it takes names that differ by
+    case alone for one; then come `ERRORS` if failing rows travel along, `__time` and `__diff`. A failing row has
+    nothing but those.
+    """
+
+    columns: tuple[tuple[str, pa.DataType], ...]
+    keys: tuple[pa.DataType, ...] = ()
+    errors: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names in the plan."""
+        return tuple(name for name, _ in self.columns)
+
+    def position(self, name: str) -> int:
+        """Which column has the name."""
+        return self.names.index(name)
+
+    @property
+    def tail(self) -> tuple[str, ...]:
+        """The names that follow columns and keys."""
+        return (*ERRORS, TIME, DIFF) if self.errors else (TIME, DIFF)
+
+    @property
+    def in_spark(self) -> tuple[str, ...]:
+        """All names in Spark."""
+        columns = (f"c{i}" for i in range(len(self.columns)))
+        return (*columns, *(f"k{i}" for i in range(len(self.keys))), *self.tail)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """What goes from a task to Spark."""
+        kinds = [*(encoded(kind) for _, kind in self.columns), *map(encoded, self.keys)]
+        kinds += ERRORS.values() if self.errors else []
+        return pa.schema(list(zip(self.in_spark, [*kinds, pa.int64(), pa.int64()], strict=True)))
+
+    @property
+    def struct(self) -> StructType:
+        """What Spark makes of it."""
+        kinds = [*(spark_type(kind) for _, kind in self.columns), *map(spark_type, self.keys)]
+        kinds += map(spark_type, ERRORS.values()) if self.errors else []
+        kinds += [spark_type(pa.int64())] * 2
+        return StructType([StructField(name, kind) for name, kind in zip(self.in_spark, kinds, strict=True)])
+
+    def through(self, operators: Iterable[Linear]) -> Layout:
+        """After linear operators, one after the other; without keys."""
+        columns, errors = dict(self.columns), self.errors
+        for operator in operators:
+            for step in operator.steps:
+                columns = _after(columns, step)
+            errors = errors or may_report(operator)
+        return Layout(tuple(columns.items()), (), errors)
+
+    def joined(self, schema: Mapping[str, pa.DataType], fetch: Sequence[tuple[str, str]]) -> Layout:
+        """With the columns that a half-join adds; without keys."""
+        return Layout((*self.columns, *((new, schema[name]) for name, new in fetch)), (), self.errors)
+
+
+def may_report(operator: Linear) -> bool:
+    """Whether it may turn a row into an error."""
+    return operator.reports and any(map(step_fallible, operator.steps))
+
+
+def may_multiply(operator: Linear) -> bool:
+    """Whether it may make several rows of one."""
+    return any(isinstance(step, Explode | Temporal) for step in operator.steps)
+
+
+def only_keeps(operators: Iterable[Linear]) -> bool:
+    """Whether they do nothing but choose columns, which needs no task of ours."""
+    return all(isinstance(step, Keep) for operator in operators for step in operator.steps)
+
+
+def _after(columns: dict[str, pa.DataType], step: Step) -> dict[str, pa.DataType]:
+    match step:
+        case Extend(items):
+            return {**columns, **{column.name: arrow_type(expr.type) for column, expr in items}}
+        case Keep(names):
+            return {name: columns[name] for name in names}
+        case Explode(outputs=outputs, ordinality=ordinality):
+            added = {column.name: arrow_type(column.type) for column in outputs}
+            return {**columns, **added, **({ordinality.name: arrow_type(BIGINT)} if ordinality else {})}
+        case _:
+            return columns

@@ -1,0 +1,187 @@
+"""What runs inside Spark's tasks: the compiled operators of the local runner, on the batches that Spark hands over."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from pyspark import cloudpickle
+
+from halfjoin.engine.consolidate import groups
+from halfjoin.engine.evaluate import evaluate_all
+from halfjoin.engine.failures import DROPPED
+from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.keys import key_columns
+from halfjoin.engine.operators import compile_linear
+from halfjoin.engine.scalar import compile
+from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
+from halfjoin.engine.spark.types import encode, restore
+from halfjoin.engine.tables import Registry
+from halfjoin.engine.updates import DIFF, TIME, Updates
+from halfjoin.planner.linear import Linear
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.expr import Expr
+
+Batches: TypeAlias = Iterator[pa.RecordBatch]
+OnUpdates: TypeAlias = Callable[[Updates, list[Updates]], tuple[Updates, list[pa.Array]]]
+
+MORSEL = 1 << 16  # rows that the operators get together; Spark's own batches are smaller
+
+
+class Task(Protocol):
+    """A picklable description of what a task does: from updates of one layout to updates and keys of another."""
+
+    @property
+    def inputs(self) -> Layout:
+        """Of the batches that Spark hands over."""
+
+    @property
+    def outputs(self) -> Layout:
+        """Of the batches that Spark gets."""
+
+    def compile(self) -> OnUpdates:
+        """The function of the updates without the failing rows, and of the list for new failing rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Linear operators, one after the other, then the keys of the next half-join.
+
+    A row whose key fails has no partner; the path of the input that it read reports it.
+    """
+
+    inputs: Layout
+    outputs: Layout
+    operators: tuple[Linear, ...]
+    probes: tuple[Expr, ...]
+    registry: Registry
+
+    def compile(self) -> OnUpdates:
+        """Make it executable."""
+        operators = [compile_linear(operator, self.registry) for operator in self.operators]
+        probes = [(compile(expr), expr) for expr in self.probes]
+
+        def run(updates: Updates, errors: list[Updates]) -> tuple[Updates, list[pa.Array]]:
+            for operator in operators:
+                updates = operator(updates, errors)
+            if not len(updates):
+                return updates, []
+            keys, updates = evaluate_all(probes, updates, DROPPED)
+            return updates, keys
+
+        return run
+
+
+@dataclass(frozen=True, slots=True)
+class Arrange:
+    """A collection's rows with the keys of an arrangement; a row that has several keys comes once with each."""
+
+    inputs: Layout
+    outputs: Layout
+    key: ArrangementKey
+    registry: Registry
+
+    def compile(self) -> OnUpdates:
+        """Make it executable."""
+        columns = key_columns(self.key, self.registry)
+
+        def run(updates: Updates, errors: list[Updates]) -> tuple[Updates, list[pa.Array]]:
+            keys, origins = columns(updates)
+            if origins is None:
+                return updates, keys
+            numbers = groups([pa.array(origins), *keys], len(origins))
+            first = np.unique(numbers, return_index=True)[1]
+            indices = pa.array(first)
+            return updates.take(origins[first]), [key.take(indices) for key in keys]
+
+        return run
+
+
+def in_tasks(task: Task) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow`."""
+    return partial(_run, cloudpickle.dumps(task))
+
+
+def updates_of(batch: Any, layout: Layout) -> Updates:
+    """A batch (or table) of Spark's as updates; failing rows must not be among them."""
+    columns = {name: restore(_array(batch, i), kind) for i, (name, kind) in enumerate(layout.columns)}
+    time, diff = (_array(batch, name).to_numpy() for name in (TIME, DIFF))
+    return Updates(columns, time, diff)
+
+
+def gathered(batches: Batches) -> Iterator[pa.Table]:
+    """Larger batches."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= MORSEL:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _run(pickled: bytes, batches: Batches) -> Batches:
+    task, run = _compiled(pickled)
+    for table in gathered(batches):
+        if task.inputs.errors:
+            yield from _passing(table, task.outputs)
+            table = table.filter(table.column(ERROR).is_null())
+        errors: list[Updates] = []
+        if len(table):
+            updates, keys = run(updates_of(table, task.inputs), errors)
+            if len(updates):
+                yield from _batches(_encoded(updates, keys, task.outputs), task.outputs)
+        for failed in errors:
+            yield from _batches(_errors(failed), task.outputs)
+
+
+@lru_cache(maxsize=256)
+def _compiled(pickled: bytes) -> tuple[Task, OnUpdates]:
+    """Compiled once in each of Spark's Python processes, which serve many tasks."""
+    task: Task = pickle.loads(pickled)
+    return task, task.compile()
+
+
+def _array(batch: Any, column: int | str) -> pa.Array:
+    found = batch.column(column)
+    if isinstance(found, pa.ChunkedArray):
+        return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
+    return found
+
+
+def _encoded(updates: Updates, keys: list[pa.Array], layout: Layout) -> dict[str, pa.Array]:
+    columns = {}
+    for i, (name, kind) in enumerate(layout.columns):
+        column = updates.columns[name]
+        columns[f"c{i}"] = encode(column if column.type == kind else column.cast(kind))
+    columns |= {f"k{i}": encode(key) for i, key in enumerate(keys)}
+    return {**columns, TIME: pa.array(updates.time), DIFF: pa.array(updates.diff)}
+
+
+def _errors(failed: Updates) -> dict[str, pa.Array]:
+    columns = dict(zip(ERRORS, (failed.columns[name] for name in ERROR_SCHEMA), strict=True))
+    return {**columns, TIME: pa.array(failed.time), DIFF: pa.array(failed.diff)}
+
+
+def _passing(table: pa.Table, layout: Layout) -> Batches:
+    """The failing rows of earlier operators."""
+    failed = table.filter(table.column(ERROR).is_valid())
+    if len(failed):
+        yield from _batches({name: _array(failed, name) for name in (*ERRORS, TIME, DIFF)}, layout)
+
+
+def _batches(columns: dict[str, pa.Array], layout: Layout) -> Batches:
+    """Batches of the layout, in which the columns that are not given are NULL."""
+    schema, length = layout.arrow_schema, len(columns[TIME])
+    if ERROR in columns and not layout.errors:
+        raise AssertionError(f"an expression failed that was thought safe: {columns[ERROR][0]}")
+    arrays = [columns[field.name] if field.name in columns else pa.nulls(length, field.type) for field in schema]
+    whole = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    for start in range(0, length, MORSEL):
+        yield whole.slice(start, MORSEL)

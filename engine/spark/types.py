@@ -1,0 +1,94 @@
+"""Arrow types as Spark carries them: what Spark has no type for travels as an integer or as bytes.
+
+A column goes to Spark by `encode` and comes back by `restore`; between them values keep their equality, so Spark may
+join and group by them. Spark's own meaning of a type plays no part: no session's time zone, no rounding.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+from pyspark.sql import types as spark
+
+_PLAIN = {
+    pa.bool_(): spark.BooleanType(),
+    pa.int16(): spark.ShortType(),
+    pa.int32(): spark.IntegerType(),
+    pa.int64(): spark.LongType(),
+    pa.float32(): spark.FloatType(),
+    pa.float64(): spark.DoubleType(),
+    pa.string(): spark.StringType(),
+    pa.binary(): spark.BinaryType(),
+    pa.date32(): spark.DateType(),
+    pa.timestamp("us"): spark.TimestampNTZType(),
+    pa.timestamp("us", "UTC"): spark.TimestampType(),
+}
+
+
+def encoded(kind: pa.DataType) -> pa.DataType:
+    """The Arrow type that a column of type `kind` has on its way through Spark and in the files for it."""
+    if pt.is_list(kind):
+        return pa.list_(encoded(kind.value_type))
+    if pt.is_time(kind):
+        return pa.int64()
+    if pt.is_interval(kind) or (pt.is_decimal(kind) and not _fits(kind)):
+        return pa.binary()
+    return kind
+
+
+def spark_type(kind: pa.DataType) -> spark.DataType:
+    """Spark's type of the encoded column."""
+    kind = encoded(kind)
+    if pt.is_list(kind):
+        return spark.ArrayType(spark_type(kind.value_type))
+    if pt.is_decimal(kind):
+        return spark.DecimalType(kind.precision, kind.scale)
+    return _PLAIN[kind]
+
+
+def encode(column: pa.Array) -> pa.Array:
+    """A column as Spark carries it."""
+    kind, wanted = column.type, encoded(column.type)
+    if wanted == kind:
+        return column
+    if pt.is_list(kind):
+        return _list(column, encode(column.flatten()))
+    if pt.is_time(kind):
+        return column.view(wanted)
+    return column.view(pa.binary(_width(kind))).cast(wanted)
+
+
+def restore(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """What `encode` was given, of type `kind`, from what Spark or a file hands back."""
+    if column.type == kind:
+        return column
+    if pt.is_list(kind):
+        if not pt.is_list(column.type):
+            column = column.cast(pa.list_(column.type.value_type))
+        return _list(column, restore(column.flatten(), kind.value_type))
+    if pt.is_timestamp(kind) or pt.is_time(kind):
+        return column.view(kind)  # the same number, whatever zone it was labelled with
+    if encoded(kind) != kind:
+        return column.cast(pa.binary(_width(kind))).view(kind)
+    return column.cast(kind)
+
+
+def has_floats(kind: pa.DataType) -> bool:
+    """Whether two of its values can be equal and yet look different (the zeros, the NaNs)."""
+    return has_floats(kind.value_type) if pt.is_list(kind) else bool(pt.is_floating(kind))
+
+
+def _fits(kind: pa.DataType) -> bool:
+    return bool(pt.is_decimal128(kind) and 0 <= kind.scale <= kind.precision)
+
+
+def _width(kind: pa.DataType) -> int:
+    return 16 if pt.is_interval(kind) else int(kind.bit_width) // 8
+
+
+def _list(column: pa.Array, values: pa.Array) -> pa.Array:
+    """The lists of `column` with other values, which have one for each of its elements."""
+    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+    return pa.ListArray.from_arrays(offsets, values, mask=column.is_null())

@@ -1,0 +1,41 @@
+"""A round trip through a Spark Connect server, in a process of its own: a process has one kind of session only."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pyarrow as pa
+
+
+def main() -> None:
+    """Start a server and a session, then a batch, a first fill, a failing row and a DataFrame."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.remote("local[1]").config("spark.sql.shuffle.partitions", "1").getOrCreate()
+    import halfjoin as hj
+
+    assert type(session).__module__.startswith("pyspark.sql.connect.")
+    engine = hj.Engine(spark=session, runner="spark")
+    engine.execute("CREATE TABLE a (k bigint, x bigint); CREATE TABLE b (k bigint, y bigint)")
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT a.k, b.y / a.x AS q FROM a, b WHERE a.k = b.k")
+    engine.apply({"a": session.sql("SELECT id AS k, id + 1 AS x FROM range(10)")})
+    applied = engine.apply({"b": pa.table({"k": [1, 2, 99], "y": [10, 12, 14]})})
+    assert applied.runner == "spark", applied.runner
+    assert sorted(map(tuple, (row.values() for row in engine.read("v").to_pylist()))) == [(1, 5), (2, 4)]
+    engine.execute("CREATE MATERIALIZED VIEW filled AS SELECT * FROM v WHERE q > 4")
+    assert engine.dataframe("filled").toArrow().to_pylist() == [{"k": 1, "q": 5}]
+    engine.apply({"a": [{"k": 1, "x": 0}]})
+    try:
+        engine.read("v")
+    except hj.DataError as problem:
+        assert "division by zero" in str(problem), problem
+    else:
+        raise AssertionError("a failing row was not noticed")
+    engine.close()
+    session.stop()
+
+
+if __name__ == "__main__":
+    main()

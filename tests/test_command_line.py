@@ -1,0 +1,46 @@
+"""The command line: scripts over files, and one line, not a traceback, for what cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from halfjoin.engine.cli import app
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "s.sql").write_text("CREATE TABLE t (k integer, s text); CREATE MATERIALIZED VIEW v AS SELECT k FROM t")
+    (tmp_path / "q.sql").write_text("SELECT k, count(*) AS n FROM v GROUP BY k ORDER BY k")
+    (tmp_path / "t.csv").write_text("k,s\n1,a\n2,b\n2,c\n")
+    return tmp_path
+
+
+def test_run_loads_files_and_prints_the_last_rows(folder: Path) -> None:
+    found = RUNNER.invoke(app, ["run", str(folder / "s.sql"), "--load", f"t={folder / 't.csv'}",
+                                "--then", str(folder / "q.sql")])
+    assert found.exit_code == 0
+    assert [line.split()[1::2] for line in found.stdout.splitlines() if line.startswith("│")] == [["1", "1"], ["2", "2"]]
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["run", "{}/no.sql"], "no.sql: No such file"),
+    (["explain", "{}/no.sql"], "no.sql: No such file"),
+    (["run", "{}/s.sql", "--load", "t={}/no.csv"], "no.csv: no such file"),
+    (["run", "{}/s.sql", "--load", "t={}/q.sql"], "q.sql cannot be read"),
+    (["run", "{}/s.sql", "--load", "x={}/t.csv"], "UnknownName: unknown table"),
+    (["run", "{}/t.csv"], "UnsupportedSQL"),
+])  # fmt: skip
+def test_what_cannot_be_read_is_said_in_a_line(arguments: list[str], said: str, folder: Path) -> None:
+    found = RUNNER.invoke(app, [argument.replace("{}", str(folder)) for argument in arguments])
+    assert found.exit_code == 1 and isinstance(found.exception, SystemExit)
+    assert said in found.stderr and "Traceback" not in found.stderr
+
+
+def test_functions_shows_null_as_sql_does() -> None:
+    shown = RUNNER.invoke(app, ["functions"]).stdout
+    assert "`NULL`" in shown and "None" not in shown

@@ -1,0 +1,63 @@
+"""The two runners give one answer: random programs through the local runner, Spark, and a mix of both."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+from tests.oracle.choice import Seeded
+from tests.oracle.rows import Bag, bag, updates
+from tests.oracle.schema import BY_NAME, TABLES
+from tests.oracle.streams import Advance, Apply, Compact, Create, Drop, Step, random_program
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+PROGRAMS = int(os.environ.get("HALFJOIN_FUZZ", "4"))
+
+
+def _carry_out(engine: hj.Engine, step: Step) -> dict[str, Bag]:
+    """What a step reports: the changes of each view, each row and time once."""
+    match step:
+        case Apply(changes, close):
+            applied = engine.apply({name: BY_NAME[name].arrow(rows) for name, rows in changes.items()}, close=close)
+        case Advance(to):
+            applied = engine.advance(to=to)
+        case Compact():
+            engine.compact()
+            return {}
+        case Create(view):
+            engine.execute(view.ddl)
+            return {}
+        case Drop(view):
+            engine.execute(f"DROP MATERIALIZED VIEW {view.name}")
+            return {}
+    found = {}
+    for name, table in applied.diffs.items():
+        changes = updates(table)
+        found[name] = Counter({(row, time): diff for row, time, diff in changes})
+        assert len(found[name]) == len(changes), f"{name}: changes not consolidated"
+        assert all(found[name].values()), f"{name}: an empty change"
+    return found
+
+
+@pytest.mark.parametrize("mixed", [False, True], ids=["spark", "mixed"])
+@pytest.mark.parametrize("seed", range(PROGRAMS))
+def test_agrees_with_the_local_runner(spark: Any, seed: int, mixed: bool) -> None:
+    program = random_program(Seeded(1000 * mixed + seed))
+    chance = random.Random(seed)
+    with hj.Engine(retain=program.retain) as local, hj.Engine(retain=program.retain, spark=spark) as other:
+        for engine in (local, other):
+            for table in TABLES:
+                engine.execute(table.ddl)
+        for step in program.steps:
+            other._state.runners.setting = chance.choice(["local", "spark"]) if mixed else "spark"
+            assert _carry_out(other, step) == _carry_out(local, step), step
+        for step in program.steps:
+            if isinstance(step, Create):
+                ours, theirs = (engine.read(step.view.name, multiplicity=True) for engine in (local, other))
+                assert bag(ours) == bag(theirs), step.view.ddl
