@@ -366,3 +366,15 @@ def test_a_missing_file_of_acknowledged_work_is_an_error_that_names_it(folder: P
         assert engine.read("big").num_rows == 2
         with pytest.raises(hj.StorageError, match="tables/o"):
             engine.read("o")
+
+
+def test_a_missing_table_is_not_made_anew_without_what_was_in_it(folder: Path) -> None:
+    with _filled(folder) as engine:
+        engine.flush()
+    shutil.rmtree(folder / "tables" / "o")
+    with hj.Engine(folder) as engine:
+        engine.advance(to=10)
+        with pytest.raises(hj.StorageError, match="tables/o"):
+            engine.flush()
+        with pytest.raises(hj.StorageError, match="tables/o"):
+            engine.read("o")
