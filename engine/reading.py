@@ -12,7 +12,7 @@ import pyarrow as pa
 from halfjoin.catalog.models import View
 from halfjoin.engine.adhoc import run, run_in_duckdb
 from halfjoin.engine.collection import Collection, User
-from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.state import State
 from halfjoin.engine.updates import MOST_ROWS, Updates, constant
@@ -79,11 +79,15 @@ def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Ta
         inputs = {name: rows(state.collection(name), time) for name in names}
         return run_in_duckdb(statement, state.catalog, inputs, script, text)
     closed = replace(state, upper=max(state.upper, time + 1))  # what has always been can be read at any time
-    return run(script, closed, lambda scratch, relation: expand(evaluate(scratch, relation, time), "the query"))
+
+    def evaluated(scratch: State, relation: Relation) -> Updates:
+        return expand(evaluate(scratch, relation, time, distinct=False), "the query")
+
+    return run(script, closed, evaluated)
 
 
-def evaluate(state: State, relation: Relation, as_of: int | None) -> Updates:
-    """Consolidated contents of a bound query, one row per distinct row, counted in diff."""
+def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: bool = True) -> Updates:
+    """Contents of a bound query, with `distinct` one row per distinct row; counted in diff."""
     planned = plan(relation, state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
     flow = Dataflow(planned, state.functions)
@@ -97,7 +101,8 @@ def evaluate(state: State, relation: Relation, as_of: int | None) -> Updates:
         for collection in users:
             collection.release(_QUERY)
     _raise_first(errors.filter(errors.time <= time), "the query", time)
-    return consolidate(output.filter(output.time <= time), by_time=False)
+    found = output.filter(output.time <= time)
+    return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
 
 
 def readable(state: State, names: Iterable[str], as_of: int | None) -> int:

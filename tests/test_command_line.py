@@ -24,7 +24,8 @@ def test_run_loads_files_and_prints_the_last_rows(folder: Path) -> None:
     found = RUNNER.invoke(app, ["run", str(folder / "s.sql"), "--load", f"t={folder / 't.csv'}",
                                 "--then", str(folder / "q.sql")])
     assert found.exit_code == 0
-    assert [line.split()[1::2] for line in found.stdout.splitlines() if line.startswith("│")] == [["1", "1"], ["2", "2"]]
+    shown = [line.split()[1::2] for line in found.stdout.splitlines() if line.startswith("│")]
+    assert shown == [["1", "1"], ["2", "2"]]
 
 
 @pytest.mark.parametrize(("arguments", "said"), [

@@ -61,7 +61,8 @@ SPLIT = {
         (1, 7, D("7.0000000000000000"), D(10), D("1.0100000000000000"), 1, 2.5),
         (2, 9, D("9.0000000000000000"), D(50), D("-4.0000000000000000"), 1, 1.75),
         (None, 2, D("2.0000000000000000"), D(30), D("7.2500000000000000"), 1, 0.5)],
-    "SELECT sum(i) / 4, sum(b) / 7, count(*) / 3, round(avg(n), 2) FROM t": [(4, D("12.8571428571428571"), 1, D("1.42"))],
+    "SELECT sum(i) / 4, sum(b) / 7, count(*) / 3, round(avg(n), 2) FROM t": [
+        (4, D("12.8571428571428571"), 1, D("1.42"))],
     "SELECT sum(v), avg(v), bit_and(i), min(d), max(s), min(s), max(a) FROM t": [
         (1, D("0.3333333333333333"), 0, date(2024, 1, 31), "ß", "B", [3])],
     "SELECT count(*), count(k), count(DISTINCT k), sum(DISTINCT b), array_agg(DISTINCT b) FROM t": [
