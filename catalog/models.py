@@ -50,12 +50,12 @@ class View(Definition):
 class Index(Definition):
     """An arrangement that stays: CREATE INDEX.
 
-    `keys` shows the key expressions over the collection's columns, `texts` is the SQL that they are bound from again.
+    `keys` shows the key expressions over the collection's columns, `text` is the statement as it was written.
     """
 
     collection: str
     keys: tuple[str, ...]
-    texts: tuple[str, ...] = ()
+    text: str
 
 
 class Document(BaseModel):

@@ -14,7 +14,8 @@ class Applied:
     `time`: that of its rows which had none of their own. `upper`: times below it are closed now. `runner`: who ran it,
     and `reason` why. `seconds`: how long it took. `diffs`: for each materialized view its changes that this batch
     closed, as the view's columns, `__time` and `__diff`, consolidated; a view that did not change has a table of no
-    rows.
+    rows. Where a batch id is answered from a warehouse, views made after the batch, or without history from that
+    time, are left out.
     """
 
     time: int

@@ -19,7 +19,7 @@ from halfjoin.sql.bind import bind, bind_scalar
 from halfjoin.sql.errors import Conflict, StorageError, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Expr, is_temporal
 from halfjoin.sql.functions import render
-from halfjoin.sql.parse import parse_query
+from halfjoin.sql.parse import parse, parse_query
 from halfjoin.sql.statements import CreateIndex, CreateTable, CreateView, Drop
 
 
@@ -164,7 +164,7 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
     index_name = statement.name or _free_name(state, name, texts)
     if statement.if_not_exists and index_name in catalog.indexes:
         return
-    catalog.add(Index(name=index_name, collection=name, keys=texts, texts=statement.texts))
+    catalog.add(Index(name=index_name, collection=name, keys=texts, text=statement.text))
     _arranged(state, index_name, name, keys).build(ArrangementKey(name, _ordered(keys)))
 
 
@@ -172,8 +172,9 @@ def enter_index(state: State, index: Index) -> None:
     """Share the arrangement of an index that is in the catalog."""
     columns = state.catalog.columns(index.collection)
     assert columns is not None
-    query = parse_query(f"SELECT {', '.join(index.texts)}")
-    keys = [bind_scalar(node, columns, state.catalog, "", index.collection) for node in query.selects]
+    (statement,) = parse(index.text)
+    assert isinstance(statement, CreateIndex)
+    keys = [bind_scalar(node, columns, state.catalog, index.text, index.collection) for node in statement.keys]
     _arranged(state, index.name, index.collection, keys)
 
 

@@ -154,6 +154,13 @@ class HalfjoinParser(MaterializeParser):
                                 "write the units in the text: INTERVAL '1 year 2 months'")
         return self.expression(exp.Interval(this=text, unit=unit))
 
+    def _parse_create(self) -> exp.Create | exp.Command:
+        first = self._prev
+        created = super()._parse_create()
+        if first is not None and self._prev is not None:
+            created.meta["text"] = self._find_sql(first, self._prev)
+        return created
+
     def _parse_ddl_select(self) -> exp.Expr | None:
         first = self._curr
         query = super()._parse_ddl_select()

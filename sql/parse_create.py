@@ -172,4 +172,4 @@ def _index(node: exp.Create, text: str) -> CreateIndex:
         raise refuse(index, text, "an index needs keys", "write CREATE INDEX ON t (a)")
     name = index.args.get("this")
     return CreateIndex(name and name_of(name), table_name(index.args["table"], text), tuple(keys),
-                       tuple(key.sql("materialize") for key in keys), bool(node.args.get("exists")))
+                       node.meta["text"], bool(node.args.get("exists")))

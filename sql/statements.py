@@ -54,7 +54,7 @@ class CreateIndex:
     name: str | None
     collection: str
     keys: tuple[exp.Expr, ...]
-    texts: tuple[str, ...] = ()  # of the keys, to be bound again
+    text: str = ""  # the statement as written, kept in the catalog
     if_not_exists: bool = False
 
 

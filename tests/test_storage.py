@@ -60,6 +60,18 @@ def test_everything_is_there_again(folder: Path) -> None:
                 getattr(engine, step)()
 
 
+def test_indexes_are_on_the_same_expressions_again(folder: Path) -> None:
+    keys = ["r[1]", "abs(v) ^ 2", "v::text", "CASE WHEN v > 1 THEN 'a''b' ELSE note END", "note LIKE 'a%'",
+            "extract(year FROM ts)", "ts + interval '1 day'", '"Odd Col" % 3', "v = ANY(r)"]  # fmt: skip
+    with hj.Engine(folder) as engine:
+        engine.execute('CREATE TABLE t (v integer, note text, ts timestamp, "Odd Col" bigint, r integer[])')
+        engine.execute(";\n".join(f"CREATE INDEX ON t (({key}))" for key in keys))
+        before = [arrangement.name for arrangement in engine.stats().arrangements]
+    with hj.Engine(folder) as engine:
+        assert [arrangement.name for arrangement in engine.stats().arrangements] == before
+        assert len(before) == len(keys)
+
+
 def test_nothing_is_loaded_before_it_is_needed(folder: Path) -> None:
     _filled(folder).close()
     with hj.Engine(folder) as engine:
@@ -352,5 +364,17 @@ def test_a_missing_file_of_acknowledged_work_is_an_error_that_names_it(folder: P
         path.unlink()
     with hj.Engine(folder) as engine:
         assert engine.read("big").num_rows == 2
+        with pytest.raises(hj.StorageError, match="tables/o"):
+            engine.read("o")
+
+
+def test_a_missing_table_is_not_made_anew_without_what_was_in_it(folder: Path) -> None:
+    with _filled(folder) as engine:
+        engine.flush()
+    shutil.rmtree(folder / "tables" / "o")
+    with hj.Engine(folder) as engine:
+        engine.advance(to=10)
+        with pytest.raises(hj.StorageError, match="tables/o"):
+            engine.flush()
         with pytest.raises(hj.StorageError, match="tables/o"):
             engine.read("o")

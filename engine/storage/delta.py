@@ -55,10 +55,14 @@ class DeltaFolder:
 
         `entry` and `version` are what the journal knows. A later commit counts if it is whole; what is torn, or
         another collection's that had the name, is removed.
+
+        Raises:
+            StorageError: what the journal knows of is not there.
         """
         try:
             table = self._open()
-            if table is None:
+            if table is None or (version is not None and table.version() < version):
+                self._check_there(table, version)
                 return entry, version
             found = table.transaction_version(self._app)
             if version == table.version():
@@ -73,9 +77,14 @@ class DeltaFolder:
             self.place.cut(version)
         return entry, version
 
-    def append(self, updates: Updates, layout: Layout, entry: int) -> int | None:
-        """Add the updates of entries up to `entry`. Returns the table's version (None: there is none)."""
+    def append(self, updates: Updates, layout: Layout, entry: int, version: int | None) -> int | None:
+        """Add the updates of entries up to `entry` to a version. Returns the table's version (None: there is none).
+
+        Raises:
+            StorageError: that version is not there.
+        """
         table = self._open()
+        self._check_there(table, version)
         if not len(updates):
             return None if table is None else int(table.version())
         if table is None:
@@ -128,6 +137,10 @@ class DeltaFolder:
             return DeltaTable(self.place.uri)
         except TableNotFoundError:
             return None
+
+    def _check_there(self, table: DeltaTable | None, version: int | None) -> None:
+        if version is not None and (table is None or table.version() < version):
+            raise StorageError(f"the table {self.place} is not there at version {version}, which the journal knows")
 
     def _create(self, layout: Layout) -> DeltaTable:
         self.place.make()

@@ -99,7 +99,7 @@ class Flusher:
         updates = decode(journal.pieces(kept.id, flushed, entry), target.schema)
         self._recovered.discard(kept.id)
         if len(updates):
-            version = table.append(cancel(updates.not_before(target.since)), layout, entry)
+            version = table.append(cancel(updates.not_before(target.since)), layout, entry, version)
             flushed = entry
         if version is not None and (len(updates) or everything):
             version = table.merge(layout, target.since, everything=everything) or version

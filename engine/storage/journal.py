@@ -39,7 +39,7 @@ CREATE TABLE run (
 CREATE INDEX run_of ON run (collection, entry, rows, latest, bytes);
 CREATE TABLE batch (
     id TEXT PRIMARY KEY, mark BLOB NOT NULL, entry INTEGER NOT NULL, time INTEGER NOT NULL, low INTEGER NOT NULL,
-    upper INTEGER NOT NULL, seconds REAL NOT NULL
+    upper INTEGER NOT NULL, runner TEXT NOT NULL, reason TEXT NOT NULL, seconds REAL NOT NULL
 ) WITHOUT ROWID;
 """
 
@@ -82,6 +82,8 @@ class Answered:
     time: int
     low: int
     upper: int
+    runner: str
+    reason: str
     seconds: float
     entry: int = 0
 
@@ -200,7 +202,7 @@ class Journal:
         """The batch with that id, if there was one."""
         with self._guarded():
             row = self._db.execute(
-                "SELECT id, mark, time, low, upper, seconds, entry FROM batch WHERE id = ?", (batch,)
+                "SELECT id, mark, time, low, upper, runner, reason, seconds, entry FROM batch WHERE id = ?", (batch,)
             ).fetchone()
         return None if row is None else Answered(*row)
 
@@ -214,8 +216,9 @@ class Journal:
                 self._insert(collection, entry, parts)
             if batch is not None:
                 self._write(
-                    "INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (batch.id, batch.mark, entry, batch.time, batch.low, batch.upper, batch.seconds),
+                    "INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (batch.id, batch.mark, entry, batch.time, batch.low, batch.upper, batch.runner, batch.reason,
+                     batch.seconds),
                 )
 
     def define(self, catalog: str, upper: int, new: Sequence[New], gone: Iterable[int]) -> list[int]:

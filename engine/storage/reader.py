@@ -53,9 +53,9 @@ class Reader:
         with self._journal.snapshot():
             entry = int(self._journal.meta("entry"))
             if int(self._journal.meta("defined")) != self._defined:
-                functions = state.functions
-                state = self._opened()
-                state.functions.update(functions)
+                before, state = state, self._opened()
+                state.functions.update(before.functions)
+                state.runners = before.runners
             elif entry != self._entry:
                 self._follow(state, entry)
             yield state

@@ -89,7 +89,7 @@ class Warehouse:
             whole = contents.since < found.low or contents.since == 0
             if whole and self._created[ids[id(contents)]] < found.entry:
                 diffs[name] = contents.changes(found.low, found.upper).table(changes=True)
-        return found.mark, Applied(found.time, found.upper, "local", found.seconds, diffs)
+        return found.mark, Applied(found.time, found.upper, found.runner, found.seconds, diffs, found.reason)
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
@@ -99,8 +99,10 @@ class Warehouse:
             pieces[ids[id(state.views[name].errors)]] = list(encode(run.updates))
         kept = None
         if batch is not None:
-            low, upper = state.upper, staged.upper
-            kept = Answered(batch.text, batch.mark, applied.time, low, upper, applied.seconds)
+            kept = Answered(
+                batch.text, batch.mark, applied.time, state.upper, staged.upper, applied.runner, applied.reason,
+                applied.seconds,
+            )  # fmt: skip
         self._journal.append(pieces, staged.upper, kept)
         self._pending += sum(len(piece.data) for parts in pieces.values() for piece in parts)
 
