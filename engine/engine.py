@@ -265,6 +265,10 @@ class Engine:
         """
         with self._reading() as state:
             if name not in state.views:
+                if name in state.catalog.names():
+                    kind = "table" if name in state.catalog.tables else "plain view"
+                    raise UnsupportedSQL(f"{name} is a {kind}, which reports no changes",
+                                         instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
                 raise UnknownName("materialized view", name, state.views)
             start, end = _optional(as_of), _optional(up_to)
             first = reading.history(state, name, start, end, snapshot)
