@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
+
+from halfjoin.engine.changes import Diffs, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +25,10 @@ class Applied:
     upper: int
     runner: str
     seconds: float
-    diffs: dict[str, pa.Table]
+    diffs: Mapping[str, pa.Table]
     reason: str = ""
 
     def __repr__(self) -> str:
-        changed = ", ".join(f"{view}: {rows.num_rows} rows" for view, rows in self.diffs.items())
         head = f"time={self.time}, upper={self.upper}, runner={self.runner!r}, seconds={self.seconds:.6f}"
-        return f"Applied({head}, diffs={{{changed}}})"
+        changes = self.diffs.changes if isinstance(self.diffs, Diffs) else self.diffs
+        return f"Applied({head}, diffs={{{', '.join(f'{view}: {size(found)}' for view, found in changes.items())}}})"

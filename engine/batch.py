@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.changes import Changes
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.rows import Submitted
 from halfjoin.engine.run import Part, Run, make_run
-from halfjoin.engine.runners import LOCAL, Runner
+from halfjoin.engine.runners import LOCAL, Output, Runner
 from halfjoin.engine.state import State
 from halfjoin.engine.times import now
 from halfjoin.engine.updates import Updates, constant
@@ -27,9 +28,9 @@ class Staged:
     """What a batch will publish: a run for each collection that it changes, and the views' closed changes."""
 
     runs: Mapping[str, Part]
-    errors: Mapping[str, Run]
+    errors: Mapping[str, Part]
     upper: int
-    diffs: dict[str, pa.Table] = field(default_factory=dict)
+    diffs: dict[str, Changes] = field(default_factory=dict)
 
 
 def fingerprint(batch: Mapping[str, Submitted], time: int | None, close: bool) -> bytes:
@@ -104,19 +105,27 @@ def runs_of(state: State, batch: Mapping[str, Submitted], time: int, upper: int)
 def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = LOCAL) -> Staged:
     """Let a runner take every view through the batch, in order of dependency; `upper` is what is closed afterwards."""
     runs = dict(batch)
-    errors: dict[str, Run] = {}
+    errors: dict[str, Part] = {}
     lookup = state.before_and_after(runs)
     for name, view in state.views.items():
         if any(collection in runs for collection in view.dataflow.plan.collections):
             output, failed = runner.changes(view.dataflow, state, runs, lookup)
             if len(output):
-                runs[name] = make_run(output, upper)
+                runs[name] = _part(output, upper)
             if len(failed):
-                errors[name] = make_run(failed, upper)
+                errors[name] = _part(failed, upper)
     staged = Staged(runs, errors, upper)
     for name, view in state.views.items():
-        staged.diffs[name] = view.contents.closing(state.upper, upper, runs.get(name)).table(changes=True)
+        run = runs.get(name)
+        if run is None or isinstance(run, Run):
+            staged.diffs[name] = view.contents.closing(state.upper, upper, run).table(changes=True)
+        else:
+            staged.diffs[name] = view.contents.closing_in_files(state.upper, upper, run)
     return staged
+
+
+def _part(output: Output, upper: int) -> Part:
+    return make_run(output, upper) if isinstance(output, Updates) else output
 
 
 def publish(state: State, staged: Staged) -> None:

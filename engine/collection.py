@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.changes import StoredChanges
 from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.run import KeyColumns, Part, Run, merge_runs
@@ -164,6 +165,12 @@ class Collection:
         parts = [part for run in runs if len(part := run.closing(low, high))]
         new = concat([empty(self.schema), *staged.pieces(high=high)]) if staged is not None else empty(self.schema)
         return consolidate(concat([*parts, new])) if parts else new  # a staged run is consolidated
+
+    def closing_in_files(self, low: int, high: int, staged: Part) -> StoredChanges:
+        """As `closing`, where the staged run stays in files."""
+        now = self.closing(low, high)
+        parts = (Run(now), staged) if len(now) else (staged,)
+        return StoredChanges(self.schema, parts, low, high, consolidated=len(parts) == 1)
 
     def changes(self, low: int, high: int) -> Updates:
         """The consolidated updates with times in `[low, high)`, for any times at or above since."""

@@ -12,6 +12,7 @@ from halfjoin.engine.primary_key import arrangement_of
 from halfjoin.engine.run import make_run
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.state import MaintainedView, State
+from halfjoin.engine.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import names_of
@@ -105,8 +106,11 @@ def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedV
     size = max((len(state.collection(name)) for name in flow.plan.collections), default=0)
     runner, _ = state.runners.choose(size)
     output, errors = runner.fill(flow, state, state.before_and_after({}))
-    for collection, updates in ((maintained.contents, output), (maintained.errors, errors)):
-        collection.publish(make_run(updates.not_before(collection.since), state.upper))
+    for collection, made in ((maintained.contents, output), (maintained.errors, errors)):
+        if isinstance(made, Updates):
+            collection.publish(make_run(made.not_before(collection.since), state.upper))
+        else:
+            collection.publish(made)
     return maintained
 
 

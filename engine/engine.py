@@ -17,6 +17,7 @@ import pyarrow as pa
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import batch_times, fingerprint, publish, runs_of, stage
+from halfjoin.engine.changes import diffs_of
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.memory import Memory
@@ -90,7 +91,8 @@ class Engine:
         except BaseException:
             self._store.close()
             raise
-        self._runners = self._state.runners = Runners(runner, spark)
+        self._runners = self._state.runners = Runners(runner, spark, self._store.staging)
+        self._state.kept = self._store.kept
         self._closed: str | None = None  # why no more calls are taken
         self._released = False
 
@@ -172,9 +174,10 @@ class Engine:
     ) -> Applied:  # fmt: skip
         """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
         runner, reason = choice
-        staged = stage(self._state, runs, upper, runner)
+        staged = self._store.adopt(self._state, stage(self._state, runs, upper, runner))
         self._check_memory(staged.runs)
-        applied = Applied(at, upper, runner.name, clock.perf_counter() - started, staged.diffs, reason)
+        diffs = diffs_of(staged.diffs)
+        applied = Applied(at, upper, runner.name, clock.perf_counter() - started, diffs, reason)
         with self._unless_interrupted():
             self._store.append(self._state, staged, applied, batch)
             publish(self._state, staged)

@@ -49,7 +49,8 @@ def frame(state: State, name: str, as_of: int | None) -> Any:
     if name not in state.catalog.names():
         raise UnknownName("table or view", name, state.catalog.names())
     if state.catalog.columns(name) is not None:
-        return state.runners.spark.dataframe(state.collection(name), readable(state, [name], as_of))
+        time, collection = readable(state, [name], as_of), state.collection(name)
+        return state.runners.spark.dataframe(collection, state.before_and_after({}).kept(name, True), time)
     planned = plan(bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
     flow = Dataflow(planned, state.functions)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from halfjoin.engine.dataflow import Dataflow, Lookup
+from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.rows import Rows
 from halfjoin.engine.run import Part
 from halfjoin.engine.updates import Updates
@@ -16,7 +17,9 @@ from halfjoin.planner.plan import ArrangementKey
 
 if TYPE_CHECKING:
     from halfjoin.engine.spark.runner import SparkRunner
+    from halfjoin.engine.storage.stored_run import StoredRun
 
+Output: TypeAlias = "Updates | StoredRun"  # of a runner: in memory, or left in the files that tasks wrote
 Setting: TypeAlias = Literal["auto", "local", "spark"]
 
 BULK = 5_000_000  # changed rows from which a Spark job is worth its start
@@ -42,17 +45,26 @@ class Held(Protocol):
     def distinct(self, key: ArrangementKey) -> int | None: ...  # noqa: D102
 
 
+class Versioned(Protocol):
+    """A collection's parts before or after a batch, as `dataflow.Lookup`; or as they are kept, without loading them."""
+
+    def __call__(self, name: str, after: bool) -> Sequence[Part]: ...  # noqa: D102
+
+    def kept(self, name: str, after: bool) -> Sequence[Part]:
+        """All that is in files left there."""
+
+
 class Runner(Protocol):
     """Carries out the plan of one view; `Dataflow` says what the results are."""
 
     name: str
 
     def changes(
-        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Lookup
-    ) -> tuple[Updates, Updates]:
+        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned
+    ) -> tuple[Output, Output]:
         """The view's output and error updates for a batch's staged runs, both consolidated."""
 
-    def fill(self, flow: Dataflow, held: Held, lookup: Lookup) -> tuple[Updates, Updates]:
+    def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> tuple[Output, Output]:
         """The view's whole history so far."""
 
 
@@ -62,11 +74,11 @@ class _Local:
     name = "local"
 
     def changes(
-        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Lookup
-    ) -> tuple[Updates, Updates]:
+        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned
+    ) -> tuple[Output, Output]:
         return flow.changes(staged, lookup)
 
-    def fill(self, flow: Dataflow, held: Held, lookup: Lookup) -> tuple[Updates, Updates]:
+    def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> tuple[Output, Output]:
         return flow.fill(lookup)
 
 
@@ -79,6 +91,7 @@ class Runners:
 
     setting: Setting = "auto"
     session: Any = None
+    staging: Path | None = None  # see `SparkRunner`
     _spark: SparkRunner | None = None
 
     def choose(self, rows: int, *, frame: bool = False) -> tuple[Runner, str]:
@@ -100,7 +113,7 @@ class Runners:
             return replace(rows, data=self.arrow(rows.data))
         if not is_frame(rows):
             return rows
-        return rows.toArrow() if self.setting == "local" else self.spark.rows(rows)
+        return rows.toArrow()
 
     def describe(self) -> str:
         """The rule, for EXPLAIN."""
@@ -115,10 +128,9 @@ class Runners:
         if self._spark is None:
             from halfjoin.engine.spark.runner import SparkRunner
 
-            self._spark = SparkRunner(self.session)
+            self._spark = SparkRunner(self.session, self.staging)
         return self._spark
 
     def close(self) -> None:
-        """Let go of scratch files. The session goes on."""
-        if self._spark is not None:
-            self._spark.files.close()
+        """Let go of scratch files, as far as nobody else holds them. The session goes on."""
+        self._spark = None

@@ -40,6 +40,8 @@ class State:
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
     upper: int = 0
     memory: Memory = field(default_factory=Memory)
+    # A collection's updates with what is in files left there; None where that is not known.
+    kept: Callable[[Collection], Sequence[Part] | None] = lambda collection: None
 
     def collection(self, name: str) -> Collection:
         """The collection of a table or materialized view that is known to exist."""
@@ -103,9 +105,20 @@ class Versions:
 
     state: State
     staged: Mapping[str, Part]
+    found: dict[str, Sequence[Part]] = field(default_factory=dict)  # what `kept` gave, the same for a whole batch
 
     def __call__(self, name: str, after: bool) -> Sequence[Part]:
         """The runs to look up."""
-        runs = self.state.collection(name).runs
+        return self._with_staged(name, after, self.state.collection(name).runs)
+
+    def kept(self, name: str, after: bool) -> Sequence[Part]:
+        """The same as files where they are files, without loading anything."""
+        if name not in self.found:
+            collection = self.state.collection(name)
+            kept = self.state.kept(collection)
+            self.found[name] = collection.runs if kept is None else kept
+        return self._with_staged(name, after, self.found[name])
+
+    def _with_staged(self, name: str, after: bool, parts: Sequence[Part]) -> Sequence[Part]:
         run = self.staged.get(name) if after else None
-        return runs if run is None else (*runs, run)
+        return parts if run is None else (*parts, run)

@@ -8,6 +8,8 @@ from threading import Condition
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.changes import Changes, StoredChanges
+
 
 class Subscription:
     """An iterator of Arrow tables (the view's columns, `__time`, `__diff`): a snapshot, then the changes of each batch.
@@ -18,18 +20,21 @@ class Subscription:
     def __init__(
         self, first: list[pa.Table], up_to: int | None, changed: Condition, others: list[Subscription]
     ) -> None:
-        self._waiting = deque(first)
+        self._waiting: deque[Changes] = deque(first)
         self._up_to = up_to
         self._changed = changed
         self._others = others  # the subscriptions that get the engine's changes, this one among them until it ends
         self._ended = False
         others.append(self)
 
-    def push(self, changes: pa.Table, upper: int) -> None:
-        """New closed changes; `upper` after them. The caller holds the lock."""
+    def push(self, changes: Changes, upper: int) -> None:
+        """New closed changes; `upper` after them. The caller holds the lock. What is in files is read by `next`."""
         if self._up_to is not None:
-            changes = changes.filter(pc.less(changes["__time"], self._up_to))
-        if len(changes):
+            if isinstance(changes, StoredChanges):
+                changes = changes.until(self._up_to)
+            else:
+                changes = changes.filter(pc.less(changes["__time"], self._up_to))
+        if isinstance(changes, StoredChanges) or len(changes):
             self._waiting.append(changes)
         if self._up_to is not None and upper >= self._up_to:
             self._end()
@@ -51,7 +56,11 @@ class Subscription:
 
     def __next__(self) -> pa.Table:
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._ended)
-            if self._waiting:
-                return self._waiting.popleft()
-            raise StopIteration
+            while True:
+                self._changed.wait_for(lambda: self._waiting or self._ended)
+                if not self._waiting:
+                    raise StopIteration
+                changes = self._waiting.popleft()
+                table = changes.table() if isinstance(changes, StoredChanges) else changes
+                if len(table) or not isinstance(changes, StoredChanges):
+                    return table

@@ -1,94 +1,91 @@
-"""State as Parquet files that Spark's tasks read and write, in a scratch folder of one engine."""
+"""State as Parquet files that Spark's tasks read: a collection's own, or written to a scratch folder."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from halfjoin.engine.spark.types import encode, restore
-from halfjoin.engine.updates import DIFF, TIME, Updates, empty
+from halfjoin.engine.run import Part
+from halfjoin.engine.spark.types import encode
+from halfjoin.engine.storage.place import LocalPlace
+from halfjoin.engine.storage.scratch import Scratch, ScratchPlace
+from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates import Updates, concat, empty
 from halfjoin.sql.errors import UnsupportedSQL
 
-# The files that hold a collection's updates, after (True) or before (False) the batch: columns by their names, encoded
-# as in `spark.types`, `__time` and `__diff`; further columns are ignored.
+# The files that hold a collection's updates, after (True) or before (False) the batch: columns by their names, of the
+# types that `spark.types.encoded` says, `__time` and `__diff`; further columns are ignored.
 FilesOf: TypeAlias = Callable[[str, bool], Sequence[str]]
 
 _GROUP_ROWS = 1 << 18  # a row group is the least that a task reads
 
 
-class RunFiles:
-    """Which files hold which updates, for as long as those live.
+class StateFiles:
+    """Which files hold which updates; what has none that Spark sees is written when it is first asked for.
 
     Args:
-        folder: where the scratch folder is made; this process and all of Spark's must see it under the same path.
+        scratch: where to; this process and all of Spark's must see it under the same path.
+        direct: whether Spark sees the warehouse's own files, too.
     """
 
-    def __init__(self, folder: str | None = None) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="halfjoin-", dir=folder))
-        self._known: dict[int, tuple[str, ...]] = {}
-        self._pinned: list[Updates] = []
-        self._made = 0
-        self.close = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+    def __init__(self, scratch: Scratch, *, direct: bool) -> None:
+        self._scratch, self._direct = scratch, direct
+        self._written: dict[int, list[str]] = {}  # of updates in memory, by their id, as long as they live
+        self._copied: dict[tuple[object, str], ScratchPlace] = {}  # of files that Spark does not see
+        self._held: list[object] = []
 
-    def fresh(self) -> Path:
-        """A path in the scratch folder at which nothing is yet."""
-        self._made += 1
-        return self._folder / str(self._made)
+    def of(self, part: Part) -> list[str]:
+        """Paths of files with the updates of a part; none where there are no updates."""
+        if not isinstance(part, StoredRun):
+            return [path for updates in part.pieces() if len(updates) for path in self._of_updates(updates)]
+        check_names(part.schema)
+        seen = isinstance(part.place, ScratchPlace) or (self._direct and isinstance(part.place, LocalPlace))
+        return [str(part.place.path / file.name) if seen and isinstance(part.place, LocalPlace)
+                else self._copy(part, file.name) for file in part.files]  # fmt: skip
 
-    def of(self, updates: Updates) -> tuple[str, ...]:
-        """The files with these updates, written now if there are none; none where there are no updates."""
-        if not len(updates):
-            return ()
-        if id(updates) not in self._known:
-            check_names(updates.columns)
-            path = self.fresh()
-            path.mkdir()
-            table = Updates({name: encode(column) for name, column in updates.columns.items()}, updates.time,
-                            updates.diff).table(changes=True)  # fmt: skip
-            pq.write_table(table, path / "0.parquet", row_group_size=_GROUP_ROWS)
-            self._keep(updates, path, (str(path / "0.parquet"),))
-        return self._known[id(updates)]
+    def hold(self, part: Part) -> Part:
+        """The part, whose files stay until this object goes: somebody may still read them."""
+        kept = self._scratch.linked(part) if isinstance(part, StoredRun) else part
+        self._held.append([*kept.pieces()] if not isinstance(kept, StoredRun) else kept.place)
+        return kept
 
-    def load(self, folder: Path, schema: Mapping[str, pa.DataType]) -> Updates:
-        """The updates that a Spark job has written to a fresh folder."""
-        table = self.table(folder)
-        if not len(table):
-            return empty(schema)
-        columns = {name: restore(table.column(name).chunk(0), kind) for name, kind in schema.items()}
-        time, diff = (table.column(name).chunk(0).to_numpy() for name in (TIME, DIFF))
-        updates = Updates(columns, time, diff)
-        self._keep(updates, folder, _in(folder))
+    def loaded(self, run: StoredRun) -> Updates:
+        """All updates of a run that a job has written, in memory; Spark goes on reading the files."""
+        parts = list(run.pieces())
+        if not parts:
+            return empty(run.schema)
+        updates = concat(parts)
+        self._keep(updates, self.of(run), run.place)
         return updates
 
-    def table(self, folder: Path) -> pa.Table:
-        """All rows that a Spark job has written to a fresh folder, in one chunk."""
-        files = _in(folder)
-        if not files:
-            return pa.table({})
-        table = pq.read_table(list(files), partitioning=None, coerce_int96_timestamp_unit="us")
-        return table.combine_chunks()
+    def _keep(self, updates: Updates, paths: list[str], place: object) -> None:
+        self._written[id(updates)] = paths
+        weakref.finalize(updates, lambda known, number, _: known.pop(number, None), self._written, id(updates), place)
 
-    def pin(self, updates: Updates) -> None:
-        """Keep the files of these updates until `close`: somebody may still read them."""
-        self._pinned.append(updates)
+    def _of_updates(self, updates: Updates) -> list[str]:
+        if id(updates) not in self._written:
+            check_names(updates.columns)
+            place = self._scratch.fresh()
+            table = Updates({name: encode(column) for name, column in updates.columns.items()}, updates.time,
+                            updates.diff).table(changes=True)  # fmt: skip
+            pq.write_table(table, place.path / "0.parquet", row_group_size=_GROUP_ROWS)
+            self._keep(updates, [str(place.path / "0.parquet")], place)
+        return self._written[id(updates)]
 
-    def _keep(self, updates: Updates, folder: Path, files: tuple[str, ...]) -> None:
-        self._known[id(updates)] = files
-        weakref.finalize(updates, _forget, self._known, id(updates), folder)
+    def _copy(self, run: StoredRun, name: str) -> str:
+        """A file of a place that Spark does not see, which never changes."""
+        if (run.place, name) not in self._copied:
+            place = self._scratch.fresh()
+            place.write(name, run.place.read(name))
+            self._copied[run.place, name] = place
+        return str(self._copied[run.place, name].path / name)
 
 
-def _in(folder: Path) -> tuple[str, ...]:
-    return tuple(sorted(map(str, folder.glob("*.parquet"))))
-
-
-def check_names(names: Mapping[str, object] | Sequence[str]) -> None:
+def check_names(names: Mapping[str, pa.DataType] | Sequence[str]) -> None:
     """Refuse columns that Spark cannot keep apart."""
     seen: dict[str, str] = {}
     for name in names:
@@ -96,8 +93,3 @@ def check_names(names: Mapping[str, object] | Sequence[str]) -> None:
         if other != name:
             raise UnsupportedSQL(f'columns "{other}" and "{name}", which Spark takes for one, on the Spark runner',
                                  instead='rename one of them, or use Engine(runner="local")')  # fmt: skip
-
-
-def _forget(known: dict[int, tuple[str, ...]], number: int, folder: Path) -> None:
-    known.pop(number, None)
-    shutil.rmtree(folder, ignore_errors=True)

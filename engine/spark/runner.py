@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from halfjoin.engine.collection import Collection
-from halfjoin.engine.dataflow import Dataflow, Lookup
+from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.run import Part, Run
-from halfjoin.engine.runners import Held
+from halfjoin.engine.runners import Held, Output, Versioned
 from halfjoin.engine.spark.contents import contents
-from halfjoin.engine.spark.files import RunFiles, check_names
+from halfjoin.engine.spark.files import StateFiles, check_names
 from halfjoin.engine.spark.flow import Frame, SparkFlow, read
-from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
-from halfjoin.engine.spark.session import start_session, translated
+from halfjoin.engine.spark.layout import Layout
+from halfjoin.engine.spark.session import sees, start_session
+from halfjoin.engine.spark.writing import written
+from halfjoin.engine.storage.scratch import Scratch
+from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import DIFF, TIME, Updates, empty
+from halfjoin.engine.updates import empty
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
-from halfjoin.sql.errors import InvalidRow
 
 SCRATCH = "spark.halfjoin.scratch"  # a setting of the session: where scratch folders are made
-_FAILED = "__failed"  # the folders of a job's output: `__failed=false`, `__failed=true`
+FEW = 1 << 16  # rows of a job's output that are read into memory, as those of a local batch would be there
 
 
 class SparkRunner:
@@ -34,93 +36,64 @@ class SparkRunner:
 
     Args:
         session: None starts a local one.
+        staging: the folder of a warehouse where files may wait to be taken in; None: there is none. If Spark sees it,
+            it reads the warehouse's own files, and what it writes stays in files.
     """
 
     name = "spark"
 
-    def __init__(self, session: Any = None) -> None:
+    def __init__(self, session: Any = None, staging: Path | None = None) -> None:
         self.session = start_session() if session is None else session
-        self.files = RunFiles(self.session.conf.get(SCRATCH, None))
+        self._direct = staging is not None and sees(self.session, staging)
+        self._scratch = Scratch(staging if self._direct else self.session.conf.get(SCRATCH, None))
+        self._files = StateFiles(self._scratch, direct=self._direct)
 
     def changes(
-        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Lookup
-    ) -> tuple[Updates, Updates]:
+        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned
+    ) -> tuple[Output, Output]:
         """As `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated."""
         bound = self._flow(flow, held, lookup)
-        files = {name: (self._files([part]), len(part)) for name, part in staged.items()}
+        files = {name: (self._files.of(part), len(part)) for name, part in staged.items()}
         return self._carried_out(bound, bound.changes(files))
 
-    def fill(self, flow: Dataflow, held: Held, lookup: Lookup) -> tuple[Updates, Updates]:
+    def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> tuple[Output, Output]:
         """As `Dataflow.fill`: the view's whole history so far."""
         bound = self._flow(flow, held, lookup)
         return self._carried_out(bound, bound.fill())
 
-    def rows(self, frame: Frame) -> pa.Table:
-        """The rows of a DataFrame, evaluated once: written by its tasks, and read from their files.
-
-        Raises:
-            InvalidRow: two columns have one name.
-        """
-        if len(set(frame.columns)) < len(frame.columns):
-            raise InvalidRow(f"a column is given twice: {', '.join(frame.columns)}")
-        check_names(frame.columns)
-        folder = self.files.fresh()
-        frame.select(*(_quoted(field.name) for field in frame.schema if not _void(field))).write.parquet(str(folder))
-        return self.files.table(folder)
-
-    def dataframe(self, collection: Collection, time: int) -> Frame:
-        """Contents as of a time, a row as often as it is contained."""
-        self._pin(collection.runs)
-        frame = read(self.session, self._files(collection.runs), collection.schema, list(collection.schema))
+    def dataframe(self, collection: Collection, parts: Sequence[Part], time: int) -> Frame:
+        """Contents as of a time, a row as often as it is contained; `parts` are all of the collection's updates."""
+        files = [file for part in parts for file in self._files.of(self._files.hold(part))]
+        frame = read(self.session, files, collection.schema, list(collection.schema))
         return contents(frame, Layout(tuple(collection.schema.items())), time, collection.name)
 
-    def query(self, flow: Dataflow, held: Held, lookup: Lookup, time: int, name: str) -> Frame:
+    def query(self, flow: Dataflow, held: Held, lookup: Versioned, time: int, name: str) -> Frame:
         """What a plan's view would contain as of a time."""
-        for collection in flow.plan.collections:
-            self._pin(lookup(collection, True))
-        bound = self._flow(flow, held, lookup)
+        bound = self._flow(flow, held, lookup, hold=True)
         frame = bound.fill()
         if frame is None:
             frame = self.session.createDataFrame([], bound.layout.struct)
         return contents(frame, bound.layout, time, name)
 
-    def _flow(self, flow: Dataflow, held: Held, lookup: Lookup) -> SparkFlow:
-        """The plan bound to the files of the runs that a lookup gives."""
+    def _flow(self, flow: Dataflow, held: Held, lookup: Versioned, *, hold: bool = False) -> SparkFlow:
+        """The plan bound to the files of the parts that a lookup gives, which stay if they are to be held."""
 
         def files(name: str, after: bool) -> Sequence[str]:
-            runs = flow.constants[name] if name in flow.constants else lookup(name, after)
-            return self._files(runs)
+            parts = flow.constants[name] if name in flow.constants else lookup.kept(name, after)
+            return [file for part in parts for file in self._files.of(self._files.hold(part) if hold else part)]
 
         return SparkFlow(flow.plan, _used(flow.plan, flow.registry), self.session, _Known(held, flow.constants), files)
 
-    def _files(self, parts: Sequence[Part]) -> list[str]:
-        return [file for part in parts for updates in part.pieces() for file in self.files.of(updates)]
-
-    def _pin(self, parts: Sequence[Part]) -> None:
-        """Keep the files of these parts until the engine is closed."""
-        for part in parts:
-            for updates in part.pieces():
-                self.files.pin(updates)
-
-    def _carried_out(self, flow: SparkFlow, frame: Frame | None) -> tuple[Updates, Updates]:
-        """Run the job: its tasks write, Spark's output committer makes the files of each task count once."""
-        layout = flow.layout
-        schema = dict(layout.columns)
-        check_names(schema)
+    def _carried_out(self, flow: SparkFlow, frame: Frame | None) -> tuple[Output, Output]:
+        """Run the job."""
+        check_names(dict(flow.layout.columns))
         if frame is None:
-            return empty(schema), empty(ERROR_SCHEMA)
-        columns = [F.col(f"c{i}").alias(name) for i, name in enumerate(schema)]
-        folder = self.files.fresh()
-        with translated():
-            if not layout.errors:
-                frame.select(*columns, TIME, DIFF).write.parquet(str(folder))
-                return self.files.load(folder, schema), empty(ERROR_SCHEMA)
-            failed = F.col(ERROR).isNotNull().alias(_FAILED)
-            rows = frame.select(*columns, *ERRORS, TIME, DIFF, failed)
-            rows.write.partitionBy(_FAILED).parquet(str(folder))
-        output = self.files.load(folder / f"{_FAILED}=false", schema)
-        errors = self.files.load(folder / f"{_FAILED}=true", ERRORS)
-        return output, errors.renamed(list(zip(ERRORS, ERROR_SCHEMA, strict=True)))
+            return empty(dict(flow.layout.columns)), empty(ERROR_SCHEMA)
+        output, errors = written(frame, flow.layout, self._scratch.fresh())
+        return self._taken(output), self._taken(errors)
+
+    def _taken(self, run: StoredRun) -> Output:
+        return run if self._direct and len(run) > FEW else self._files.loaded(run)
 
 
 @dataclass(frozen=True, slots=True)

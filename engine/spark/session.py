@@ -9,10 +9,13 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from halfjoin.sql.errors import DataError
+import pyarrow as pa
+
+from halfjoin.sql.errors import DataError, InvalidRow, InvalidTime, StorageError
 
 # Nothing is logged: what goes wrong is raised, and Spark would tell it several times over. Without an appender, Spark
 # takes the settings for none at all; the gateway's own level keeps it from raising the root's.
@@ -28,6 +31,7 @@ logger.gateway.level = off
 """
 # How a task's DataError begins in the text of the failed job; what follows is the DataError's own.
 DATA_ERROR = f"{DataError.__module__}.{DataError.__name__}: "
+_ERRORS = {error.__name__: error for error in (DataError, InvalidRow, InvalidTime, StorageError)}
 
 
 def start_session() -> Any:
@@ -58,6 +62,19 @@ def start_session() -> Any:
             )
 
 
+def sees(session: Any, folder: Path) -> bool:
+    """Whether Spark's tasks find a folder of this machine under its path, and what is in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(prefix="seen-", dir=folder) as file, quiet():
+        asked = session.range(1).mapInArrow(partial(_found, file.name), "found boolean")
+        return bool(asked.collect()[0].found)
+
+
+def _found(path: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        yield pa.RecordBatch.from_pydict({"found": [Path(path).is_file()]})
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Without Spark's warning about the version of pandas, which nothing here uses."""
@@ -68,13 +85,13 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """A DataError of a task as the DataError that it is, not as a failed Spark job."""
+    """An error of ours in a task as the error that it is, not as a failed Spark job."""
     from pyspark.errors import PySparkException
 
     try:
         yield
     except PySparkException as problem:
-        found = re.search(re.escape(DATA_ERROR) + "(.+)", str(problem))
+        found = re.search(rf"{re.escape(DataError.__module__)}\.({'|'.join(_ERRORS)}): (.+)", str(problem))
         if found is None:
             raise
-        raise DataError(found.group(1)) from problem
+        raise _ERRORS[found.group(1)](found.group(2)) from problem

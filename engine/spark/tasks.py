@@ -109,17 +109,17 @@ def in_tasks(task: Task) -> Callable[[Batches], Batches]:
 
 def updates_of(batch: Any, layout: Layout) -> Updates:
     """A batch (or table) of Spark's as updates; failing rows must not be among them."""
-    columns = {name: restore(_array(batch, i), kind) for i, (name, kind) in enumerate(layout.columns)}
-    time, diff = (_array(batch, name).to_numpy() for name in (TIME, DIFF))
+    columns = {name: restore(array_of(batch, i), kind) for i, (name, kind) in enumerate(layout.columns)}
+    time, diff = (array_of(batch, name).to_numpy() for name in (TIME, DIFF))
     return Updates(columns, time, diff)
 
 
-def gathered(batches: Batches) -> Iterator[pa.Table]:
-    """Larger batches."""
+def gathered(batches: Batches, rows: int = MORSEL) -> Iterator[pa.Table]:
+    """Larger batches, of so many rows or a few more."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
-        if sum(map(len, waiting)) >= MORSEL:
+        if sum(map(len, waiting)) >= rows:
             yield pa.Table.from_batches(waiting)
             waiting = []
     if waiting:
@@ -148,7 +148,8 @@ def _compiled(pickled: bytes) -> tuple[Task, OnUpdates]:
     return task, task.compile()
 
 
-def _array(batch: Any, column: int | str) -> pa.Array:
+def array_of(batch: Any, column: int | str) -> pa.Array:
+    """A column of a batch or table, in one piece."""
     found = batch.column(column)
     if isinstance(found, pa.ChunkedArray):
         return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
@@ -173,7 +174,7 @@ def _passing(table: pa.Table, layout: Layout) -> Batches:
     """The failing rows of earlier operators."""
     failed = table.filter(table.column(ERROR).is_valid())
     if len(failed):
-        yield from _batches({name: _array(failed, name) for name in (*ERRORS, TIME, DIFF)}, layout)
+        yield from _batches({name: array_of(failed, name) for name in (*ERRORS, TIME, DIFF)}, layout)
 
 
 def _batches(columns: dict[str, pa.Array], layout: Layout) -> Batches:

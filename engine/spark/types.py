@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from pyspark.sql import types as spark
 
+from halfjoin.engine.storage.parquet import file_type
+
 _PLAIN = {
     pa.bool_(): spark.BooleanType(),
     pa.int16(): spark.ShortType(),
@@ -27,14 +29,15 @@ _PLAIN = {
 
 
 def encoded(kind: pa.DataType) -> pa.DataType:
-    """The Arrow type that a column of type `kind` has on its way through Spark and in the files for it."""
+    """The Arrow type that a column of type `kind` has on its way through Spark.
+
+    It is that of a collection's files, and bytes for what no collection holds but expressions may.
+    """
     if pt.is_list(kind):
         return pa.list_(encoded(kind.value_type))
-    if pt.is_time(kind):
-        return pa.int64()
     if pt.is_interval(kind) or (pt.is_decimal(kind) and not _fits(kind)):
         return pa.binary()
-    return kind
+    return file_type(kind)
 
 
 def spark_type(kind: pa.DataType) -> spark.DataType:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from halfjoin.engine.memory import Memory
-from halfjoin.engine.run import Part, make_run
+from halfjoin.engine.run import Part, Run, make_run
 from halfjoin.engine.storage.delta import DeltaFolder
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept
@@ -37,6 +37,17 @@ class Disk:
             files = DeltaFolder(place_of(self.site, kept), "").files(kept.version)
             pieces = self.journal.pieces(number, kept.flushed)
         return self._parts(kept, [*files, *pieces], schema, upper)
+
+    def left(self, number: int, schema: Mapping[str, pa.DataType]) -> Sequence[Part]:
+        """The same with all that is in files left there."""
+        with self.journal.snapshot():
+            kept = next(item for item in self.journal.kept() if item.id == number)
+            files = DeltaFolder(place_of(self.site, kept), "").files(kept.version)
+            pieces = self.journal.pieces(number, kept.flushed)
+        files = (*files, *(piece for piece in pieces if isinstance(piece, StoredFile)))
+        new = decode([piece for piece in pieces if isinstance(piece, bytes)], schema)
+        parts: list[Part] = [StoredRun(place_of(self.site, kept), files, schema), Run(new)]
+        return [part for part in parts if len(part)]
 
     def since(self, kept: Kept, entry: int, schema: Mapping[str, pa.DataType], upper: int) -> Sequence[Part]:
         """What the journal has of a collection after an entry."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -48,6 +48,13 @@ class Place(Protocol):
 
     def size(self, name: str) -> int | None:
         """A file's bytes, None if there is none of that name."""
+
+    def link(self, folder: Path, names: Iterable[str]) -> None:
+        """Have the files of another folder of the same disk, too, as if they were new.
+
+        Raises:
+            OSError: the disk does not take them.
+        """
 
     def settle(self) -> None:
         """Make the newest commit of the table durable."""
@@ -107,6 +114,13 @@ class LocalPlace:
         """A file's bytes, None if there is none of that name."""
         path = self.path / name
         return path.stat().st_size if path.is_file() else None
+
+    def link(self, folder: Path, names: Iterable[str]) -> None:
+        """Hard links; what vacuums looks at is when the file was changed last."""
+        for name in names:
+            os.utime(folder / name)
+            os.link(folder / name, self.path / name)
+        sync(self.path)
 
     def settle(self) -> None:
         """The log's newest files, and its folder, on disk."""
@@ -174,6 +188,11 @@ class ObjectPlace:
         """A file's bytes, None if there is none of that name."""
         info = self._files.get_file_info(name)
         return int(info.size) if info.type == pafs.FileType.File else None
+
+    def link(self, folder: Path, names: Iterable[str]) -> None:
+        """Put them there."""
+        for name in names:
+            self.write(name, pa.memory_map(str(folder / name)).read_buffer())
 
     def settle(self) -> None:
         """A commit is durable when it is made."""

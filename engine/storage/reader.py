@@ -91,6 +91,15 @@ class Reader:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
 
+    staging = None
+
+    def kept(self, collection: Collection) -> None:
+        """Files may go while a job reads them, since the writer does not know of it."""
+
+    def adopt(self, state: State, staged: Staged) -> Staged:
+        """A reader takes no batches."""
+        raise HalfjoinError(READ_ONLY)
+
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)

@@ -21,6 +21,10 @@ class Site(Protocol):
     def place(self) -> Place:
         """The folder of the warehouse."""
 
+    @property
+    def staging(self) -> Path | None:
+        """A folder for files that may become part of the warehouse by links; None where there are no links."""
+
     def lock(self) -> Lock | None:
         """Be the only writer, as far as the site has locks; the journal sees to the rest."""
 
@@ -33,6 +37,7 @@ class LocalSite:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self.place = folder, LocalPlace(folder)
+        self.staging = folder / "staging"
 
     def lock(self) -> Lock:
         """Be the only writer. The folder is made if it is not there."""
@@ -52,6 +57,8 @@ class LocalSite:
 
 class ObjectSite:
     """A prefix of an object store."""
+
+    staging = None
 
     def __init__(self, url: str) -> None:
         self.place = ObjectPlace(url)

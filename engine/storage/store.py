@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
+from halfjoin.engine.collection import Collection
 from halfjoin.engine.memory import Memory
+from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
 
 RETAIN = 1_000_000  # time units of history, where nobody says otherwise
@@ -33,6 +37,16 @@ class Store(Protocol):
 
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """The mark and the outcome of the batch with that id, if there was one."""
+
+    @property
+    def staging(self) -> Path | None:
+        """Where files may wait to be taken in; None: nowhere."""
+
+    def kept(self, collection: Collection) -> Sequence[Part] | None:
+        """A collection's acknowledged updates, all that is in files left there; None where that is not to be had."""
+
+    def adopt(self, state: State, staged: Staged) -> Staged:
+        """A batch with its files where they stay; without effect as long as it is not kept."""
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
@@ -70,6 +84,15 @@ class Nowhere:
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """The mark and the outcome of the batch with that id, if there was one."""
         return self._answers.get(batch)
+
+    staging = None
+
+    def kept(self, collection: Collection) -> None:
+        """There are no files."""
+
+    def adopt(self, state: State, staged: Staged) -> Staged:
+        """There are no files."""
+        return staged
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Remember the batch's id."""

@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
@@ -24,6 +26,7 @@ from halfjoin.engine.storage.journal import Answered, New
 from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.restore import restore
+from halfjoin.engine.storage.scratch import ScratchPlace, remove_leftovers
 from halfjoin.engine.storage.site import place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
@@ -50,6 +53,8 @@ class Warehouse:
         except BaseException:
             self._unlock()
             raise
+        if self._site.staging is not None:
+            remove_leftovers(self._site.staging)
         self._flusher = Flusher(self._site, self._journal)
         self._ids: dict[int, Collection] = {}
         self._created: dict[int, int] = {}
@@ -69,8 +74,8 @@ class Warehouse:
         catalog = journal.meta("catalog")
         document = Document.model_validate_json(catalog) if catalog else Document()
         self._catalog = catalog
-        fetch = Disk(self._site, journal, memory).fetch
-        state, self._ids = restore(document, kept, int(journal.meta("upper")), retain, memory, fetch)
+        self._disk = Disk(self._site, journal, memory)
+        state, self._ids = restore(document, kept, int(journal.meta("upper")), retain, memory, self._disk.fetch)
         self._created = {item.id: item.created for item in kept.values()}
         self._pending = journal.pending()
         return state
@@ -96,6 +101,36 @@ class Warehouse:
             if whole and self._created[ids[id(contents)]] < found.entry:
                 diffs[name] = contents.changes(found.low, found.upper).table(changes=True)
         return found.mark, Applied(found.time, found.upper, found.runner, found.seconds, diffs, found.reason)
+
+    @property
+    def staging(self) -> Path | None:
+        """A folder beside the Delta tables."""
+        return self._site.staging
+
+    def kept(self, collection: Collection) -> Sequence[Part] | None:
+        """The files of the collection's Delta table, and what is not there yet."""
+        number = next((number for number, one in self._ids.items() if one is collection), None)
+        if number is None or self._site.staging is None:
+            return None
+        return self._disk.left(number, collection.schema)
+
+    def adopt(self, state: State, staged: Staged) -> Staged:
+        """The files that tasks wrote, now in the folders of their Delta tables, which do not know of them yet."""
+        runs = {name: self._adopted("tables" if name in state.tables else "views", name, part)
+                for name, part in staged.runs.items()}  # fmt: skip
+        errors = {name: self._adopted("errors", name, part) for name, part in staged.errors.items()}
+        return replace(staged, runs=runs, errors=errors)
+
+    def _adopted(self, kind: str, name: str, part: Part) -> Part:
+        if not isinstance(part, StoredRun) or not isinstance(part.place, ScratchPlace):
+            return part
+        place = self._site.place / kind / folder_name(name)
+        try:
+            place.make()
+            place.link(part.place.path, [file.name for file in part.files])
+        except OSError as problem:
+            raise StorageError(f"the files of {name} cannot be taken into {place}: {problem}") from problem
+        return StoredRun(place, part.files, part.schema)
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
@@ -123,8 +158,9 @@ class Warehouse:
         gone = [number for number, collection in self._ids.items() if id(collection) not in there]
         if not new and not gone and catalog == self._catalog:
             return
-        for _, name, collection in new:
+        for kind, name, collection in new:
             _check_columns(name, collection)
+            collection.held = tuple(self._adopted(kind, name, part) for part in collection.held)
         if gone:
             self._flusher.wait()
         made = [New(kind, name, c.since, (p for part in c.runs for p in _kept(part))) for kind, name, c in new]
