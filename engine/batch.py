@@ -5,7 +5,6 @@ Durability and failure: nothing of the state is changed before `publish`, so a r
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -30,23 +29,6 @@ class Staged:
     errors: Mapping[str, Run]
     upper: int
     diffs: dict[str, pa.Table] = field(default_factory=dict)
-
-
-def fingerprint(batch: Mapping[str, Submitted], time: int | None, close: bool) -> bytes:
-    """Equal for equal content, whatever form the rows came in."""
-    digest = hashlib.sha256(repr((time, close)).encode())
-    for name in sorted(batch):
-        rows = batch[name]
-        digest.update(repr((name, rows.length, rows.upsert)).encode())
-        for ints in (rows.time, rows.diff):
-            digest.update(b"-" if ints is None else np.ascontiguousarray(ints).tobytes())
-        table = pa.table(rows.columns) if rows.columns else pa.table({})
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            # A copy has no offsets and no bytes that are not seen.
-            writer.write_table(table.take(np.arange(len(table))).combine_chunks())
-        digest.update(sink.getvalue())
-    return digest.digest()
 
 
 def batch_times(state: State, batch: Mapping[str, Submitted], given: int | None) -> tuple[int, int]:

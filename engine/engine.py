@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import batch_times, fingerprint, publish, runs_of, stage
+from halfjoin.engine.batch import batch_times, publish, runs_of, stage
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
+from halfjoin.engine.fingerprint import agree, digest, partial
 from halfjoin.engine.rows import submitted
 from halfjoin.engine.run import Run
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting, holds_frame
@@ -30,6 +31,7 @@ from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, now, time_of, to_time
+from halfjoin.engine.upserts import latest
 from halfjoin.sql.errors import (
     Conflict,
     HalfjoinError,
@@ -138,10 +140,11 @@ class Engine:
             given_time = None if time is None else to_time(time)
             batch = None
             if batch_id is not None:
-                batch = BatchId(batch_id, fingerprint(rows, given_time, close))
+                parts = {name: partial(latest(state.catalog.table(name), given)) for name, given in rows.items()}
+                batch = BatchId(batch_id, digest(parts, given_time, close))
                 known = self._store.answered(state, batch_id)
                 if known is not None:
-                    if known[0] == batch.mark:
+                    if agree(known[0], batch.mark):
                         return known[1]
                     raise Conflict(f"batch id {batch_id!r} was used for another batch; a new batch needs a new id")
             at, last = batch_times(state, rows, given_time)
