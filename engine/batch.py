@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.rows import Submitted
-from halfjoin.engine.run import Run, make_run
+from halfjoin.engine.run import Part, Run, make_run
 from halfjoin.engine.runners import LOCAL, Runner
 from halfjoin.engine.state import State
 from halfjoin.engine.times import now
-from halfjoin.engine.updates import Updates, constant
+from halfjoin.engine.updates import Updates, concat, constant
 from halfjoin.sql.errors import InvalidTime
 
 
@@ -25,7 +26,7 @@ from halfjoin.sql.errors import InvalidTime
 class Staged:
     """What a batch will publish: a run for each collection that it changes, and the views' closed changes."""
 
-    runs: Mapping[str, Run]
+    runs: Mapping[str, Part]
     errors: Mapping[str, Run]
     upper: int
     diffs: dict[str, pa.Table] = field(default_factory=dict)
@@ -69,6 +70,8 @@ def runs_of(state: State, batch: Mapping[str, Submitted], time: int, upper: int)
             )
         updates = Updates(rows.columns, times, constant(1, rows.length) if rows.diff is None else rows.diff)
         table, collection = state.catalog.tables[name], state.tables[name]
+        if rows.whole:
+            updates = _in_place_of(collection.as_of(time, distinct=True), updates, time, upsert=rows.upsert)
         indexes = {}
         if table.primary_key:
             arrangement = arrangement_of(table)
@@ -83,10 +86,17 @@ def runs_of(state: State, batch: Mapping[str, Submitted], time: int, upper: int)
     return runs
 
 
-def stage(state: State, batch: Mapping[str, Run], upper: int, runner: Runner = LOCAL) -> Staged:
+def _in_place_of(contents: Updates, updates: Updates, time: int, *, upsert: bool) -> Updates:
+    """Updates by which all of a table's contents go, and what is given comes; what does both does neither."""
+    count = constant(0, len(contents)) if upsert else -contents.diff
+    every = concat([Updates(contents.columns, constant(time, len(contents)), count), updates])
+    return every if upsert else consolidate(every)
+
+
+def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = LOCAL) -> Staged:
     """Let a runner take every view through the batch, in order of dependency; `upper` is what is closed afterwards."""
     runs = dict(batch)
-    errors = {}
+    errors: dict[str, Run] = {}
     lookup = state.before_and_after(runs)
     for name, view in state.views.items():
         if any(collection in runs for collection in view.dataflow.plan.collections):

@@ -19,9 +19,13 @@ from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import batch_times, publish, runs_of, stage
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
+from halfjoin.engine.feeds.ids import reused
+from halfjoin.engine.feeds.sink import Format as SinkFormat
+from halfjoin.engine.feeds.sink import Sink
 from halfjoin.engine.fingerprint import agree, digest, partial
+from halfjoin.engine.memory import Memory
 from halfjoin.engine.rows import submitted
-from halfjoin.engine.run import Run
+from halfjoin.engine.run import Part
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting, holds_frame
 from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
@@ -79,14 +83,15 @@ class Engine:
     ) -> None:
         if runner not in ("auto", "local", "spark"):
             raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
-        self._memory = None if memory is None else to_bytes(memory)
+        limit = None if memory is None else to_bytes(memory)
+        self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
         self._changed = Condition()
         if read_only and warehouse is None:
             raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
         self._read_only = read_only
         self._store = _store(warehouse, read_only)
         try:
-            self._state = self._store.open(retain)
+            self._state = self._store.open(retain, self._memory)
         except BaseException:
             self._store.close()
             raise
@@ -146,7 +151,7 @@ class Engine:
                 if known is not None:
                     if agree(known[0], batch.mark):
                         return known[1]
-                    raise Conflict(f"batch id {batch_id!r} was used for another batch; a new batch needs a new id")
+                    raise Conflict(reused(batch_id))
             at, last = batch_times(state, rows, given_time)
             upper = last + 1 if close else state.upper
             runs = runs_of(state, rows, at, upper)
@@ -168,7 +173,7 @@ class Engine:
             return self._publish({}, upper - 1, upper, started, None, (LOCAL, "nothing changes but the time"))
 
     def _publish(
-        self, runs: Mapping[str, Run], at: int, upper: int, started: float, batch: BatchId | None,
+        self, runs: Mapping[str, Part], at: int, upper: int, started: float, batch: BatchId | None,
         choice: tuple[Runner, str],
     ) -> Applied:  # fmt: skip
         """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
@@ -290,6 +295,29 @@ class Engine:
         with self._reading() as state:
             return stats(state)
 
+    def sink(
+        self, table: str, *, name: str | None = None, format: SinkFormat = "rows", time: str | None = None,
+        close: bool = True,
+    ) -> Sink:  # fmt: skip
+        """A function for Structured Streaming's `foreachBatch` that applies each micro-batch to a table, exactly once.
+
+        Args:
+            table: where the rows go.
+            name: of the sink, which with the query's epochs makes batch ids; None is the table's name. Two queries into
+                one table need two names.
+            format: what the rows mean: `rows` as for `apply` (with columns `__diff` and `__time`, if there are such),
+                `deletes`, `upserts`, or `debezium` for messages as `hj.debezium` reads them; or a function from the
+                micro-batch to rows as `apply` takes them.
+            time: the column with the rows' times, which must not be closed; None: the present.
+            close: whether an epoch closes its times, as for `apply`.
+
+        Raises:
+            UnknownName: there is no such table. What `apply` raises ends the query.
+        """
+        with self._reading() as state:
+            columns = [column.name for column in state.catalog.table(table).columns]
+        return Sink(self.apply, table, table if name is None else name, format, time, close, tuple(columns))
+
     def register_table_function(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]
     ) -> None:
@@ -357,14 +385,12 @@ class Engine:
     ) -> None:
         self.close()
 
-    def _check_memory(self, new: Mapping[str, Run]) -> None:
-        if self._memory is None:
-            return
-        runs = [run for collection in self._state.collections() for run in collection.held]
-        held = sum(run.row_bytes + run.index_bytes for run in (*runs, *new.values()))
-        if held > self._memory:
+    def _check_memory(self, new: Mapping[str, Part]) -> None:
+        added = sum(part.row_bytes + part.index_bytes for part in new.values())
+        if not self._memory.takes(added):
             raise StorageError(
-                f"this would bring the state to {held:,} bytes, past the budget of {self._memory:,}; "
+                f"this would bring the state to {self._memory.used() + added:,} bytes, past the budget of "
+                f"{self._memory.limit:,}; "
                 "give the engine more memory, retain less history, or drop views and indexes"
             )
 

@@ -29,8 +29,20 @@ class Rows:
     """
 
     data: Any
-    meaning: Literal["inserts", "deletes", "upserts"]
+    meaning: Literal["inserts", "deletes", "upserts", "messages"]
     ordered: bool = True
+
+    def checked(self, table: Table) -> Submitted:
+        """As `submitted`."""
+        if self.meaning == "upserts" and not table.primary_key:
+            raise InvalidRow(
+                f"{table.name} has no PRIMARY KEY, so there is nothing that an upsert could replace a row by; "
+                "submit hj.deletes of the old rows and hj.inserts of the new ones"
+            )
+        rows = _checked(table, self.data, self.meaning)
+        if not self.ordered:
+            refuse_unordered(table, rows)
+        return rows
 
 
 def inserts(rows: Any) -> Rows:
@@ -74,14 +86,10 @@ def submitted(table: Table, rows: Any) -> Submitted:
         UnknownName: a column that the table does not have.
         InvalidRow: a value that is not of its column's type, or NULL where it must not be.
     """
-    meaning, ordered = "plain", True
-    if isinstance(rows, Rows):
-        rows, meaning, ordered = rows.data, rows.meaning, rows.ordered
-    if meaning == "upserts" and not table.primary_key:
-        raise InvalidRow(
-            f"{table.name} has no PRIMARY KEY, so there is nothing that an upsert could replace a row by; "
-            "submit hj.deletes of the old rows and hj.inserts of the new ones"
-        )
+    return rows.checked(table) if isinstance(rows, Rows) else _checked(table, rows, "plain")
+
+
+def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
     source, length = _source(table, rows)
     known = [column.name for column in table.columns]
     for name in source:
@@ -103,10 +111,7 @@ def submitted(table: Table, rows: Any) -> Submitted:
     if meaning == "deletes":
         diff = np.full(length, -1, np.int64)
     time = _times(table, source[TIME]) if TIME in source else None
-    checked = Submitted(columns, length, time, diff, meaning == "upserts")
-    if not ordered:
-        refuse_unordered(table, checked)
-    return checked
+    return Submitted(columns, length, time, diff, meaning == "upserts")
 
 
 def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int]:

@@ -8,6 +8,8 @@ from typing import Protocol
 
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
+from halfjoin.engine.feeds.ids import table_of
+from halfjoin.engine.memory import Memory
 from halfjoin.engine.state import State
 
 RETAIN = 1_000_000  # time units of history, where nobody says otherwise
@@ -24,8 +26,8 @@ class BatchId:
 class Store(Protocol):
     """Keeps what is acknowledged. Every method may raise StorageError, and has then changed nothing."""
 
-    def open(self, retain: int | None) -> State:
-        """The state that was kept; `retain` replaces the kept default for history."""
+    def open(self, retain: int | None, memory: Memory) -> State:
+        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history."""
 
     def moment(self, state: State) -> AbstractContextManager[State]:
         """The state to read from: one moment for all collections."""
@@ -33,11 +35,14 @@ class Store(Protocol):
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """The mark and the outcome of the batch with that id, if there was one."""
 
+    def newest(self, prefix: str) -> str | None:
+        """The greatest batch id that begins with a prefix (which ends with a slash), None if there is none."""
+
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
 
     def define(self, state: State) -> None:
-        """Keep what is defined now."""
+        """Keep what is defined now; forget the feeds of tables that are gone."""
 
     def settle(self, state: State) -> None:
         """A chance for work that is due between batches; never fails."""
@@ -58,9 +63,9 @@ class Nowhere:
     def __init__(self) -> None:
         self._answers: dict[str, tuple[bytes, Applied]] = {}
 
-    def open(self, retain: int | None) -> State:
+    def open(self, retain: int | None, memory: Memory) -> State:
         """An empty state."""
-        return State(RETAIN if retain is None else retain)
+        return State(RETAIN if retain is None else retain, memory=memory)
 
     def moment(self, state: State) -> AbstractContextManager[State]:
         """The state itself."""
@@ -70,13 +75,20 @@ class Nowhere:
         """The mark and the outcome of the batch with that id, if there was one."""
         return self._answers.get(batch)
 
+    def newest(self, prefix: str) -> str | None:
+        """The greatest batch id that begins with a prefix, None if there is none."""
+        return max((batch for batch in self._answers if batch.startswith(prefix)), default=None)
+
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Remember the batch's id."""
         if batch is not None:
             self._answers[batch.text] = (batch.mark, applied)
 
     def define(self, state: State) -> None:
-        """Nothing is kept."""
+        """Forget the feeds of tables that are gone; nothing else is kept."""
+        for batch, table in [(batch, table_of(batch)) for batch in self._answers]:
+            if table is not None and table not in state.tables:
+                del self._answers[batch]
 
     def settle(self, state: State) -> None:
         """Nothing is due."""
