@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time as clock
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
@@ -19,7 +19,9 @@ from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import batch_times, publish, runs_of, stage
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
-from halfjoin.engine.feeds.ids import reused
+from halfjoin.engine.feeds.delta_source import DeltaSource
+from halfjoin.engine.feeds.follow import batches
+from halfjoin.engine.feeds.ids import follow_prefix, place_of, reused
 from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
 from halfjoin.engine.fingerprint import agree, digest, partial
@@ -317,6 +319,36 @@ class Engine:
         with self._reading() as state:
             columns = [column.name for column in state.catalog.table(table).columns]
         return Sink(self.apply, table, table if name is None else name, format, time, close, tuple(columns))
+
+    def follow(
+        self, table: str, path: str | PathLike[str], *, columns: Sequence[str] | None = None, restart: bool = False
+    ) -> list[Applied]:
+        """Apply what a Delta table has changed since the last call, exactly once: a batch for each of its versions.
+
+        The first call applies its rows. Later ones apply each version's changes at a time of its own, from the Change
+        Data Feed, or from the files where the source keeps none and only adds. Where it stopped is kept with the rows.
+
+        Args:
+            table: what the rows go to; it follows one source.
+            path: of the Delta table, a folder or the URL of an object store.
+            columns: those to take, where the two tables do not have the same.
+            restart: make the source's rows the table's, by what differs, and go on from there: for a source that was
+                made anew, or whose history is gone.
+
+        Returns:
+            What each version did; nothing where there is none that is new.
+
+        Raises:
+            Conflict: the source is another one than before, or at an older version.
+            StorageError: a version cannot be read (any more), or deletes rows without a feed. Those before it stay.
+            UnknownName, InvalidRow: the source's columns or rows do not fit.
+        """
+        with self._changed:
+            self._check_open(writing=True)
+            definition = self._state.catalog.table(table)
+            last = place_of(self._store.newest(follow_prefix(table)))
+        due = batches(table, DeltaSource(path, definition, columns), last, restart=restart)
+        return [self.apply({table: rows}, batch_id=batch) for rows, batch in due]
 
     def register_table_function(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,13 +23,15 @@ _MOST_COPIES = 2**31  # of one row in one update: products of a few of them stil
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows and what is meant by them. Made by `inserts`, `deletes` and `upserts`.
+    """Rows and what is meant by them. Made by `inserts`, `deletes`, `upserts`, and feeds.
+
+    `contents` are all that the table has from then on.
 
     `ordered`: whether the order in which they stand means anything; that of a Spark DataFrame's rows does not.
     """
 
     data: Any
-    meaning: Literal["inserts", "deletes", "upserts", "messages"]
+    meaning: Literal["inserts", "deletes", "upserts", "contents", "messages"]
     ordered: bool = True
 
     def checked(self, table: Table) -> Submitted:
@@ -40,6 +42,8 @@ class Rows:
                 "submit hj.deletes of the old rows and hj.inserts of the new ones"
             )
         rows = _checked(table, self.data, self.meaning)
+        if self.meaning == "contents":
+            return replace(rows, whole=True)
         if not self.ordered:
             refuse_unordered(table, rows)
         return rows

@@ -5,6 +5,7 @@ Dropping a table forgets its feeds' ids, so that a new table of the same name is
 
 from __future__ import annotations
 
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 _ROOT = "halfjoin/"  # how the ids of feeds begin; users' own should not
@@ -23,6 +24,32 @@ def table_of(batch_id: str) -> str | None:
 def sink_id(table: str, sink: str, epoch: int) -> str:
     """Of an epoch of the streaming query that writes through a sink."""
     return f"{prefix_of(table)}sink/{quote(sink, safe='')}/{epoch}"
+
+
+class Place(NamedTuple):
+    """How far a table has followed a Delta table: which, to which version, and how often it has started anew."""
+
+    start: int
+    source: str
+    version: int
+
+
+def follow_prefix(table: str) -> str:
+    """How the ids of the versions that a table has followed begin; the greatest is the newest."""
+    return f"{prefix_of(table)}follow/"
+
+
+def follow_id(table: str, place: Place) -> str:
+    """Of a version of the Delta table that a table follows."""
+    return f"{follow_prefix(table)}{place.start:09}/{quote(place.source, safe='')}/{place.version:020}"
+
+
+def place_of(batch_id: str | None) -> Place | None:
+    """What a `follow_id` was made from."""
+    if batch_id is None:
+        return None
+    start, source, version = batch_id.split("/")[-3:]
+    return Place(int(start), unquote(source), int(version))
 
 
 def reused(batch_id: str) -> str:
