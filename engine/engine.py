@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time as clock
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
@@ -16,10 +16,16 @@ import pyarrow as pa
 
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import batch_times, fingerprint, publish, runs_of, stage
+from halfjoin.engine.batch import batch_times, publish, runs_of, stage
 from halfjoin.engine.changes import diffs_of
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
+from halfjoin.engine.feeds.delta_source import DeltaSource
+from halfjoin.engine.feeds.follow import batches
+from halfjoin.engine.feeds.ids import follow_prefix, place_of, reused
+from halfjoin.engine.feeds.sink import Format as SinkFormat
+from halfjoin.engine.feeds.sink import Sink
+from halfjoin.engine.fingerprint import agree, digest, partial
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.rows import submitted
 from halfjoin.engine.run import Part
@@ -32,6 +38,7 @@ from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, now, time_of, to_time
+from halfjoin.engine.upserts import latest
 from halfjoin.sql.errors import (
     Conflict,
     HalfjoinError,
@@ -142,12 +149,13 @@ class Engine:
             given_time = None if time is None else to_time(time)
             batch = None
             if batch_id is not None:
-                batch = BatchId(batch_id, fingerprint(rows, given_time, close))
+                parts = {name: partial(latest(state.catalog.table(name), given)) for name, given in rows.items()}
+                batch = BatchId(batch_id, digest(parts, given_time, close))
                 known = self._store.answered(state, batch_id)
                 if known is not None:
-                    if known[0] == batch.mark:
+                    if agree(known[0], batch.mark):
                         return known[1]
-                    raise Conflict(f"batch id {batch_id!r} was used for another batch; a new batch needs a new id")
+                    raise Conflict(reused(batch_id))
             at, last = batch_times(state, rows, given_time)
             upper = last + 1 if close else state.upper
             runs = runs_of(state, rows, at, upper)
@@ -298,6 +306,59 @@ class Engine:
         """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
             return stats(state)
+
+    def sink(
+        self, table: str, *, name: str | None = None, format: SinkFormat = "rows", time: str | None = None,
+        close: bool = True,
+    ) -> Sink:  # fmt: skip
+        """A function for Structured Streaming's `foreachBatch` that applies each micro-batch to a table, exactly once.
+
+        Args:
+            table: where the rows go.
+            name: of the sink, which with the query's epochs makes batch ids; None is the table's name. Two queries into
+                one table need two names.
+            format: what the rows mean: `rows` as for `apply` (with columns `__diff` and `__time`, if there are such),
+                `deletes`, `upserts`, or `debezium` for messages as `hj.debezium` reads them; or a function from the
+                micro-batch to rows as `apply` takes them.
+            time: the column with the rows' times, which must not be closed; None: the present.
+            close: whether an epoch closes its times, as for `apply`.
+
+        Raises:
+            UnknownName: there is no such table. What `apply` raises ends the query.
+        """
+        with self._reading() as state:
+            columns = [column.name for column in state.catalog.table(table).columns]
+        return Sink(self.apply, table, table if name is None else name, format, time, close, tuple(columns))
+
+    def follow(
+        self, table: str, path: str | PathLike[str], *, columns: Sequence[str] | None = None, restart: bool = False
+    ) -> list[Applied]:
+        """Apply what a Delta table has changed since the last call, exactly once: a batch for each of its versions.
+
+        The first call applies its rows. Later ones apply each version's changes at a time of its own, from the Change
+        Data Feed, or from the files where the source keeps none and only adds. Where it stopped is kept with the rows.
+
+        Args:
+            table: what the rows go to; it follows one source.
+            path: of the Delta table, a folder or the URL of an object store.
+            columns: those to take, where the two tables do not have the same.
+            restart: make the source's rows the table's, by what differs, and go on from there: for a source that was
+                made anew, or whose history is gone.
+
+        Returns:
+            What each version did; nothing where there is none that is new.
+
+        Raises:
+            Conflict: the source is another one than before, or at an older version.
+            StorageError: a version cannot be read (any more), or deletes rows without a feed. Those before it stay.
+            UnknownName, InvalidRow: the source's columns or rows do not fit.
+        """
+        with self._changed:
+            self._check_open(writing=True)
+            definition = self._state.catalog.table(table)
+            last = place_of(self._store.newest(follow_prefix(table)))
+        due = batches(table, DeltaSource(path, definition, columns), last, restart=restart)
+        return [self.apply({table: rows}, batch_id=batch) for rows, batch in due]
 
     def register_table_function(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]

@@ -6,6 +6,7 @@
 
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.engine import Engine
+from halfjoin.engine.feeds.debezium import debezium
 from halfjoin.engine.rows import deletes, inserts, upserts
 from halfjoin.engine.stats import Stats
 from halfjoin.engine.subscription import Subscription
@@ -35,6 +36,7 @@ __all__ = [
     "Subscription",
     "UnknownName",
     "UnsupportedSQL",
+    "debezium",
     "deletes",
     "inserts",
     "upserts",

@@ -96,6 +96,10 @@ class Reader:
     def kept(self, collection: Collection) -> None:
         """Files may go while a job reads them, since the writer does not know of it."""
 
+    def newest(self, prefix: str) -> str | None:
+        """A reader takes no batches."""
+        raise HalfjoinError(READ_ONLY)
+
     def adopt(self, state: State, staged: Staged) -> Staged:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)

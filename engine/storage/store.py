@@ -11,6 +11,7 @@ from typing import Protocol
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.collection import Collection
+from halfjoin.engine.feeds.ids import table_of
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
@@ -48,11 +49,14 @@ class Store(Protocol):
     def adopt(self, state: State, staged: Staged) -> Staged:
         """A batch with its files where they stay; without effect as long as it is not kept."""
 
+    def newest(self, prefix: str) -> str | None:
+        """The greatest batch id that begins with a prefix (which ends with a slash), None if there is none."""
+
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
 
     def define(self, state: State) -> None:
-        """Keep what is defined now."""
+        """Keep what is defined now; forget the feeds of tables that are gone."""
 
     def settle(self, state: State) -> None:
         """A chance for work that is due between batches; never fails."""
@@ -94,13 +98,20 @@ class Nowhere:
         """There are no files."""
         return staged
 
+    def newest(self, prefix: str) -> str | None:
+        """The greatest batch id that begins with a prefix, None if there is none."""
+        return max((batch for batch in self._answers if batch.startswith(prefix)), default=None)
+
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Remember the batch's id."""
         if batch is not None:
             self._answers[batch.text] = (batch.mark, applied)
 
     def define(self, state: State) -> None:
-        """Nothing is kept."""
+        """Forget the feeds of tables that are gone; nothing else is kept."""
+        for batch, table in [(batch, table_of(batch)) for batch in self._answers]:
+            if table is not None and table not in state.tables:
+                del self._answers[batch]
 
     def settle(self, state: State) -> None:
         """Nothing is due."""

@@ -16,6 +16,7 @@ from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.collection import Collection
+from halfjoin.engine.feeds.ids import prefix_of
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
@@ -132,6 +133,10 @@ class Warehouse:
             raise StorageError(f"the files of {name} cannot be taken into {place}: {problem}") from problem
         return StoredRun(place, part.files, part.schema)
 
+    def newest(self, prefix: str) -> str | None:
+        """The greatest batch id that begins with a prefix, None if there is none."""
+        return self._journal.newest(prefix)
+
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
         ids = {id(collection): number for number, collection in self._ids.items()}
@@ -165,7 +170,8 @@ class Warehouse:
             self._flusher.wait()
         made = [New(kind, name, c.since, (p for part in c.runs for p in _kept(part))) for kind, name, c in new]
         kept = self._journal.kept() if gone else []
-        ids = self._journal.define(catalog, state.upper, made, gone)
+        forgotten = [prefix_of(item.name) for item in kept if item.id in gone and item.kind == "tables"]
+        ids = self._journal.define(catalog, state.upper, made, gone, forgotten)
         entry = int(self._journal.meta("entry"))
         self._catalog = catalog
         for number in gone:
