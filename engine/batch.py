@@ -7,19 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from halfjoin.engine.changes import Changes
 from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.fingerprint import Partial, partial
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.rows import Submitted
 from halfjoin.engine.run import Part, Run, make_run
 from halfjoin.engine.runners import LOCAL, Output, Runner
 from halfjoin.engine.state import State
-from halfjoin.engine.times import now
 from halfjoin.engine.updates import Updates, concat, constant
+from halfjoin.engine.upserts import latest
 from halfjoin.sql.errors import InvalidTime
+
+if TYPE_CHECKING:
+    from halfjoin.engine.spark.batches import FrameRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +37,19 @@ class Staged:
     diffs: dict[str, Changes] = field(default_factory=dict)
 
 
-def batch_times(state: State, batch: Mapping[str, Submitted], given: int | None) -> tuple[int, int]:
-    """The time of rows without their own (`given`, or the present), and the last time of all.
+Checked: TypeAlias = "Submitted | FrameRows"  # rows of a table, in memory, or in files that tasks wrote
+
+
+def fingerprints(state: State, batch: Mapping[str, Checked]) -> dict[str, Partial]:
+    """Of each table's rows."""
+    return {
+        name: partial(latest(state.catalog.table(name), rows)) if isinstance(rows, Submitted) else rows.part
+        for name, rows in batch.items()
+    }
+
+
+def batch_times(state: State, batch: Mapping[str, Checked], given: int | None, present: int) -> tuple[int, int]:
+    """The time of rows without their own (`present`), and the last time of all.
 
     Where every row has its own time and none is given, it is the last of theirs.
 
@@ -45,29 +61,32 @@ def batch_times(state: State, batch: Mapping[str, Submitted], given: int | None)
             f"time {given} is closed: times below upper = {state.upper} never change again; "
             "submit the batch at upper or later"
         )
-    own = [int(rows.time.max()) for rows in batch.values() if rows.time is not None and rows.length]
-    if given is None and own and all(rows.time is not None for rows in batch.values()):
+    own = [rows.last for rows in batch.values() if rows.timed and rows.length]
+    if given is None and own and all(rows.timed for rows in batch.values()):
         return max(own), max(own)
-    time = max(state.upper, now()) if given is None else given
-    return time, max([time, *own])
+    return present, max([present, *own])
 
 
-def runs_of(state: State, batch: Mapping[str, Submitted], time: int, upper: int) -> dict[str, Run]:
+def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -> dict[str, Part]:
     """A run of each table's updates, checked against what is closed and against the primary key.
 
     Raises:
         InvalidTime: a time is closed.
         InvalidRow: a key would be there twice, or a row that is not there be deleted.
     """
-    runs = {}
+    runs: dict[str, Part] = {}
     for name, rows in batch.items():
+        if not isinstance(rows, Submitted):
+            if rows.first < state.upper:
+                raise InvalidTime(f"{name}: the time {rows.first} of a row {_closed(state)}")
+            part = _part(state.runners.spark.run_of(rows, state.before_and_after({})), upper)
+            if len(part):
+                runs[name] = part
+            continue
         times = constant(time, rows.length) if rows.time is None else rows.time
         if rows.time is not None and rows.length and int(times.min()) < state.upper:
             position = int(np.flatnonzero(times < state.upper)[0])
-            raise InvalidTime(
-                f"{name}: row {position}: time {int(times[position])} is closed: times below upper = {state.upper} "
-                "never change again; submit the row at upper or later"
-            )
+            raise InvalidTime(f"{name}: row {position}: time {int(times[position])} {_closed(state)}")
         updates = Updates(rows.columns, times, constant(1, rows.length) if rows.diff is None else rows.diff)
         table, collection = state.catalog.tables[name], state.tables[name]
         if rows.whole:
@@ -113,6 +132,10 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
         else:
             staged.diffs[name] = view.contents.closing_in_files(state.upper, upper, run)
     return staged
+
+
+def _closed(state: State) -> str:
+    return f"is closed: times below upper = {state.upper} never change again; submit the row at upper or later"
 
 
 def _part(output: Output, upper: int) -> Part:

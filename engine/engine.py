@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import batch_times, publish, runs_of, stage
+from halfjoin.engine.batch import batch_times, fingerprints, publish, runs_of, stage
 from halfjoin.engine.changes import diffs_of
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
@@ -25,9 +25,8 @@ from halfjoin.engine.feeds.follow import batches
 from halfjoin.engine.feeds.ids import follow_prefix, place_of, reused
 from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
-from halfjoin.engine.fingerprint import agree, digest, partial
+from halfjoin.engine.fingerprint import agree, digest
 from halfjoin.engine.memory import Memory
-from halfjoin.engine.rows import submitted
 from halfjoin.engine.run import Part
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting, holds_frame
 from halfjoin.engine.state import State
@@ -38,7 +37,6 @@ from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, now, time_of, to_time
-from halfjoin.engine.upserts import latest
 from halfjoin.sql.errors import (
     Conflict,
     HalfjoinError,
@@ -144,19 +142,19 @@ class Engine:
             state = self._state
             if not isinstance(batches, Mapping):
                 raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
-            rows = {name: submitted(state.catalog.table(name), self._runners.arrow(given))
-                    for name, given in batches.items()}  # fmt: skip
             given_time = None if time is None else to_time(time)
+            present = max(state.upper, now()) if given_time is None else given_time
+            rows = {name: self._runners.taken(state.catalog.table(name), given, present)
+                    for name, given in batches.items()}  # fmt: skip
             batch = None
             if batch_id is not None:
-                parts = {name: partial(latest(state.catalog.table(name), given)) for name, given in rows.items()}
-                batch = BatchId(batch_id, digest(parts, given_time, close))
+                batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close))
                 known = self._store.answered(state, batch_id)
                 if known is not None:
                     if agree(known[0], batch.mark):
                         return known[1]
                     raise Conflict(reused(batch_id))
-            at, last = batch_times(state, rows, given_time)
+            at, last = batch_times(state, rows, given_time, present)
             upper = last + 1 if close else state.upper
             runs = runs_of(state, rows, at, upper)
             choice = self._runners.choose(sum(map(len, runs.values())), frame=any(map(holds_frame, batches.values())))

@@ -14,7 +14,7 @@ from halfjoin.catalog.models import Table
 from halfjoin.engine.columns import convert
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.times import to_time
-from halfjoin.engine.updates import DIFF, TIME, Ints
+from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Ints
 from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow, InvalidTime, UnknownName
 
@@ -81,6 +81,16 @@ class Submitted:
     diff: Ints | None
     upsert: bool = False
     whole: bool = False
+
+    @property
+    def timed(self) -> bool:
+        """Whether the rows came with times."""
+        return self.time is not None
+
+    @property
+    def last(self) -> int:
+        """The last of the rows' own times, the least of all where there are none."""
+        return MINIMUM if self.time is None or not self.length else int(self.time.max())
 
 
 def submitted(table: Table, rows: Any) -> Submitted:

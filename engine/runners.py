@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from halfjoin.catalog.models import Table
 from halfjoin.engine.dataflow import Dataflow
-from halfjoin.engine.rows import Rows
+from halfjoin.engine.rows import Rows, Submitted, submitted
 from halfjoin.engine.run import Part
 from halfjoin.engine.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 
 if TYPE_CHECKING:
+    from halfjoin.engine.spark.batches import FrameRows
     from halfjoin.engine.spark.runner import SparkRunner
     from halfjoin.engine.storage.stored_run import StoredRun
 
@@ -106,6 +108,19 @@ class Runners:
         if self.session is None:
             return LOCAL, f"{rows:,} changed rows, enough for Spark, but the engine has no Spark session"
         return self.spark, f"{rows:,} changed rows; Spark takes over from {BULK:,}"
+
+    def taken(self, table: Table, rows: Any, time: int) -> Submitted | FrameRows:
+        """Rows of a batch, checked: those of a Spark DataFrame by tasks, unless this process is to do everything.
+
+        `time` is that of rows without one of their own.
+
+        Raises:
+            UnknownName, InvalidRow, InvalidTime: as `rows.submitted`.
+        """
+        data, meaning = (rows.data, rows.meaning) if isinstance(rows, Rows) else (rows, "plain")
+        if self.setting != "local" and is_frame(data) and meaning in ("plain", "inserts", "deletes", "upserts"):
+            return self.spark.checked(table, data, meaning, time)
+        return submitted(table, self.arrow(rows))
 
     def arrow(self, rows: Any) -> Any:
         """Rows of a batch; those of a Spark DataFrame as an Arrow table, all else as it is."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,10 +15,6 @@ from halfjoin.engine.storage.scratch import Scratch, ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import Updates, concat, empty
 from halfjoin.sql.errors import UnsupportedSQL
-
-# The files that hold a collection's updates, after (True) or before (False) the batch: columns by their names, of the
-# types that `spark.types.encoded` says, `__time` and `__diff`; further columns are ignored.
-FilesOf: TypeAlias = Callable[[str, bool], Sequence[str]]
 
 _GROUP_ROWS = 1 << 18  # a row group is the least that a task reads
 
@@ -39,7 +34,11 @@ class StateFiles:
         self._held: list[object] = []
 
     def of(self, part: Part) -> list[str]:
-        """Paths of files with the updates of a part; none where there are no updates."""
+        """Paths of files with the updates of a part; none where there are no updates.
+
+        They have its columns by their names, of the types that `spark.types.encoded` says, `__time` and `__diff`;
+        further columns are to be ignored.
+        """
         if not isinstance(part, StoredRun):
             return [path for updates in part.pieces() if len(updates) for path in self._of_updates(updates)]
         check_names(part.schema)

@@ -16,11 +16,14 @@ import pyarrow.types as pt
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
+from halfjoin.engine.dataflow import Lookup
+from halfjoin.engine.run import Part
 from halfjoin.engine.runners import Held
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.spark.files import FilesOf
+from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout, may_multiply, may_report, only_keeps
 from halfjoin.engine.spark.prefilter import prefilter
+from halfjoin.engine.spark.pruning import Range, range_of
 from halfjoin.engine.spark.session import DATA_ERROR, quiet
 from halfjoin.engine.spark.tasks import Apply, Arrange, Task, in_tasks
 from halfjoin.engine.spark.types import has_floats, spark_type
@@ -32,6 +35,7 @@ from halfjoin.sql.expr import Column, Expr, columns_of
 
 Frame: TypeAlias = Any  # a Spark DataFrame, classic or Connect
 Schema: TypeAlias = Mapping[str, pa.DataType]
+Spans: TypeAlias = Mapping[str, Range]  # of columns of a collection that is looked up
 
 # Rows of a stream that every task gets whole, instead of all rows of the arrangement being shuffled to meet them.
 BROADCAST = 500_000
@@ -47,7 +51,8 @@ class SparkFlow:
     registry: Registry
     session: Any
     held: Held
-    files_of: FilesOf
+    parts_of: Lookup
+    files: StateFiles
 
     @property
     def layout(self) -> Layout:
@@ -57,11 +62,10 @@ class SparkFlow:
         operators = [part for path in paths for part in (path.source, *(s.then for s in path.stages), path.final)]
         return Layout(columns, (), any(map(may_report, operators)))
 
-    def changes(self, staged: Mapping[str, tuple[Sequence[str], int]]) -> Frame | None:
-        """The view's output and failing rows for a batch, summed; `staged`: files of its changes, and their rows."""
+    def changes(self, staged: Mapping[str, Part]) -> Frame | None:
+        """The view's output and failing rows for a batch's changes, summed."""
         paths = [path for branch in self.plan.branches for path in branch.paths if path.collection in staged]
-        return self._sum([self._path(path, changed, self.files_of, rows)
-                          for path in paths for changed, rows in [staged[path.collection]]])  # fmt: skip
+        return self._sum([self._path(path, [staged[path.collection]], self.parts_of, filled=False) for path in paths])
 
     def fill(self) -> Frame | None:
         """The view's whole history, from one path per branch; None where it is certainly empty.
@@ -71,38 +75,43 @@ class SparkFlow:
         parts = []
         for branch in self.plan.branches:
             for number, path in enumerate(branch.paths):
-                files = self.files_of(path.collection, True)
-                if files and number == branch.fill:
-                    parts.append(self._path(path, files, lambda name, _: self.files_of(name, True), None))
-                elif files and may_report(path.source):
-                    parts.append(self._failures(path, files))
+                whole = self.parts_of(path.collection, True)
+                if whole and number == branch.fill:
+                    parts.append(self._path(path, whole, lambda name, _: self.parts_of(name, True), filled=True))
+                elif whole and may_report(path.source):
+                    parts.append(self._failures(path, whole))
         return self._sum(parts)
 
     def _sum(self, parts: list[Frame]) -> Frame | None:
         return summed(reduce(lambda a, b: a.union(b), parts), self.layout) if parts else None
 
-    def _source(self, path: Path, changed: Sequence[str]) -> tuple[Frame, Layout]:
+    def _read(self, parts: Sequence[Part], schema: Schema, names: Sequence[str]) -> Frame:
+        return read(self.session, [file for part in parts for file in self.files.of(part)], schema, names)
+
+    def _source(self, path: Path, changed: Sequence[Part]) -> tuple[Frame, Layout]:
         schema = self.held.schema(path.collection)
         layout = Layout(()).joined(schema, path.fetch)
-        frame = read(self.session, changed, schema, [name for name, _ in path.fetch])
+        frame = self._read(changed, schema, [name for name, _ in path.fetch])
         return _filtered(frame, prefilter(path.source, {name: f"c{i}" for i, name in enumerate(layout.names)})), layout
 
-    def _failures(self, path: Path, changed: Sequence[str]) -> Frame:
+    def _failures(self, path: Path, changed: Sequence[Part]) -> Frame:
         """What a change of the path's input adds to the errors of its own operator."""
         frame, layout = self._apply(*self._source(path, changed), [path.source], ())
         columns = [F.lit(None).cast(spark_type(kind)).alias(f"c{i}") for i, (_, kind) in enumerate(self.layout.columns)]
         return frame.where(F.col(ERROR).isNotNull()).select(*columns, *layout.tail)
 
-    def _path(self, path: Path, changed: Sequence[str], files_of: FilesOf, rows: int | None) -> Frame:
-        """What a change of the path's input, of so many rows, adds to the view."""
+    def _path(self, path: Path, changed: Sequence[Part], parts_of: Lookup, *, filled: bool) -> Frame:
+        """What a change of the path's input adds to the view; all of it where the view is `filled`."""
         frame, layout = self._source(path, changed)
-        size = None if rows is None or may_multiply(path.source) else float(rows)
+        size = None if filled or may_multiply(path.source) else float(sum(map(len, changed)))
+        spans = {} if filled else self._spans(path, changed)
         operators = [path.source]
         for stage in path.stages:
             frame, layout = self._apply(frame, layout, operators, stage.half_join.probe)
             if size is not None and size <= BROADCAST:
                 frame = F.broadcast(frame)
-            frame, layout = self._half_join(frame, layout, stage, files_of)
+            frame, layout = self._half_join(frame, layout, stage, parts_of, spans)
+            spans = {}
             size = self._found(size, stage.half_join.arrangement)
             operators = [stage.then]
         frame, layout = self._apply(frame, layout, [*operators, path.final], ())
@@ -126,11 +135,11 @@ class SparkFlow:
         return mapped(frame, Apply(layout, keyed, tuple(operators), tuple(probes), self.registry)), keyed
 
     def _half_join(
-        self, frame: Frame, layout: Layout, stage: Stage, files_of: FilesOf
+        self, frame: Frame, layout: Layout, stage: Stage, parts_of: Lookup, spans: Spans
     ) -> tuple[Frame, Layout]:
         """The stream's rows with each of their partners; failing rows go through it alone."""
         spec, collection = stage.half_join, stage.half_join.arrangement.collection
-        found, kinds = self._arrangement(spec, files_of(collection, spec.after))
+        found, kinds = self._arrangement(spec, parts_of(collection, spec.after), spans)
         found = _filtered(found, prefilter(stage.then, {new: f"f{i}" for i, (_, new) in enumerate(spec.fetch)}))
         conditions = [
             _equal(f"k{i}", left, f"j{i}", right, null_safe)
@@ -153,13 +162,38 @@ class SparkFlow:
         columns += [F.col(name) for name in joined.tail[:-2]]
         return frame.select(*columns, time.alias(TIME), diff.alias(DIFF)), joined
 
-    def _arrangement(self, spec: HalfJoin, files: Sequence[str]) -> tuple[Frame, tuple[pa.DataType, ...]]:
-        """Rows to look up: what is fetched as `f0`, ..., the key as `j0`, ..., and the key's types."""
+    def _spans(self, path: Path, changed: Sequence[Part]) -> Spans:
+        """The ranges of the keys that the path's first half-join looks up, where they are columns of its input."""
+        origin = {new: name for name, new in path.fetch}
+        found: dict[str, Range] = {}
+        join = path.stages[0].half_join if path.stages else None
+        if join is None or join.arrangement.through is not None or path.collection.startswith("="):
+            return found
+        schema = self.held.schema(path.collection)
+        for probe, key, null_safe in zip(join.probe, join.arrangement.keys, join.null_safe, strict=True):
+            if isinstance(probe, Column) and isinstance(key, Column) and probe.name in origin and not null_safe:
+                name = origin[probe.name]
+                spans = [range_of(part, name, schema[name]) for part in changed]
+                if len(spans) == 1 and spans[0] is not None:
+                    found[key.name] = spans[0]
+        return found
+
+    def _arrangement(
+        self, spec: HalfJoin, parts: Sequence[Part], spans: Spans
+    ) -> tuple[Frame, tuple[pa.DataType, ...]]:
+        """Rows to look up: what is fetched as `f0`, ..., the key as `j0`, ..., and the key's types.
+
+        What is outside the `spans` of columns may be left out.
+        """
+        for name, span in spans.items():
+            parts = [span.files(part, name) for part in parts]
         key, schema = spec.arrangement, self.held.schema(spec.arrangement.collection)
         fetch = [name for name, _ in spec.fetch]
         if key.through is None and all(isinstance(expr, Column) for expr in key.keys):
             names = [expr.name for expr in key.keys if isinstance(expr, Column)]
-            frame = read(self.session, files, schema, [*fetch, *names])
+            frame = self._read(parts, schema, [*fetch, *names])
+            for name, span in spans.items():
+                frame = frame.where(span.condition(F.col(f"c{len(fetch) + names.index(name)}")))
             kinds = tuple(schema[name] for name in names)
         else:
             needed = list(schema) if key.through is not None else sorted(
@@ -167,7 +201,7 @@ class SparkFlow:
             layout = Layout(tuple((name, schema[name]) for name in needed))
             kinds = tuple(arrow_type(expr.type) for expr in key.keys)
             keyed = Layout(tuple((name, schema[name]) for name in fetch), kinds)
-            frame = mapped(read(self.session, files, schema, needed), Arrange(layout, keyed, key, self.registry))
+            frame = mapped(self._read(parts, schema, needed), Arrange(layout, keyed, key, self.registry))
         fetched, keys = (f"f{i}" for i in range(len(fetch))), (f"j{i}" for i in range(len(kinds)))
         return frame.toDF(*fetched, *keys, _TIME2, _DIFF2), kinds
 

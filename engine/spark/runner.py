@@ -9,11 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from halfjoin.catalog.models import Table
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.runners import Held, Output, Versioned
+from halfjoin.engine.spark.batches import FrameRows, checked, keyed
 from halfjoin.engine.spark.contents import contents
 from halfjoin.engine.spark.files import StateFiles, check_names
 from halfjoin.engine.spark.flow import Frame, SparkFlow, read
@@ -53,13 +55,23 @@ class SparkRunner:
     ) -> tuple[Output, Output]:
         """As `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated."""
         bound = self._flow(flow, held, lookup)
-        files = {name: (self._files.of(part), len(part)) for name, part in staged.items()}
-        return self._carried_out(bound, bound.changes(files))
+        return self._carried_out(bound, bound.changes(staged))
 
     def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> tuple[Output, Output]:
         """As `Dataflow.fill`: the view's whole history so far."""
         bound = self._flow(flow, held, lookup)
         return self._carried_out(bound, bound.fill())
+
+    def checked(self, table: Table, frame: Frame, meaning: str, time: int) -> FrameRows:
+        """Rows of a batch that come as a DataFrame: evaluated and checked, but for the table's key."""
+        return checked(table, frame, meaning, time, self._scratch.fresh())
+
+    def run_of(self, rows: FrameRows, lookup: Versioned) -> Output:
+        """The updates that checked rows mean, held against the table's key."""
+        if not rows.table.primary_key or not len(rows.run):
+            return self._taken(rows.run)
+        there = lookup.kept(rows.table.name, False)
+        return self._taken(keyed(self.session, rows, there, self._files, self._scratch.fresh()))
 
     def dataframe(self, collection: Collection, parts: Sequence[Part], time: int) -> Frame:
         """Contents as of a time, a row as often as it is contained; `parts` are all of the collection's updates."""
@@ -78,11 +90,12 @@ class SparkRunner:
     def _flow(self, flow: Dataflow, held: Held, lookup: Versioned, *, hold: bool = False) -> SparkFlow:
         """The plan bound to the files of the parts that a lookup gives, which stay if they are to be held."""
 
-        def files(name: str, after: bool) -> Sequence[str]:
-            parts = flow.constants[name] if name in flow.constants else lookup.kept(name, after)
-            return [file for part in parts for file in self._files.of(self._files.hold(part) if hold else part)]
+        def parts(name: str, after: bool) -> Sequence[Part]:
+            found = flow.constants[name] if name in flow.constants else lookup.kept(name, after)
+            return [self._files.hold(part) for part in found] if hold else found
 
-        return SparkFlow(flow.plan, _used(flow.plan, flow.registry), self.session, _Known(held, flow.constants), files)
+        known = _Known(held, flow.constants)
+        return SparkFlow(flow.plan, _used(flow.plan, flow.registry), self.session, known, parts, self._files)
 
     def _carried_out(self, flow: SparkFlow, frame: Frame | None) -> tuple[Output, Output]:
         """Run the job."""

@@ -1,4 +1,4 @@
-"""A stream of updates written by Spark's tasks as files of a collection: the driver gets names and statistics alone.
+"""Updates written by Spark's tasks as files of a collection: the driver gets names and statistics alone.
 
 A task's files count when its answer arrives, which Spark hands over once for each task, whatever was tried again or
 speculatively twice; files of other tries are never referred to, and go with their folder.
@@ -6,10 +6,10 @@ speculatively twice; files of other tries are never referred to, and go with the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
@@ -26,66 +26,88 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import DIFF, TIME, Updates
 from halfjoin.sql.errors import StorageError
 
-WRITTEN_ROWS = 1 << 20  # that a task sorts and writes as one file
+WRITTEN_ROWS = 1 << 20  # that a task sorts and writes together
 
+# What a task answers: a row for each file, with whether its rows are failing ones; or a note for the driver.
 _ANSWER = StructType([
     StructField("name", StringType()), StructField("size", LongType()), StructField("rows", LongType()),
     StructField("latest", LongType()), StructField("stats", StringType()), StructField("failed", BooleanType()),
+    StructField("note", StringType()),
+])  # fmt: skip
+_ARROW = pa.schema([
+    ("name", pa.string()), ("size", pa.int64()), ("rows", pa.int64()), ("latest", pa.int64()), ("stats", pa.string()),
+    ("failed", pa.bool_()), ("note", pa.string()),
 ])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
+class Answers:
+    """What all tasks of a job answered: their files, those of failing rows, and their notes."""
+
+    files: tuple[StoredFile, ...]
+    failed: tuple[StoredFile, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Write:
-    """What a task writes: rows of the layout, sorted by some columns; failing rows in files of their own."""
+    """What a task writes of rows of a layout: those that do not fail, and the others in files of their own."""
 
     layout: Layout
     folder: Path
-    sort: tuple[str, ...]
 
     def __call__(self, batches: Batches) -> Batches:
         """The function for `mapInArrow`."""
-        try:
-            yield from self._written(batches)
-        except OSError as problem:
-            raise StorageError(f"{self.folder} cannot be written: {problem}") from problem
-
-    def _written(self, batches: Batches) -> Batches:
-        place, schema = LocalPlace(self.folder), dict(self.layout.columns)
         for table in gathered(batches, WRITTEN_ROWS):
-            errors = None
             if self.layout.errors:
-                errors = table.filter(table.column(ERROR).is_valid())
+                yield from in_files(self.folder, _failing(table.filter(table.column(ERROR).is_valid())), failed=True)
                 table = table.filter(table.column(ERROR).is_null())
             if len(table):
-                yield from _answers(write(place, updates_of(table, self.layout), schema, self.sort), failed=False)
-            if errors is not None and len(errors):
-                yield from _answers(write(place, _failing(errors), ERROR_SCHEMA, ()), failed=True)
+                yield from in_files(self.folder, updates_of(table, self.layout))
+
+
+def answers(frame: Frame, task: Callable[[Batches], Batches]) -> Answers:
+    """Run the job.
+
+    Raises:
+        DataError, InvalidRow, StorageError: of a task.
+    """
+    with quiet(), translated():
+        rows = frame.mapInArrow(lambda batches: task(batches), _ANSWER).collect()
+    files: dict[bool, list[StoredFile]] = {False: [], True: []}
+    for row in rows:
+        if row.name is not None:
+            files[row.failed].append(StoredFile(row.name, row.size, row.rows, row.latest, row.stats))
+    notes = tuple(row.note for row in rows if row.note is not None)
+    return Answers(tuple(files[False]), tuple(files[True]), notes)
+
+
+def written(frame: Frame, layout: Layout, place: ScratchPlace) -> tuple[StoredRun, StoredRun]:
+    """The updates of a frame, and those of its failing rows, in files. Raises as `answers`."""
+    found = answers(frame, Write(layout, place.path))
+    return StoredRun(place, found.files, dict(layout.columns)), StoredRun(place, found.failed, ERROR_SCHEMA)
+
+
+def in_files(folder: Path, updates: Updates, sort: Sequence[str] = (), *, failed: bool = False) -> Batches:
+    """Write updates in a task, sorted by columns. Gives the answers."""
+    schema = {name: column.type for name, column in updates.columns.items()}
+    try:
+        for file in write(LocalPlace(folder), updates, schema, sort):
+            yield _answer({**asdict(file), "failed": failed})
+    except OSError as problem:
+        raise StorageError(f"{folder} cannot be written: {problem}") from problem
+
+
+def note(text: str) -> pa.RecordBatch:
+    """An answer that is no file."""
+    return _answer({"note": text})
+
+
+def _answer(values: dict[str, Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([values], schema=_ARROW)
 
 
 def _failing(table: pa.Table) -> Updates:
     columns = {name: array_of(table, column) for name, column in zip(ERROR_SCHEMA, ERRORS, strict=True)}
     time, diff = (array_of(table, name).to_numpy() for name in (TIME, DIFF))
     return Updates(columns, time, diff)
-
-
-def _answers(files: Iterator[StoredFile], *, failed: bool) -> Batches:
-    """What the driver is told."""
-    for file in files:
-        yield pa.RecordBatch.from_pylist([{**asdict(file), "failed": failed}])
-
-
-def written(
-    frame: Frame, layout: Layout, place: ScratchPlace, sort: tuple[str, ...] = ()
-) -> tuple[StoredRun, StoredRun]:
-    """Run the job: the output's updates and those of failing rows, in files.
-
-    Raises:
-        DataError, StorageError: of a task.
-    """
-    with quiet(), translated():
-        answers = frame.mapInArrow(partial(Write.__call__, Write(layout, place.path, sort)), _ANSWER).collect()
-    files: Mapping[bool, list[StoredFile]] = {False: [], True: []}
-    for row in answers:
-        files[row.failed].append(StoredFile(row.name, row.size, row.rows, row.latest, row.stats))
-    return (StoredRun(place, tuple(files[False]), dict(layout.columns)),
-            StoredRun(place, tuple(files[True]), ERROR_SCHEMA))  # fmt: skip

@@ -1,0 +1,191 @@
+"""Rows of a table that come as a Spark DataFrame: checked, typed and written by tasks, and held against the key.
+
+The tasks call what checks a local batch, so a value is taken or refused as it is there. The frame is evaluated once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add, and_
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from halfjoin.catalog.models import Table
+from halfjoin.engine.collection import Collection
+from halfjoin.engine.fingerprint import Partial, partial
+from halfjoin.engine.keys import key_columns
+from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
+from halfjoin.engine.rows import Rows, Submitted, submitted
+from halfjoin.engine.run import Part, Run
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.spark.files import StateFiles
+from halfjoin.engine.spark.flow import BROADCAST, Frame, read
+from halfjoin.engine.spark.layout import Layout
+from halfjoin.engine.spark.pruning import range_of
+from halfjoin.engine.spark.tasks import Batches, array_of, gathered, updates_of
+from halfjoin.engine.spark.writing import WRITTEN_ROWS, answers, in_files, note
+from halfjoin.engine.storage.scratch import ScratchPlace
+from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, Updates, constant
+from halfjoin.engine.upserts import refuse_unordered
+from halfjoin.sql.errors import InvalidRow
+
+CHECKED_ROWS = 1 << 19  # of which a task holds the keys against what is there
+_NEW = "__new"  # tells a batch's rows from those that are there
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRows:
+    """A table's checked rows. `part` is their fingerprint.
+
+    `timed`: whether they came with times; `first` and `last` are the least and the greatest of their times. `inserts`:
+    whether each adds one copy. `run` has them with every time and diff filled in.
+    """
+
+    table: Table
+    run: StoredRun
+    part: Partial
+    timed: bool
+    first: int
+    last: int
+    inserts: bool
+    upsert: bool
+
+    @property
+    def length(self) -> int:
+        """The number of rows."""
+        return self.part.rows
+
+
+def checked(table: Table, frame: Frame, meaning: str, time: int, place: ScratchPlace) -> FrameRows:
+    """Evaluate a frame, check its rows and write them; those without a time of their own get `time`.
+
+    Raises:
+        UnknownName, InvalidRow, InvalidTime: as `rows.submitted`, with a key in place of a row's number.
+    """
+    names = frame.columns
+    if len(set(names)) < len(names):
+        raise InvalidRow(f"{table.name}: a column is given twice: {', '.join(names)}")
+    kinds = {name: pa.int64() if name in (TIME, DIFF) else pa.null() for name in names}
+    none = submitted(table, _meant(pa.table({name: pa.nulls(0, kind) for name, kind in kinds.items()}), meaning))
+    found = answers(frame, _Check(table, meaning, time, place.path))
+    notes = [json.loads(text) for text in found.notes]
+    parts = [Partial(one["meaning"], one["rows"], tuple(one["sums"])) for one in notes]
+    return FrameRows(
+        table,
+        StoredRun(place, found.files, {column.name: arrow_type(column.type) for column in table.columns}),
+        reduce(add, parts, partial(none)),
+        TIME in names,
+        min((one["first"] for one in notes), default=MAXIMUM),
+        max((one["last"] for one in notes), default=MINIMUM),
+        all(one["inserts"] for one in notes),
+        meaning == "upserts",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """The task: from rows as they were given to files of updates, with a note on each lot of them."""
+
+    table: Table
+    meaning: str
+    time: int
+    folder: Path
+
+    def __call__(self, batches: Batches) -> Batches:
+        for given in gathered(batches, WRITTEN_ROWS):
+            try:
+                rows = submitted(self.table, _meant(given, self.meaning))
+            except InvalidRow as problem:
+                raise _unnumbered(problem, self.table, given) from None
+            time = constant(self.time, rows.length) if rows.time is None else rows.time
+            diff = constant(1, rows.length) if rows.diff is None else rows.diff
+            part = partial(rows)
+            yield note(json.dumps({
+                "meaning": part.meaning, "rows": part.rows, "sums": part.sums, "first": int(time.min()),
+                "last": int(time.max()), "inserts": bool((diff == 1).all()),
+            }))  # fmt: skip
+            updates = Updates(rows.columns, time, diff)
+            yield from in_files(self.folder, updates.filter(diff != 0), self.table.primary_key)
+
+
+def keyed(
+    session: Any, rows: FrameRows, there: Sequence[Part], files: StateFiles, place: ScratchPlace
+) -> StoredRun:
+    """The updates that rows mean for a table with a PRIMARY KEY, all of whose updates so far are `there`.
+
+    Raises:
+        InvalidRow: some time would have two rows of a key, or a row less than none.
+    """
+    table, whole = rows.table, rows.run.schema
+    schema = {name: whole[name] for name in table.primary_key} if rows.inserts and not rows.upsert else whole
+    names = list(schema)
+    layout = Layout(tuple(schema.items()))
+    first = table.primary_key[0]
+    span = range_of(rows.run, first, schema[first])
+    near = [part if span is None else span.files(part, first) for part in there]
+    new = read(session, files.of(rows.run), schema, names)
+    old = read(session, [path for part in near for path in files.of(part)], schema, names)
+    if span is not None:
+        old = old.where(span.condition(F.col(f"c{names.index(first)}")))
+    key = [f"c{names.index(name)}" for name in table.primary_key]
+    wanted = new.select(*(F.col(name).alias(f"k{i}") for i, name in enumerate(key))).distinct()
+    if len(rows.run) <= BROADCAST:
+        wanted = F.broadcast(wanted)
+    same = reduce(and_, (F.col(name) == F.col(f"k{i}") for i, name in enumerate(key)))
+    both = new.withColumn(_NEW, F.lit(True)).union(old.join(wanted, same, "left_semi").withColumn(_NEW, F.lit(False)))
+    parts = both.repartition(len(rows.run) // CHECKED_ROWS + 1, *key)
+    found = answers(parts, _Keys(table, layout, place.path, rows.upsert))
+    return StoredRun(place, found.files, whole) if rows.upsert else rows.run
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """The task: all updates of some keys, old and new, held against the rule; of upserts the updates that they mean."""
+
+    table: Table
+    layout: Layout
+    folder: Path
+    upsert: bool
+
+    def __call__(self, batches: Batches) -> Batches:
+        for both in gathered(batches, MAXIMUM):
+            new = array_of(both, _NEW).to_numpy(zero_copy_only=False)
+            updates = updates_of(both, self.layout)
+            old, changed = updates.take(np.flatnonzero(~new)), updates.take(np.flatnonzero(new))
+            arrangement = arrangement_of(self.table)
+            key = PrimaryKey(self.table, arrangement, key_columns(arrangement, {}))
+            there = Collection(self.table.name, dict(self.layout.columns), 1, held=(Run(old),))
+            try:
+                if self.upsert:
+                    refuse_unordered(self.table, Submitted(changed.columns, len(changed), changed.time, None, True))
+                    meant = key.replaced(there, changed)
+                    yield from in_files(self.folder, meant, self.table.primary_key)
+                else:
+                    key.check(there, changed)
+            except InvalidRow as problem:
+                raise _unnumbered(problem, self.table, None) from None
+
+
+def _meant(given: pa.Table, meaning: str) -> Any:
+    return given if meaning == "plain" else Rows(given, meaning)  # type: ignore[arg-type]
+
+
+def _unnumbered(problem: InvalidRow, table: Table, given: pa.Table | None) -> InvalidRow:
+    """The same refusal, with the row's key, as far as it is given, in place of its number: a frame has no order."""
+    found = re.match(r"(?P<where>.*?): row (?P<row>\d+): (?P<why>.*)", str(problem), re.DOTALL)
+    if found is None:
+        return problem
+    name = "a row"
+    if given is not None and table.primary_key and all(column in given.column_names for column in table.primary_key):
+        values = ", ".join(repr(given.column(column)[int(found["row"])].as_py()) for column in table.primary_key)
+        name = f"the row with ({', '.join(table.primary_key)}) = ({values})"
+    return InvalidRow(f"{found['where']}: {name}: {found['why']}")

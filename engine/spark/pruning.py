@@ -1,0 +1,64 @@
+"""Files and row groups that a change cannot meet, left out by the range of its keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.sql import functions as F
+
+from halfjoin.engine.codes import codes
+from halfjoin.engine.run import Part
+from halfjoin.engine.storage.parquet_reader import opened
+from halfjoin.engine.storage.stored_run import StoredRun
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The values that are there, of an integer or date column: none below `low`, none above `high`, as their codes."""
+
+    kind: pa.DataType
+    low: int
+    high: int
+
+    def files(self, part: Part, name: str) -> Part:
+        """The part without the files in which the column `name` has none of these values."""
+        if not isinstance(part, StoredRun):
+            return part
+        return replace(part, files=tuple(file for file in part.files if self._meets(_of_file(part, file.name, name))))
+
+    def condition(self, column: Any) -> Any:
+        """The same as a condition on a column of Spark's, which skips row groups where it reads."""
+        low, high = pa.array([self.low, self.high]).cast(_same_width(self.kind)).view(self.kind).to_pylist()
+        return (column >= F.lit(low)) & (column <= F.lit(high))
+
+    def _meets(self, other: tuple[int, int] | None) -> bool:
+        return other is None or (other[0] <= self.high and self.low <= other[1])
+
+
+def range_of(part: Part, name: str, kind: pa.DataType) -> Range | None:
+    """The range of a part's column, NULLs aside; None where it has none or it is not known without reading files."""
+    if not (pt.is_integer(kind) or pt.is_date32(kind)):
+        return None
+    if isinstance(part, StoredRun):
+        found = [_of_file(part, file.name, name) for file in part.files]
+    else:
+        columns = [updates.columns[name].drop_null() for updates in part.pieces()]
+        values = [codes([column], len(column)) for column in columns if len(column)]
+        found = [(int(one.min()), int(one.max())) for one in values]
+    known = [one for one in found if one is not None]
+    if not known or len(known) < len(found):
+        return None
+    return Range(kind, min(low for low, _ in known), max(high for _, high in known))
+
+
+def _of_file(run: StoredRun, file: str, name: str) -> tuple[int, int] | None:
+    bounds = opened(run.place, file).bounds(name, run.schema[name])
+    return None if bounds is None or not len(bounds[0]) else (int(np.min(bounds[0])), int(np.max(bounds[1])))
+
+
+def _same_width(kind: pa.DataType) -> pa.DataType:
+    return pa.int32() if pt.is_date32(kind) else kind
