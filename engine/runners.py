@@ -109,17 +109,17 @@ class Runners:
             return LOCAL, f"{rows:,} changed rows, enough for Spark, but the engine has no Spark session"
         return self.spark, f"{rows:,} changed rows; Spark takes over from {BULK:,}"
 
-    def taken(self, table: Table, rows: Any, time: int) -> Submitted | FrameRows:
+    def taken(self, table: Table, rows: Any, time: int, *, marked: bool) -> Submitted | FrameRows:
         """Rows of a batch, checked: those of a Spark DataFrame by tasks, unless this process is to do everything.
 
-        `time` is that of rows without one of their own.
+        `time` is that of rows without one of their own; a fingerprint will be asked for if they are to be `marked`.
 
         Raises:
             UnknownName, InvalidRow, InvalidTime: as `rows.submitted`.
         """
         data, meaning = (rows.data, rows.meaning) if isinstance(rows, Rows) else (rows, "plain")
         if self.setting != "local" and is_frame(data) and meaning in ("plain", "inserts", "deletes", "upserts"):
-            return self.spark.checked(table, data, meaning, time)
+            return self.spark.checked(table, data, meaning, time, marked=marked)
         return submitted(table, self.arrow(rows))
 
     def arrow(self, rows: Any) -> Any:

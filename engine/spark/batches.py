@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add, and_
 from pathlib import Path
@@ -65,8 +65,12 @@ class FrameRows:
         return self.part.rows
 
 
-def checked(table: Table, frame: Frame, meaning: str, time: int, place: ScratchPlace) -> FrameRows:
+def checked(
+    table: Table, frame: Frame, meaning: str, time: int, place: ScratchPlace, *, marked: bool
+) -> FrameRows:
     """Evaluate a frame, check its rows and write them; those without a time of their own get `time`.
+
+    Their fingerprint is computed if they are to be `marked`.
 
     Raises:
         UnknownName, InvalidRow, InvalidTime: as `rows.submitted`, with a key in place of a row's number.
@@ -76,7 +80,7 @@ def checked(table: Table, frame: Frame, meaning: str, time: int, place: ScratchP
         raise InvalidRow(f"{table.name}: a column is given twice: {', '.join(names)}")
     kinds = {name: pa.int64() if name in (TIME, DIFF) else pa.null() for name in names}
     none = submitted(table, _meant(pa.table({name: pa.nulls(0, kind) for name, kind in kinds.items()}), meaning))
-    found = answers(frame, _Check(table, meaning, time, place.path))
+    found = answers(frame, _Check(table, meaning, time, place.path, marked))
     notes = [json.loads(text) for text in found.notes]
     parts = [Partial(one["meaning"], one["rows"], tuple(one["sums"])) for one in notes]
     return FrameRows(
@@ -99,6 +103,7 @@ class _Check:
     meaning: str
     time: int
     folder: Path
+    marked: bool
 
     def __call__(self, batches: Batches) -> Batches:
         for given in gathered(batches, WRITTEN_ROWS):
@@ -108,7 +113,7 @@ class _Check:
                 raise _unnumbered(problem, self.table, given) from None
             time = constant(self.time, rows.length) if rows.time is None else rows.time
             diff = constant(1, rows.length) if rows.diff is None else rows.diff
-            part = partial(rows)
+            part = partial(rows) if self.marked else replace(partial(_none(rows)), rows=rows.length)
             yield note(json.dumps({
                 "meaning": part.meaning, "rows": part.rows, "sums": part.sums, "first": int(time.min()),
                 "last": int(time.max()), "inserts": bool((diff == 1).all()),
@@ -137,14 +142,42 @@ def keyed(
     if span is not None:
         old = old.where(span.condition(F.col(f"c{names.index(first)}")))
     key = [f"c{names.index(name)}" for name in table.primary_key]
-    wanted = new.select(*(F.col(name).alias(f"k{i}") for i, name in enumerate(key))).distinct()
-    if len(rows.run) <= BROADCAST:
-        wanted = F.broadcast(wanted)
-    same = reduce(and_, (F.col(name) == F.col(f"k{i}") for i, name in enumerate(key)))
-    both = new.withColumn(_NEW, F.lit(True)).union(old.join(wanted, same, "left_semi").withColumn(_NEW, F.lit(False)))
-    parts = both.repartition(len(rows.run) // CHECKED_ROWS + 1, *key)
-    found = answers(parts, _Keys(table, layout, place.path, rows.upsert))
+    old = _with_keys_of(old, new, key, len(rows.run))
+    both = new.withColumn(_NEW, F.lit(True)).union(old.withColumn(_NEW, F.lit(False)))
+    count = len(rows.run) // CHECKED_ROWS + 1
+    if not rows.upsert:
+        doubtful = _doubtful(both.repartition(count, *key), layout, key)
+        if doubtful.isEmpty():
+            return rows.run
+        both = _with_keys_of(both, doubtful, key, None)
+    found = answers(both.repartition(count, *key), _Keys(table, layout, place.path, rows.upsert))
     return StoredRun(place, found.files, whole) if rows.upsert else rows.run
+
+
+def _with_keys_of(frame: Frame, other: Frame, key: Sequence[str], rows: int | None) -> Frame:
+    """The rows whose key another frame has, of so many rows (None: few)."""
+    wanted = other.select(*(F.col(name).alias(f"k{i}") for i, name in enumerate(key))).distinct()
+    if rows is None or rows <= BROADCAST:
+        wanted = F.broadcast(wanted)
+    return frame.join(wanted, reduce(and_, (F.col(name) == F.col(f"k{i}") for i, name in enumerate(key))), "left_semi")
+
+
+def _doubtful(both: Frame, layout: Layout, key: Sequence[str]) -> Frame:
+    """The keys of old and new updates that may break the rule; whether they do, the tasks' check says.
+
+    None is doubtful if all new updates of it have one time, the last, where no row is there less than zero times, and
+    not more than one row. Equal rows are summed before keys are; both are there where the frame has them partitioned.
+    """
+    new = F.col(_NEW)
+    times = [F.min(F.when(new, F.col(TIME))).alias("begin"), F.max(F.when(new, F.col(TIME))).alias("end"),
+             F.max(TIME).alias("last")]  # fmt: skip
+    rows = both.groupBy(*layout.in_spark[: len(layout.columns)]).agg(F.sum(DIFF).alias("copies"), *times)
+    keys = rows.groupBy(*key).agg(
+        F.min("copies").alias("least"), F.sum("copies").alias("rows"), F.min("begin").alias("begin"),
+        F.max("end").alias("end"), F.max("last").alias("last"),
+    )  # fmt: skip
+    wrong = (F.col("least") < 0) | (F.col("rows") > 1) | (F.col("begin") < F.col("end"))
+    return keys.where(wrong | (F.col("last") > F.col("end"))).select(*key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +210,11 @@ class _Keys:
 
 def _meant(given: pa.Table, meaning: str) -> Any:
     return given if meaning == "plain" else Rows(given, meaning)  # type: ignore[arg-type]
+
+
+def _none(rows: Submitted) -> Submitted:
+    columns = {name: column.slice(0, 0) for name, column in rows.columns.items()}
+    return replace(rows, columns=columns, length=0, time=None, diff=None)
 
 
 def _unnumbered(problem: InvalidRow, table: Table, given: pa.Table | None) -> InvalidRow:

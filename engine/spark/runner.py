@@ -62,9 +62,9 @@ class SparkRunner:
         bound = self._flow(flow, held, lookup)
         return self._carried_out(bound, bound.fill())
 
-    def checked(self, table: Table, frame: Frame, meaning: str, time: int) -> FrameRows:
+    def checked(self, table: Table, frame: Frame, meaning: str, time: int, *, marked: bool) -> FrameRows:
         """Rows of a batch that come as a DataFrame: evaluated and checked, but for the table's key."""
-        return checked(table, frame, meaning, time, self._scratch.fresh())
+        return checked(table, frame, meaning, time, self._scratch.fresh(), marked=marked)
 
     def run_of(self, rows: FrameRows, lookup: Versioned) -> Output:
         """The updates that checked rows mean, held against the table's key."""

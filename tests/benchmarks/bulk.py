@@ -1,0 +1,109 @@
+"""TPC-H Q3's join in bulk on Spark: its first fill, and a change of 500,000 rows, beside Spark recomputing the view.
+
+`python -m tests.benchmarks.bulk --sf 1`. Tables with Q3's columns and primary keys, in a warehouse; the changes come as
+DataFrames, which are checked like any batch. Recomputing reads the same rows as plain Parquet files, which know of no
+times and no keys, and writes the view's rows. Both go on in turn, in one session; the medians are in seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import halfjoin as hj
+from examples.recompute import Recompute
+from examples.tpch import Q3, Q3_COLUMNS, Changes, create_table, load
+from halfjoin.engine.spark.session import start_session
+
+ROWS = 500_000
+ROUNDS = 4  # the first of which warms up and does not count
+
+
+def main() -> None:
+    """Print both ratios."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--sf", default="1", help="TPC-H scale factor")
+    options.add_argument("--rows", default=ROWS, type=int, help="of a change")
+    given = options.parse_args()
+    session = start_session()
+    tables = load(given.sf, Q3_COLUMNS, Q3_COLUMNS)
+    changes = Changes(tables, given.rows * ROUNDS, seed=1)
+    plain = Recompute()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with hj.Engine(folder / "warehouse", spark=session, runner="spark") as engine:
+            for table, rows in tables.items():
+                plain.load(table, rows)
+                engine.execute(create_table(table, Q3_COLUMNS[table]))
+                engine.apply({table: _frame(session, rows, folder / "given" / table)})
+            engine.flush()
+            del tables
+            recompute = _recomputing(session, plain, folder)
+            fills, changed = _Pair("first fill"), _Pair(f"change of {given.rows:,} rows")
+            for number in range(ROUNDS):
+                sql = f"CREATE MATERIALIZED VIEW fill{number} AS {Q3}"
+                fills.add(_seconds(lambda sql=sql: engine.execute(sql)), _seconds(recompute))  # type: ignore[misc]
+                engine.execute(f"DROP MATERIALIZED VIEW fill{number}")
+            engine.execute(f"CREATE MATERIALIZED VIEW q3 AS {Q3}")
+            for number in range(ROUNDS):
+                batch = changes.take(given.rows)
+                plain.apply(batch)
+                recompute = _recomputing(session, plain, folder)
+                frames = {table: _frame(session, rows, folder / f"change{number}" / table)
+                          for table, rows in batch.items()}  # fmt: skip
+                changed.add(_seconds(lambda frames=frames: engine.apply(frames)), _seconds(recompute))  # type: ignore[misc]
+            if not plain.same(Q3, engine.read("q3")):
+                raise SystemExit("the maintained view differs from the recomputed one")
+            print(f"TPC-H Q3's join at scale {given.sf}, on Spark; medians in seconds")
+            print(f"{'':24} {'halfjoin':>9} {'recompute':>10} {'ratio':>6}")
+            for pair in (fills, changed):
+                print(pair)
+
+
+class _Pair:
+    """Seconds of both, of which the first do not count."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._both = name, list[tuple[float, float]]()
+
+    def add(self, ours: float, theirs: float) -> None:
+        self._both.append((ours, theirs))
+
+    def __str__(self) -> str:
+        ours, theirs = (statistics.median(pair[side] for pair in self._both[1:]) for side in (0, 1))
+        return f"{self._name:24} {ours:9.2f} {theirs:10.2f} {ours / theirs:5.1f}x"
+
+
+def _recomputing(session: Any, plain: Recompute, folder: Path) -> Callable[[], None]:
+    """Spark's own evaluation of the view from what the tables hold now."""
+    for table in Q3_COLUMNS:
+        path = folder / "plain" / f"{table}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(plain.run(f"SELECT * FROM {table}")[0], path, row_group_size=1 << 17)
+        session.read.parquet(str(path)).createOrReplaceTempView(table)
+    out = str(folder / "recomputed")
+    return lambda: session.sql(Q3).write.mode("overwrite").parquet(out)
+
+
+def _frame(session: Any, rows: pa.Table, folder: Path) -> Any:
+    folder.mkdir(parents=True)
+    pq.write_table(rows, folder / "rows.parquet", row_group_size=1 << 17)
+    return session.read.parquet(str(folder))
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()
