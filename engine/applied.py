@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
 from halfjoin.engine.changes import Diffs, size
+from halfjoin.sql.errors import UnknownName
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +19,8 @@ class Applied:
     `time`: that of its rows which had none of their own. `upper`: times below it are closed now. `runner`: who ran it,
     and `reason` why. `seconds`: how long it took. `diffs`: for each materialized view its changes that this batch
     closed, as the view's columns, `__time` and `__diff`, consolidated; a view that did not change has a table of no
-    rows. Where a batch id is answered from a warehouse, views made after the batch, or without history from that
-    time, are left out.
+    rows. What Spark's tasks left in files is read each time it is asked for; `dataframe` does not collect it. Where a
+    batch id is answered from a warehouse, views made after the batch, or without history from that time, are left out.
     """
 
     time: int
@@ -27,6 +29,17 @@ class Applied:
     seconds: float
     diffs: Mapping[str, pa.Table]
     reason: str = ""
+    frames: Callable[[str], Any] | None = field(default=None, repr=False, compare=False)
+
+    def dataframe(self, view: str) -> Any:
+        """A view's changes in `diffs` as a Spark DataFrame, not collected. A time of day is text.
+
+        Raises:
+            UnknownName: the batch says nothing of that view.
+        """
+        if view not in self.diffs or self.frames is None:
+            raise UnknownName("view", view, self.diffs)
+        return self.frames(view)
 
     def __repr__(self) -> str:
         head = f"time={self.time}, upper={self.upper}, runner={self.runner!r}, seconds={self.seconds:.6f}"

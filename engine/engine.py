@@ -7,6 +7,7 @@ import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from threading import Condition
 from types import TracebackType
@@ -17,7 +18,7 @@ import pyarrow as pa
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import batch_times, fingerprints, publish, runs_of, stage
-from halfjoin.engine.changes import diffs_of
+from halfjoin.engine.changes import Changes, diffs_of
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.feeds.delta_source import DeltaSource
@@ -152,12 +153,14 @@ class Engine:
                 known = self._store.answered(state, batch_id)
                 if known is not None:
                     if agree(known[0], batch.mark):
-                        return known[1]
+                        return replace(known[1], frames=partial(self._changes_frame, known[1].diffs))
                     raise Conflict(reused(batch_id))
             at, last = batch_times(state, rows, given_time, present)
             upper = last + 1 if close else state.upper
             runs = runs_of(state, rows, at, upper)
-            choice = self._runners.choose(sum(map(len, runs.values())), frame=any(map(holds_frame, batches.values())))
+            choice = self._runners.choose(
+                sum(map(len, runs.values())), frame=any(map(holds_frame, batches.values())), stored=state.stored(runs)
+            )
             return self._publish(runs, at, upper, started, batch, choice)
 
     def advance(self, to: Time | None = None) -> Applied:
@@ -182,8 +185,10 @@ class Engine:
         runner, reason = choice
         staged = self._store.adopt(self._state, stage(self._state, runs, upper, runner))
         self._check_memory(staged.runs)
-        diffs = diffs_of(staged.diffs)
-        applied = Applied(at, upper, runner.name, clock.perf_counter() - started, diffs, reason)
+        applied = Applied(
+            at, upper, runner.name, clock.perf_counter() - started, diffs_of(staged.diffs), reason,
+            partial(self._changes_frame, staged.diffs),
+        )  # fmt: skip
         with self._unless_interrupted():
             self._store.append(self._state, staged, applied, batch)
             publish(self._state, staged)
@@ -192,6 +197,11 @@ class Engine:
                 subscription.push(staged.diffs[name], upper)
         self._store.settle(self._state)
         return replace(applied, seconds=clock.perf_counter() - started)
+
+    def _changes_frame(self, changes: Mapping[str, Changes], view: str) -> Any:
+        """For `Applied.dataframe`."""
+        with self._reading() as state:
+            return state.runners.spark.changes_frame(state.schema(view), changes[view])
 
     def _define(self, change: Callable[[], None]) -> None:
         """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""

@@ -26,6 +26,9 @@ Setting: TypeAlias = Literal["auto", "local", "spark"]
 
 BULK = 5_000_000  # changed rows from which a Spark job is worth its start
 
+# Changed rows from which a job that scans files is worth more than looking each of them up there.
+LOOKUPS = 100_000
+
 
 def is_frame(rows: Any) -> bool:
     """Whether it is a Spark DataFrame, of a classic or a Connect session; does not import Spark."""
@@ -96,13 +99,21 @@ class Runners:
     staging: Path | None = None  # see `SparkRunner`
     _spark: SparkRunner | None = None
 
-    def choose(self, rows: int, *, frame: bool = False) -> tuple[Runner, str]:
-        """Who runs a change of so many rows (or a first fill from them), and why; `frame`: it came as a DataFrame."""
+    def choose(self, rows: int, *, frame: bool = False, stored: int = 0) -> tuple[Runner, str]:
+        """Who runs a change of so many rows (or a first fill from them), and why.
+
+        Args:
+            rows: of the change.
+            frame: whether some came as a DataFrame.
+            stored: rows of the collections to be looked up that stay on disk, as memory does not take them.
+        """
         if self.setting != "auto":
             chosen: Runner = LOCAL if self.setting == "local" else self.spark
             return chosen, f'the engine was made with runner="{self.setting}"'
         if frame:
             return self.spark, "rows came as a Spark DataFrame"
+        if self.session is not None and LOOKUPS <= rows < BULK and rows < stored:
+            return self.spark, f"{rows:,} changed rows, to be looked up in {stored:,} rows that memory does not take"
         if rows < BULK:
             return LOCAL, f"{rows:,} changed rows; Spark takes over from {BULK:,}"
         if self.session is None:
@@ -135,6 +146,8 @@ class Runners:
         if self.setting != "auto":
             return f"{self.setting}, for every batch"
         bulk = f"from {BULK:,} changed rows" if self.session is not None else "never for other rows, without a session"
+        if self.session is not None:
+            bulk += f" ({LOOKUPS:,} where what they look up does not fit into memory)"
         return f"spark for Spark DataFrames and {bulk}; else local"
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.memory import Memory
-from halfjoin.engine.run import Part
+from halfjoin.engine.run import Part, Run
 from halfjoin.engine.runners import Runners
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
@@ -75,6 +75,12 @@ class State:
     def before_and_after(self, staged: Mapping[str, Part]) -> Versions:
         """What half-joins look up while a batch is under way."""
         return Versions(self, staged)
+
+    def stored(self, changed: Container[str]) -> int:
+        """Rows that stay on disk, of all collections which are read by views that read a changed one."""
+        plans = [view.dataflow.plan for view in self.views.values()]
+        read = {name for plan in plans if any(one in changed for one in plan.collections) for name in plan.collections}
+        return sum(len(part) for name in read for part in self.collection(name).held if not isinstance(part, Run))
 
     # The planner's questions (`catalog.facts.Facts`).
 

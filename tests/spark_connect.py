@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+from typing import Any
 
 import pyarrow as pa
+
+import halfjoin as hj
 
 
 def main() -> None:
@@ -14,8 +18,6 @@ def main() -> None:
     from pyspark.sql import SparkSession
 
     session = SparkSession.builder.remote("local[1]").config("spark.sql.shuffle.partitions", "1").getOrCreate()
-    import halfjoin as hj
-
     assert type(session).__module__.startswith("pyspark.sql.connect.")
     engine = hj.Engine(spark=session, runner="spark")
     engine.execute("CREATE TABLE a (k bigint, x bigint); CREATE TABLE b (k bigint, y bigint)")
@@ -41,7 +43,32 @@ def main() -> None:
     else:
         raise AssertionError("a sink was sent to the server")
     engine.close()
+    _in_a_warehouse(session)
     session.stop()
+
+
+def _in_a_warehouse(session: Any) -> None:
+    """Tasks check rows, hold them against a key, and leave what they make in the warehouse's files."""
+    from halfjoin.engine.spark import runner
+    from halfjoin.engine.storage.stored_run import StoredRun
+
+    runner.FEW = 0
+    with tempfile.TemporaryDirectory() as folder, hj.Engine(folder, spark=session) as engine:
+        engine.execute("CREATE TABLE a (k bigint PRIMARY KEY, x bigint); CREATE TABLE b (k bigint, y bigint)")
+        engine.execute("CREATE MATERIALIZED VIEW v AS SELECT a.k, b.y + a.x AS s FROM a, b WHERE a.k = b.k")
+        engine.apply({"a": session.sql("SELECT id AS k, id + 1 AS x FROM range(10)")}, time=1)
+        applied = engine.apply({"b": session.sql("SELECT id AS k, 1 AS y FROM range(4)")}, time=2)
+        assert isinstance(engine._state.views["v"].contents.held[0], StoredRun)
+        assert applied.dataframe("v").count() == applied.diffs["v"].num_rows == 4
+        try:
+            engine.apply({"a": session.sql("SELECT 3L AS k")})
+        except hj.InvalidRow as problem:
+            assert "second row with the key (k) = (3)" in str(problem), problem
+        else:
+            raise AssertionError("a second row of a key was taken")
+        engine.flush()
+        engine.apply({"a": hj.upserts(session.sql("SELECT 3L AS k, 7L AS x"))}, time=3)
+        assert sorted(row["s"] for row in engine.dataframe("v").toArrow().to_pylist()) == [2, 3, 4, 8]
 
 
 if __name__ == "__main__":

@@ -216,7 +216,7 @@ def test_batches_of_spark_dataframes(spark: Any, runner: Any) -> None:
     assert read[6, "new", None, None] == 1
     assert bag(engine.dataframe("v").toArrow()) == read
     assert bag(engine.dataframe("v", as_of=1).toArrow()) == bag(engine.read("v", as_of=1))
-    with pytest.raises(hj.InvalidRow, match=r"t\.id: row 0: is NULL"):
+    with pytest.raises(hj.InvalidRow, match=r"t\.id: the row with \(id\) = \(None\): is NULL" if runner != "local" else "row 0: is NULL"):
         engine.apply({"t": spark.sql("SELECT cast(NULL AS bigint) AS id")})
     with pytest.raises(hj.InvalidRow, match="a second row with the key"):
         engine.apply({"t": spark.sql("SELECT 6L AS id")})

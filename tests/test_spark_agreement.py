@@ -5,26 +5,32 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.spark import runner
 from tests.oracle.choice import Seeded
 from tests.oracle.rows import Bag, bag, updates
 from tests.oracle.schema import BY_NAME, TABLES
-from tests.oracle.streams import Advance, Apply, Compact, Create, Drop, Step, Tune, random_program
+from tests.oracle.streams import Advance, Apply, Compact, Create, Drop, Program, Step, Tune, random_program
 
 pytestmark = pytest.mark.xdist_group("spark")
 
 PROGRAMS = int(os.environ.get("HALFJOIN_FUZZ", "4"))
 
 
-def _carry_out(engine: hj.Engine, step: Step) -> dict[str, Bag]:
-    """What a step reports: the changes of each view, each row and time once."""
+def _carry_out(engine: hj.Engine, step: Step, given: Callable[[pa.Table], Any] | None = None) -> dict[str, Bag]:
+    """What a step reports: the changes of each view, each row and time once. `given`: what rows are made into."""
     match step:
         case Apply(changes, close):
-            applied = engine.apply({name: BY_NAME[name].arrow(rows) for name, rows in changes.items()}, close=close)
+            tables = {name: BY_NAME[name].arrow(rows) for name, rows in changes.items()}
+            applied = engine.apply({name: given(table) if given else table for name, table in tables.items()},
+                                   close=close)  # fmt: skip
         case Advance(to):
             applied = engine.advance(to=to)
         case Compact():
@@ -60,7 +66,36 @@ def test_agrees_with_the_local_runner(spark: Any, seed: int, mixed: bool) -> Non
         for step in program.steps:
             other._state.runners.setting = chance.choice(["local", "spark"]) if mixed else "spark"
             assert _carry_out(other, step) == _carry_out(local, step), step
+        _same_contents(program, local, other)
+
+
+@pytest.mark.parametrize("seed", range(PROGRAMS))
+def test_agrees_in_a_warehouse(spark: Any, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A runner is chosen for each step, rows come as Arrow tables or DataFrames, and now and then it is opened anew."""
+    monkeypatch.setattr(runner, "FEW", 0)
+    program = random_program(Seeded(2000 + seed))
+    chance = random.Random(seed)
+    with hj.Engine(retain=program.retain) as local:
+        other = hj.Engine(tmp_path, retain=program.retain, spark=spark)
+        for engine in (local, other):
+            for table in TABLES:
+                engine.execute(table.ddl)
         for step in program.steps:
-            if isinstance(step, Create):
-                ours, theirs = (engine.read(step.view.name, multiplicity=True) for engine in (local, other))
-                assert bag(ours) == bag(theirs), step.view.ddl
+            event = chance.random()
+            if event < 0.1:
+                other.flush()
+            elif event < 0.2:
+                other.close()
+                other = hj.Engine(tmp_path, retain=program.retain, spark=spark)
+            other._state.runners.setting = chance.choice(["local", "spark"])
+            given = spark.createDataFrame if chance.random() < 0.3 else None
+            assert _carry_out(other, step, given) == _carry_out(local, step), step
+        _same_contents(program, local, other)
+        other.close()
+
+
+def _same_contents(program: Program, local: hj.Engine, other: hj.Engine) -> None:
+    for step in program.steps:
+        if isinstance(step, Create):
+            ours, theirs = (engine.read(step.view.name, multiplicity=True) for engine in (local, other))
+            assert bag(ours) == bag(theirs), step.view.ddl

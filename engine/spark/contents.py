@@ -15,7 +15,7 @@ from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
 from halfjoin.engine.spark.session import quiet
 from halfjoin.engine.spark.tasks import MORSEL, Batches, gathered, updates_of
 from halfjoin.engine.spark.types import encode, spark_type
-from halfjoin.engine.updates import TIME
+from halfjoin.engine.updates import DIFF, TIME
 from halfjoin.sql.errors import DataError
 
 
@@ -41,6 +41,24 @@ def _expanded(layout: Layout, time: int, name: str, batches: Batches) -> Batches
         whole = pa.RecordBatch.from_arrays(arrays, names=list(layout.names))
         for start in range(0, len(whole), MORSEL):
             yield whole.slice(start, MORSEL)
+
+
+def changes(frame: Frame, layout: Layout) -> Frame:
+    """A frame of updates under the columns' own names and types, with `__time` and `__diff`."""
+    struct = spark.StructType([spark.StructField(column, _shown_type(kind)) for column, kind in layout.columns])
+    struct = struct.add(TIME, spark.LongType()).add(DIFF, spark.LongType())
+    if all(_shown_type(kind) == spark_type(kind) for _, kind in layout.columns):
+        return frame.toDF(*struct.names)
+    with quiet():
+        return frame.mapInArrow(partial(_as_shown, layout), struct)
+
+
+def _as_shown(layout: Layout, batches: Batches) -> Batches:
+    for table in gathered(batches):
+        updates = updates_of(table, layout)
+        columns = {name: _shown(updates.columns[name]) for name in layout.names}
+        arrays = [*columns.values(), pa.array(updates.time), pa.array(updates.diff)]
+        yield pa.RecordBatch.from_arrays(arrays, names=[*columns, TIME, DIFF])
 
 
 def _raise_first(table: pa.Table, time: int, name: str) -> None:

@@ -7,7 +7,7 @@ arrangement's files either before or after the batch; its time is the later of t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -21,7 +21,8 @@ from halfjoin.engine.run import Part
 from halfjoin.engine.runners import Held
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.files import StateFiles
-from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout, may_multiply, may_report, only_keeps
+from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout, may_multiply, may_report
+from halfjoin.engine.spark.native import natively
 from halfjoin.engine.spark.prefilter import prefilter
 from halfjoin.engine.spark.pruning import Range, range_of
 from halfjoin.engine.spark.session import DATA_ERROR, quiet
@@ -65,25 +66,25 @@ class SparkFlow:
     def changes(self, staged: Mapping[str, Part]) -> Frame | None:
         """The view's output and failing rows for a batch's changes, summed."""
         paths = [path for branch in self.plan.branches for path in branch.paths if path.collection in staged]
-        return self._sum([self._path(path, [staged[path.collection]], self.parts_of, filled=False) for path in paths])
+        return self._sum(self._carried([self._stream(path, staged[path.collection]) for path in paths], self.parts_of))
 
     def fill(self) -> Frame | None:
         """The view's whole history, from one path per branch; None where it is certainly empty.
 
         What fails in another input's own operator is reported by that input's path alone, so those operators run too.
         """
-        parts = []
+        streams, failures = [], []
         for branch in self.plan.branches:
             for number, path in enumerate(branch.paths):
                 whole = self.parts_of(path.collection, True)
                 if whole and number == branch.fill:
-                    parts.append(self._path(path, whole, lambda name, _: self.parts_of(name, True), filled=True))
+                    streams.append(self._history(path, whole))
                 elif whole and may_report(path.source):
-                    parts.append(self._failures(path, whole))
-        return self._sum(parts)
+                    failures.append(self._failures(path, whole))
+        return self._sum([*self._carried(streams, lambda name, _: self.parts_of(name, True)), *failures])
 
     def _sum(self, parts: list[Frame]) -> Frame | None:
-        return summed(reduce(lambda a, b: a.union(b), parts), self.layout) if parts else None
+        return summed(reduce(_union, parts), self.layout) if parts else None
 
     def _read(self, parts: Sequence[Part], schema: Schema, names: Sequence[str]) -> Frame:
         return read(self.session, [file for part in parts for file in self.files.of(part)], schema, names)
@@ -100,21 +101,46 @@ class SparkFlow:
         columns = [F.lit(None).cast(spark_type(kind)).alias(f"c{i}") for i, (_, kind) in enumerate(self.layout.columns)]
         return frame.where(F.col(ERROR).isNotNull()).select(*columns, *layout.tail)
 
-    def _path(self, path: Path, changed: Sequence[Part], parts_of: Lookup, *, filled: bool) -> Frame:
-        """What a change of the path's input adds to the view; all of it where the view is `filled`."""
-        frame, layout = self._source(path, changed)
-        size = None if filled or may_multiply(path.source) else float(sum(map(len, changed)))
-        spans = {} if filled else self._spans(path, changed)
-        operators = [path.source]
-        for stage in path.stages:
-            frame, layout = self._apply(frame, layout, operators, stage.half_join.probe)
-            if size is not None and size <= BROADCAST:
-                frame = F.broadcast(frame)
-            frame, layout = self._half_join(frame, layout, stage, parts_of, spans)
-            spans = {}
-            size = self._found(size, stage.half_join.arrangement)
-            operators = [stage.then]
-        frame, layout = self._apply(frame, layout, [*operators, path.final], ())
+    def _stream(self, path: Path, change: Part) -> _Stream:
+        """What a change puts on a path."""
+        size = None if may_multiply(path.source) else float(len(change))
+        frame, layout = self._source(path, [change])
+        return _Stream(frame, layout, path.source, path.stages, path.final, size, self._spans(path, change))
+
+    def _history(self, path: Path, whole: Sequence[Part]) -> _Stream:
+        """All of an input on its path."""
+        frame, layout = self._source(path, whole)
+        return _Stream(frame, layout, path.source, path.stages, path.final, None, {})
+
+    def _carried(self, streams: list[_Stream], parts_of: Lookup) -> list[Frame]:
+        """What streams add to the view. Where paths have the rest of their stages in common, they go on as one."""
+        results = [stream for stream in streams if not stream.stages]
+        waiting = [stream for stream in streams if stream.stages]
+        while waiting:
+            longest = max(len(stream.stages) for stream in waiting)
+            now = [self._keyed(stream) for stream in waiting if len(stream.stages) == longest]
+            waiting = [stream for stream in waiting if len(stream.stages) < longest]
+            for stream in _merged(now):
+                after = self._past_stage(stream, parts_of)
+                (waiting if after.stages else results).append(after)
+        return [self._finished(stream) for stream in results]
+
+    def _keyed(self, stream: _Stream) -> _Stream:
+        """The stream with the keys of its next half-join."""
+        probe = stream.stages[0].half_join.probe
+        frame, layout = self._apply(stream.frame, stream.layout, [stream.due], probe)
+        return replace(stream, frame=frame, layout=layout, due=Linear())
+
+    def _past_stage(self, stream: _Stream, parts_of: Lookup) -> _Stream:
+        stage, frame = stream.stages[0], stream.frame
+        if stream.size is not None and stream.size <= BROADCAST:
+            frame = F.broadcast(frame)
+        frame, layout = self._half_join(frame, stream.layout, stage, parts_of, stream.spans)
+        size = self._found(stream.size, stage.half_join.arrangement)
+        return _Stream(frame, layout, stage.then, stream.stages[1:], stream.final, size, {})
+
+    def _finished(self, stream: _Stream) -> Frame:
+        frame, layout = self._apply(stream.frame, stream.layout, [stream.due, stream.final], ())
         return _arranged(frame, layout, self.layout)
 
     def _found(self, size: float | None, key: ArrangementKey) -> float | None:
@@ -125,14 +151,14 @@ class SparkFlow:
     def _apply(
         self, frame: Frame, layout: Layout, operators: Sequence[Linear], probes: Sequence[Expr]
     ) -> tuple[Frame, Layout]:
-        after = layout.through(operators)
+        frame, layout, left = natively(frame, layout, operators)
+        after = layout.through(left)
         keyed = Layout(after.columns, tuple(arrow_type(expr.type) for expr in probes), after.errors)
-        if only_keeps(operators) and all(isinstance(expr, Column) for expr in probes):
-            chosen = [F.col(f"c{layout.position(name)}").alias(f"c{i}") for i, name in enumerate(after.names)]
-            keys = [F.col(f"c{layout.position(expr.name)}").alias(f"k{i}")
-                    for i, expr in enumerate(probes) if isinstance(expr, Column)]  # fmt: skip
-            return frame.select(*chosen, *keys, *layout.tail), keyed
-        return mapped(frame, Apply(layout, keyed, tuple(operators), tuple(probes), self.registry)), keyed
+        if left or not all(isinstance(expr, Column) for expr in probes):
+            return mapped(frame, Apply(layout, keyed, tuple(left), tuple(probes), self.registry)), keyed
+        keys = [F.col(f"c{layout.position(expr.name)}").alias(f"k{i}")
+                for i, expr in enumerate(probes) if isinstance(expr, Column)]  # fmt: skip
+        return frame.select(*(f"c{i}" for i in range(len(layout.columns))), *keys, *layout.tail), keyed
 
     def _half_join(
         self, frame: Frame, layout: Layout, stage: Stage, parts_of: Lookup, spans: Spans
@@ -162,7 +188,7 @@ class SparkFlow:
         columns += [F.col(name) for name in joined.tail[:-2]]
         return frame.select(*columns, time.alias(TIME), diff.alias(DIFF)), joined
 
-    def _spans(self, path: Path, changed: Sequence[Part]) -> Spans:
+    def _spans(self, path: Path, change: Part) -> Spans:
         """The ranges of the keys that the path's first half-join looks up, where they are columns of its input."""
         origin = {new: name for name, new in path.fetch}
         found: dict[str, Range] = {}
@@ -173,9 +199,9 @@ class SparkFlow:
         for probe, key, null_safe in zip(join.probe, join.arrangement.keys, join.null_safe, strict=True):
             if isinstance(probe, Column) and isinstance(key, Column) and probe.name in origin and not null_safe:
                 name = origin[probe.name]
-                spans = [range_of(part, name, schema[name]) for part in changed]
-                if len(spans) == 1 and spans[0] is not None:
-                    found[key.name] = spans[0]
+                span = range_of(change, name, schema[name])
+                if span is not None:
+                    found[key.name] = span
         return found
 
     def _arrangement(
@@ -204,6 +230,44 @@ class SparkFlow:
             frame = mapped(self._read(parts, schema, needed), Arrange(layout, keyed, key, self.registry))
         fetched, keys = (f"f{i}" for i in range(len(fetch))), (f"j{i}" for i in range(len(kinds)))
         return frame.toDF(*fetched, *keys, _TIME2, _DIFF2), kinds
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """Rows on their way along a path: an operator that is due, the stages and the final operator before them.
+
+    `size`: how many rows are expected, None where nothing is known. `spans`: the ranges of what is looked up next.
+    """
+
+    frame: Frame
+    layout: Layout
+    due: Linear
+    stages: tuple[Stage, ...]
+    final: Linear
+    size: float | None
+    spans: Spans
+
+
+def _merged(streams: Sequence[_Stream]) -> list[_Stream]:
+    """Those that have the same before them as one: the half-joins they share read their arrangement once."""
+    groups: dict[object, list[_Stream]] = {}
+    for stream in streams:
+        same = (repr((stream.stages, stream.final)), frozenset(stream.layout.columns), stream.layout.keys)
+        groups.setdefault(same, []).append(stream)
+    return [_as_one(group) if len(group) > 1 else group[0] for group in groups.values()]
+
+
+def _as_one(streams: Sequence[_Stream]) -> _Stream:
+    first = streams[0]
+    layout = replace(first.layout, errors=any(stream.layout.errors for stream in streams))
+    frames = [_arranged(stream.frame, stream.layout, layout) for stream in streams]
+    sizes = [stream.size for stream in streams]
+    size = None if None in sizes else sum(size for size in sizes if size is not None)
+    return replace(first, frame=reduce(_union, frames), layout=layout, size=size, spans={})
+
+
+def _union(left: Frame, right: Frame) -> Frame:
+    return left.union(right)
 
 
 def read(session: Any, files: Sequence[str], schema: Schema, names: Sequence[str]) -> Frame:
@@ -241,8 +305,9 @@ def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
 
 
 def _arranged(frame: Frame, layout: Layout, wanted: Layout) -> Frame:
-    """Columns in the wanted order, and room for failing rows."""
+    """Columns in the wanted order, the keys, and room for failing rows."""
     columns = [F.col(f"c{layout.position(name)}").alias(f"c{i}") for i, name in enumerate(wanted.names)]
+    columns += [F.col(f"k{i}") for i in range(len(wanted.keys))]
     if wanted.errors and not layout.errors:
         columns += [F.lit(None).cast(spark_type(kind)).alias(name) for name, kind in ERRORS.items()]
         return frame.select(*columns, TIME, DIFF)

@@ -93,11 +93,6 @@ def may_multiply(operator: Linear) -> bool:
     return any(isinstance(step, Explode | Temporal) for step in operator.steps)
 
 
-def only_keeps(operators: Iterable[Linear]) -> bool:
-    """Whether they do nothing but choose columns, which needs no task of ours."""
-    return all(isinstance(step, Keep) for operator in operators for step in operator.steps)
-
-
 def _after(columns: dict[str, pa.DataType], step: Step) -> dict[str, pa.DataType]:
     match step:
         case Extend(items):

@@ -29,7 +29,7 @@ def prefilter(operator: Linear, columns: Mapping[str, str]) -> Any:
 
     `columns`: the names in Spark of the columns that are there when the condition is applied.
     """
-    found = [condition for expr in _leading(operator) if (condition := _condition(expr, columns)) is not None]
+    found = [condition for expr in _leading(operator) if (condition := condition_of(expr, columns)) is not None]
     return reduce(and_, found) if found else None
 
 
@@ -42,7 +42,8 @@ def _leading(operator: Linear) -> Iterator[Expr]:
             return
 
 
-def _condition(expr: Expr, columns: Mapping[str, str]) -> Any:
+def condition_of(expr: Expr, columns: Mapping[str, str]) -> Any:
+    """A predicate as a Spark column that is true for exactly the same rows; None where there is none so simple."""
     match expr:
         case Call(function=op, args=(Column(name=name, type=kind), Literal() as constant)) if op in _COMPARE:
             pass

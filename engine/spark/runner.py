@@ -8,24 +8,29 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import functions as F
 
 from halfjoin.catalog.models import Table
+from halfjoin.engine.changes import Changes, StoredChanges
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.runners import Held, Output, Versioned
 from halfjoin.engine.spark.batches import FrameRows, checked, keyed
+from halfjoin.engine.spark.contents import changes as shown
 from halfjoin.engine.spark.contents import contents
 from halfjoin.engine.spark.files import StateFiles, check_names
-from halfjoin.engine.spark.flow import Frame, SparkFlow, read
+from halfjoin.engine.spark.flow import Frame, SparkFlow, read, summed
 from halfjoin.engine.spark.layout import Layout
+from halfjoin.engine.spark.progress import progress
 from halfjoin.engine.spark.session import sees, start_session
 from halfjoin.engine.spark.writing import written
+from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import empty
+from halfjoin.engine.updates import MAXIMUM, MINIMUM, TIME, empty
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 
@@ -55,29 +60,44 @@ class SparkRunner:
     ) -> tuple[Output, Output]:
         """As `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated."""
         bound = self._flow(flow, held, lookup)
-        return self._carried_out(bound, bound.changes(staged))
+        with progress(f"what changes of {', '.join(staged)} change in a view of {', '.join(flow.plan.collections)}"):
+            return self._carried_out(bound, bound.changes(staged))
 
     def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> tuple[Output, Output]:
         """As `Dataflow.fill`: the view's whole history so far."""
         bound = self._flow(flow, held, lookup)
-        return self._carried_out(bound, bound.fill())
+        with progress(f"filling a view of {', '.join(flow.plan.collections)}"):
+            return self._carried_out(bound, bound.fill())
 
     def checked(self, table: Table, frame: Frame, meaning: str, time: int, *, marked: bool) -> FrameRows:
         """Rows of a batch that come as a DataFrame: evaluated and checked, but for the table's key."""
-        return checked(table, frame, meaning, time, self._scratch.fresh(), marked=marked)
+        with progress(f"checking rows of {table.name}"):
+            return checked(table, frame, meaning, time, self._scratch.fresh(), marked=marked)
 
     def run_of(self, rows: FrameRows, lookup: Versioned) -> Output:
         """The updates that checked rows mean, held against the table's key."""
         if not rows.table.primary_key or not len(rows.run):
             return self._taken(rows.run)
         there = lookup.kept(rows.table.name, False)
-        return self._taken(keyed(self.session, rows, there, self._files, self._scratch.fresh()))
+        with progress(f"holding rows of {rows.table.name} against its key"):
+            return self._taken(keyed(self.session, rows, there, self._files, self._scratch.fresh()))
 
     def dataframe(self, collection: Collection, parts: Sequence[Part], time: int) -> Frame:
         """Contents as of a time, a row as often as it is contained; `parts` are all of the collection's updates."""
         files = [file for part in parts for file in self._files.of(self._files.hold(part))]
         frame = read(self.session, files, collection.schema, list(collection.schema))
         return contents(frame, Layout(tuple(collection.schema.items())), time, collection.name)
+
+    def changes_frame(self, schema: Mapping[str, pa.DataType], changes: Changes) -> Frame:
+        """A view's closed changes: its columns, `__time` and `__diff`."""
+        layout = Layout(tuple(schema.items()))
+        if not isinstance(changes, StoredChanges):
+            updates = from_table(changes, schema)
+            changes = StoredChanges(schema, (Run(updates),), MINIMUM, MAXIMUM, consolidated=True)
+        files = [file for part in changes.parts for file in self._files.of(self._files.hold(part))]
+        frame = read(self.session, files, schema, list(schema))
+        frame = frame.where((F.col(TIME) >= F.lit(changes.low)) & (F.col(TIME) < F.lit(changes.high)))
+        return shown(frame if changes.consolidated else summed(frame, layout), layout)
 
     def query(self, flow: Dataflow, held: Held, lookup: Versioned, time: int, name: str) -> Frame:
         """What a plan's view would contain as of a time."""

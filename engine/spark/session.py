@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from halfjoin.sql.errors import DataError, InvalidRow, InvalidTime, StorageError
+from halfjoin.sql.errors import DataError, HalfjoinError, InvalidRow, InvalidTime, StorageError
 
 # Nothing is logged: what goes wrong is raised, and Spark would tell it several times over. Without an appender, Spark
 # takes the settings for none at all; the gateway's own level keeps it from raising the root's.
@@ -38,8 +38,12 @@ def start_session() -> Any:
     """The active session, or that of Spark's environment variable SPARK_REMOTE, or else a new local one.
 
     The local one uses all cores, and has no user interface, logs and progress bars.
+
+    Raises:
+        HalfjoinError: there is no Java to start one with.
     """
     with quiet():
+        from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession
 
         active = SparkSession.getActiveSession()
@@ -51,15 +55,21 @@ def start_session() -> Any:
         with tempfile.TemporaryDirectory(prefix="halfjoin-") as folder:
             settings = Path(folder) / "log4j2.properties"
             settings.write_text(_LOG4J)
-            return (
+            builder = (
                 SparkSession.builder.master("local[*]")
                 .appName("halfjoin")
                 .config("spark.ui.enabled", False)
                 .config("spark.ui.showConsoleProgress", False)
                 .config("spark.sql.shuffle.partitions", 2 * (os.cpu_count() or 1))
                 .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings}")
-                .getOrCreate()
             )
+            try:
+                return builder.getOrCreate()
+            except (PySparkRuntimeError, FileNotFoundError) as problem:
+                raise HalfjoinError(
+                    "a local Spark session could not be started, most likely for want of Java; install it (17 or "
+                    'later) and set JAVA_HOME, give the engine a session of your own, or use Engine(runner="local")'
+                ) from problem
 
 
 def sees(session: Any, folder: Path) -> bool:

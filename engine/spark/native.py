@@ -1,0 +1,49 @@
+"""The steps of an operator that Spark's own expressions carry out with exactly the same meaning: no task of ours.
+
+They are a choice of columns, their renaming, and the comparisons of `prefilter`. Nothing after the first other step is
+taken, so that order and errors stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from halfjoin.engine.spark.layout import ERROR, Layout
+from halfjoin.engine.spark.prefilter import condition_of
+from halfjoin.planner.linear import Extend, Filter, Keep, Linear
+from halfjoin.sql.expr import Column
+
+Frame = Any  # a Spark DataFrame, classic or Connect
+
+
+def natively(frame: Frame, layout: Layout, operators: Sequence[Linear]) -> tuple[Frame, Layout, list[Linear]]:
+    """A stream without keys after the leading steps that Spark can take, and the operators that are left."""
+    steps = [(step, operator.reports) for operator in operators for step in operator.steps]
+    places = {name: f"c{i}" for i, name in enumerate(layout.names)}
+    kinds, taken = dict(layout.columns), 0
+    for step, _ in steps:
+        match step:
+            case Keep(names):
+                places = {name: places[name] for name in names}
+            case Extend(items) if all(isinstance(expr, Column) and expr.type == made.type for made, expr in items):
+                found = {made.name: expr.name for made, expr in items if isinstance(expr, Column)}
+                kinds |= {new: kinds[name] for new, name in found.items()}
+                places |= {new: places[name] for new, name in found.items()}
+            case Filter(predicates):
+                conditions = [condition_of(expr, places) for expr in predicates]
+                if any(condition is None for condition in conditions):
+                    break
+                passes = reduce(and_, conditions)
+                frame = frame.where(F.col(ERROR).isNotNull() | passes if layout.errors else passes)
+            case _:
+                break
+        taken += 1
+    columns = [F.col(place).alias(f"c{i}") for i, place in enumerate(places.values())]
+    after = Layout(tuple((name, kinds[name]) for name in places), (), layout.errors)
+    left = [Linear((step,), reports) for step, reports in steps[taken:]]
+    return (frame.select(*columns, *layout.tail) if taken else frame), after, left
