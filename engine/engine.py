@@ -159,8 +159,9 @@ class Engine:
             upper = last + 1 if close else state.upper
             runs = runs_of(state, rows, at, upper)
             choice = self._runners.choose(
-                sum(map(len, runs.values())), frame=any(map(holds_frame, batches.values())), stored=state.stored(runs)
-            )
+                sum(map(len, runs.values())), frame=any(map(holds_frame, batches.values())),
+                stored=lambda: state.stored(runs),
+            )  # fmt: skip
             return self._publish(runs, at, upper, started, batch, choice)
 
     def advance(self, to: Time | None = None) -> Applied:

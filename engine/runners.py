@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -99,7 +99,7 @@ class Runners:
     staging: Path | None = None  # see `SparkRunner`
     _spark: SparkRunner | None = None
 
-    def choose(self, rows: int, *, frame: bool = False, stored: int = 0) -> tuple[Runner, str]:
+    def choose(self, rows: int, *, frame: bool = False, stored: Callable[[], int] = int) -> tuple[Runner, str]:
         """Who runs a change of so many rows (or a first fill from them), and why.
 
         Args:
@@ -112,8 +112,8 @@ class Runners:
             return chosen, f'the engine was made with runner="{self.setting}"'
         if frame:
             return self.spark, "rows came as a Spark DataFrame"
-        if self.session is not None and LOOKUPS <= rows < BULK and rows < stored:
-            return self.spark, f"{rows:,} changed rows, to be looked up in {stored:,} rows that memory does not take"
+        if self.session is not None and LOOKUPS <= rows < BULK and rows < (there := stored()):
+            return self.spark, f"{rows:,} changed rows, to be looked up in {there:,} rows that memory does not take"
         if rows < BULK:
             return LOCAL, f"{rows:,} changed rows; Spark takes over from {BULK:,}"
         if self.session is None:
