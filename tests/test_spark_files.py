@@ -16,6 +16,7 @@ import halfjoin as hj
 from halfjoin.engine.spark import runner, writing
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.storage.fetch import Disk
+from halfjoin.engine.storage.parquet_reader import Source
 from halfjoin.engine.storage.stored_run import StoredRun
 from tests.oracle.rows import bag, updates
 
@@ -56,7 +57,7 @@ def test_no_row_of_a_change_or_a_fill_comes_to_this_process(
     spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        for holder, name in ((StoredRun, "pieces"), (StoredRun, "narrowed"), (StateFiles, "loaded"), (Disk, "fetch")):
+        for holder, name in ((StoredRun, "narrowed"), (Source, "read"), (Disk, "fetch")):
             patch.setattr(holder, name, _forbidden)
         engine.execute(VIEW)
         engine.apply({"a": _a(spark)}, time=1)
