@@ -129,7 +129,8 @@ class Engine:
                 a Spark DataFrame, a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those.
                 Columns go by name; `__diff` (+1) and `__time` (`time`) are optional.
             time: of rows without their own; None is the present in milliseconds, or `upper` if that is later.
-            batch_id: a second batch with the same id and content is answered as the first was and changes nothing.
+            batch_id: a second batch with the same id and content is answered as the first was and changes nothing. The
+                order of rows does not count, save that of upserts of one key. `halfjoin/...` is for feeds.
             close: whether all times up to the batch's last are closed by it.
 
         Raises:

@@ -78,7 +78,7 @@ class DeltaSource:
                 return pa.table({name: pa.nulls(0) for name in wanted})
             if not feed and any(file.get("deletionVector") for _, file in files):
                 raise StorageError(f"version {version} of {self} has deletion vectors and no change files; {RESTART}")
-            if feed or at.metadata().configuration.get(_FEED) == "true":
+            if feed or at.metadata().configuration.get(_FEED, "").lower() == "true":
                 return _diffs(pa.table(at.load_cdf(version, version, columns=[*wanted, _CHANGE])))
             if any(kind == "remove" for kind, _ in files):
                 raise StorageError(

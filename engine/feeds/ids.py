@@ -5,6 +5,7 @@ Dropping a table forgets its feeds' ids, so that a new table of the same name is
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -54,9 +55,10 @@ def place_of(batch_id: str | None) -> Place | None:
 
 def reused(batch_id: str) -> str:
     """What to say where the id of a batch came with other content before."""
-    if not batch_id.startswith(_ROOT) or batch_id.split("/")[2] != "sink":
+    found = re.fullmatch(f"{_ROOT}([^/]*)/sink/([^/]*)/([^/]*)", batch_id)
+    if found is None:
         return f"batch id {batch_id!r} was used for another batch; a new batch needs a new id"
-    _, table, _, sink, epoch = map(unquote, batch_id.split("/"))
+    table, sink, epoch = map(unquote, found.groups())
     return (
         f"the sink {sink!r} of {table} has taken epoch {epoch} before, with other rows. Two queries into one table "
         "need two names: engine.sink(..., name=...). A query whose checkpoint was removed counts from 0 again: give "
