@@ -333,8 +333,9 @@ class Engine:
     ) -> list[Applied]:
         """Apply what a Delta table has changed since the last call, exactly once: a batch for each of its versions.
 
-        The first call applies its rows. Later ones apply each version's changes at a time of its own, from the Change
-        Data Feed, or from the files where the source keeps none and only adds. Where it stopped is kept with the rows.
+        The first call applies its rows (several batches, of which the last closes the times, where they are many).
+        Later ones apply each version's changes at a time of its own, from the files of a version that only added rows,
+        and else from the Change Data Feed. Where it stopped is kept with the rows.
 
         Args:
             table: what the rows go to; it follows one source.
@@ -344,7 +345,7 @@ class Engine:
                 made anew, or whose history is gone.
 
         Returns:
-            What each version did; nothing where there is none that is new.
+            What each batch did; nothing where there is no new version.
 
         Raises:
             Conflict: the source is another one than before, or at an older version.
@@ -356,7 +357,7 @@ class Engine:
             definition = self._state.catalog.table(table)
             last = place_of(self._store.newest(follow_prefix(table)))
         due = batches(table, DeltaSource(path, definition, columns), last, restart=restart)
-        return [self.apply({table: rows}, batch_id=batch) for rows, batch in due]
+        return [self.apply({table: one.rows}, batch_id=one.batch_id, close=one.close) for one in due]
 
     def register_table_function(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]
