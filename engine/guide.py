@@ -41,13 +41,14 @@ class Guide:
         ranges = np.minimum(ranges, np.uint64(len(self.starts) - 2)).view(np.int64)
         position = self.starts.take(ranges).astype(np.int64)
         widest = int((self.starts.take(ranges + 1) - position).max())
-        below = position - 1  # the last position known to hold less than the probe
+        below: Ints = position - 1  # the last position known to hold less than the probe
         step = (1 << widest.bit_length()) >> 1
         while step:
             further = below + step
             np.copyto(below, further, where=codes.take(further, mode="clip") < probes)
             step >>= 1
-        return below + 1
+        below += 1
+        return below
 
 
 def guide_to(codes: Ints) -> Guide:
