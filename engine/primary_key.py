@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.codes import codes
@@ -43,7 +45,7 @@ class PrimaryKey:
         first = np.ones(len(index), np.bool_)
         first[1:] = index.codes[1:] != index.codes[:-1]
         distinct = index.codes if first.all() else index.codes[first]
-        held = self._held(collection, distinct)
+        held = self._held(collection, distinct, arrays)
         if not held and len(distinct) == len(updates) and bool((updates.diff == 1).all()):
             return index
         keys = first.cumsum() - 1
@@ -54,13 +56,14 @@ class PrimaryKey:
             self._check(concat([empty(collection.schema), *theirs]), updates.take(positions), positions)
         return index
 
-    def _held(self, collection: Collection, wanted: Ints) -> list[Place]:
-        """What is there under the codes, each of which is wanted once; its number is that in `wanted`."""
+    def _held(self, collection: Collection, wanted: Ints, keys: Sequence[pa.Array]) -> list[Place]:
+        """What is there under the codes of these keys, each of which is wanted once; its number is that in `wanted`."""
         found = []
-        for run in collection.runs:
-            keys, rows = run.index(self.arrangement, self.columns).find(wanted)
+        for part in collection.runs:
+            run = part.narrowed(self.arrangement, self.columns, keys, collection.schema)
+            numbers, rows = run.index(self.arrangement, self.columns).find(wanted)
             if len(rows):
-                found.append(Place(run.updates, rows, keys))
+                found.append(Place(run.updates, rows, numbers))
         return found
 
     def _check(self, held: Updates, updates: Updates, positions: Ints) -> None:
@@ -95,7 +98,8 @@ class PrimaryKey:
         ended = new.take(follows)
         parts = [new, Updates(ended.columns, new.time[follows + 1], constant(-1, len(follows)))]
         first = new.take(np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
-        held = self._held(collection, np.unique(self._codes(first)))
+        arrays, _ = self.columns(first)  # in the arrangement's order of columns
+        held = self._held(collection, np.unique(codes(arrays, len(first))), arrays)
         if held:
             parts.append(self._ended(concat([place.updates.take(place.rows) for place in held]), first))
         return concat(parts)
@@ -109,9 +113,6 @@ class PrimaryKey:
         begins = start[numbers[len(first) :]]
         known = (held.time <= begins) & (begins != np.iinfo(np.int64).min)
         return Updates(held.columns, begins, -held.diff).filter(known)
-
-    def _codes(self, updates: Updates) -> Ints:
-        return codes(self.columns(updates)[0], len(updates))  # in the arrangement's order of columns
 
     def _key(self, updates: Updates, row: int) -> str:
         values = ", ".join(repr(updates.columns[name][row].as_py()) for name in self.table.primary_key)
