@@ -18,8 +18,9 @@ from halfjoin.sql.errors import DataError
 Rows = NDArray[np.uint32]
 
 _NONE = np.zeros(0, np.int64), np.zeros(0, np.uint32)
-_GUIDE_FROM = 1 << 16  # entries: a smaller index is in a cache itself
-_GUIDED_FROM = 24  # probes: for fewer, a plain search has less to set up
+_GUIDE_FROM = 1 << 10  # entries
+_GUIDED_FROM = 1 << 20  # probes times entries: for less, a plain search has less to set up, and finds most in a cache
+_FEW = 16  # probes: whatever the index, a plain search is as quick
 _TOGETHER = 1 << 14  # groups counted at a time, in little memory
 _NEXT = np.arange(1, 8)[:, None]  # entries after the first of a group
 
@@ -65,7 +66,7 @@ class Index:
 
     def _first_at_least(self, probes: Ints) -> Ints:
         """For each probe that is there the position of the first code that equals it."""
-        if self.guide is None or len(probes) < _GUIDED_FROM:
+        if self.guide is None or len(probes) * len(self.codes) < _GUIDED_FROM or len(probes) < _FEW:
             return self.codes.searchsorted(probes)
         return self.guide.first_at_least(self.codes, probes)
 
