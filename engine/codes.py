@@ -24,6 +24,7 @@ Words = NDArray[np.uint64]
 
 _NULL = np.uint64(0x9AE16A3B2F90404F)
 _BASE = np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
+_SIGNED = {8 * size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
 _CHUNK_BYTES = 1 << 22  # text bytes hashed at a time: a working set of some 100 MB
 
 
@@ -98,7 +99,7 @@ def _integers(column: pa.Array) -> Ints:
     kind = column.type
     if pt.is_boolean(kind):
         column = column.cast(pa.int8())
-    values = _raw(column, np.dtype(f"i{column.type.bit_width // 8}")).astype(np.int64)
+    values = _raw(column, _SIGNED[column.type.bit_width]).astype(np.int64, copy=False)
     if column.null_count:
         values = np.where(column.is_null().to_numpy(zero_copy_only=False), _NULL.view(np.int64), values)
     return values

@@ -22,7 +22,7 @@ from halfjoin.engine.keys import key_columns
 from halfjoin.engine.run import KeyColumns, Part, Run
 from halfjoin.engine.scalar import Scalar, compile, mask_of
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import Ints, Mask, Updates, gather, product
+from halfjoin.engine.updates import Ints, Mask, Updates, gather, indices_of, product
 from halfjoin.planner.plan import HalfJoin
 from halfjoin.sql.expr import Expr, columns_of
 
@@ -120,7 +120,7 @@ class HalfJoinOperator:
         if len(positions) != len(stream) or (positions != np.arange(len(stream))).any():
             left = left.take(positions)
         columns = dict(left.columns)
-        sources = [(run.updates.columns, pa.array(rows)) for _, run, rows in found]
+        sources = [(run.updates.columns, indices_of(rows)) for _, run, rows in found]
         for column, name in self.spec.fetch:
             if wanted is None or name in wanted:
                 pieces = [gather(source[column], indices) for source, indices in sources]
@@ -132,7 +132,7 @@ class HalfJoinOperator:
     def _admitted(self, positions: Ints, run: Run, rows: Rows) -> tuple[Ints, Run, Rows]:
         """Without the pairs whose partner does not meet a condition."""
         for scalar, fetch in self.asked:
-            indices = pa.array(rows)
+            indices = indices_of(rows)
             columns = {name: gather(run.updates.columns[column], indices) for column, name in fetch}
             mask = mask_of(scalar.evaluate(columns, len(rows)).values)
             if not mask.all():

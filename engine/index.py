@@ -54,11 +54,11 @@ class Index:
         positions = (self.codes.take(low, mode="clip") == probes).nonzero()[0]  # beyond the end: less than the probe
         if not len(positions):
             return _NONE
-        low = low[positions]
-        counts = self._counts(low, probes[positions])
-        found = int(counts.sum())
-        if found == len(counts):
+        low, values = low[positions], probes[positions]
+        if not (self.codes.take(low + 1, mode="clip") == values).any():  # every code is there once
             return positions, self.rows[low]
+        counts = self._counts(low, values)
+        found = int(counts.sum())
         if found > MOST_ROWS:
             raise DataError(f"one lookup would find {found:,} rows, the most are {MOST_ROWS:,}: many rows share a key")
         entries = np.arange(found) + np.repeat(low - (counts.cumsum() - counts), counts)

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from halfjoin.engine.codes import same
-from halfjoin.engine.updates import Ints, Mask, Positions, Updates, gather
+from halfjoin.engine.updates import Ints, Mask, Positions, Updates, gather, indices_of
 
 
 class Place(NamedTuple):
@@ -65,7 +64,7 @@ def _compare(places: Sequence[Place], inserted: Ints, deleted: Ints, keys: Ints,
     for both in np.flatnonzero(np.bincount(between)):
         pairs = (between == both).nonzero()[0]
         left, right = (places[i].updates.columns for i in divmod(int(both), len(places)))
-        there, gone = pa.array(rows[inserted[pairs]]), pa.array(rows[deleted[pairs]])
+        there, gone = indices_of(rows[inserted[pairs]]), indices_of(rows[deleted[pairs]])
         for name in left:
             one, other = gather(left[name], there), gather(right[name], gone)
             if not one.equals(other):
