@@ -98,7 +98,7 @@ _INDICES = {np.dtype(np.int64): pa.int64(), np.dtype(np.uint32): pa.uint32()}
 
 
 def indices_of(positions: Positions) -> pa.Array:
-    """Positions as Arrow's kernels take them, not copied; `pa.array` is made for all that there is, and takes longer."""
+    """Positions as Arrow's kernels take them, not copied; `pa.array` looks at much else first."""
     kind = _INDICES.get(positions.dtype)
     if kind is None or not positions.flags.c_contiguous:
         return pa.array(positions)
