@@ -8,7 +8,7 @@ polynomial of their bytes, evaluated for a whole column at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -60,6 +60,15 @@ def same(left: pa.Array, right: pa.Array) -> Mask:
         equal = pc.or_(pc.fill_null(equal, False), both)
     mask: Mask = equal.to_numpy(zero_copy_only=False)
     return mask
+
+
+def same_rows(left: Iterable[pa.Array], right: Iterable[pa.Array], length: int) -> Mask:
+    """Row by row, whether the values are equal in all the columns; quickest where they all are."""
+    equal = np.ones(length, np.bool_)
+    for one, other in zip(left, right, strict=True):
+        if not one.equals(other):
+            equal &= same(one, other)
+    return equal
 
 
 def factorize(column: pa.Array) -> Ints:

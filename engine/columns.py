@@ -95,7 +95,8 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
         case Kind.NUMERIC:
             return _numeric(array, wanted, text)
         case family if family in STRINGS:
-            return _text(_only(array, text).cast(wanted), kind)
+            array = _only(array, text)
+            return _text(array if source == wanted else array.cast(wanted), kind)
         case Kind.UUID:
             return _uuid(array, text)
         case Kind.BYTEA:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halfjoin.engine.codes import same
+from halfjoin.engine.codes import same_rows
 from halfjoin.engine.updates import Ints, Mask, Positions, Updates, gather, indices_of
 
 
@@ -65,7 +65,7 @@ def _compare(places: Sequence[Place], inserted: Ints, deleted: Ints, keys: Ints,
         pairs = (between == both).nonzero()[0]
         left, right = (places[i].updates.columns for i in divmod(int(both), len(places)))
         there, gone = indices_of(rows[inserted[pairs]]), indices_of(rows[deleted[pairs]])
-        for name in left:
-            one, other = gather(left[name], there), gather(right[name], gone)
-            if not one.equals(other):
-                doubtful[keys[inserted[pairs[~same(one, other)]]]] = True
+        equal = same_rows((gather(left[name], there) for name in left), (gather(right[name], gone) for name in left),
+                          len(pairs))  # fmt: skip
+        if not equal.all():
+            doubtful[keys[inserted[pairs[~equal]]]] = True

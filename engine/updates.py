@@ -133,7 +133,7 @@ def _bits(diffs: Ints) -> int:
 
 def constant(value: int, length: int) -> Ints:
     """`length` times the same int64, without the memory."""
-    return np.broadcast_to(np.int64(value), (length,))
+    return np.ndarray((length,), np.int64, np.int64(value).tobytes(), strides=(0,))
 
 
 def empty(schema: Mapping[str, pa.DataType]) -> Updates:
