@@ -78,7 +78,10 @@ def submitted(table: Table, rows: Any) -> Submitted:
     for column in table.columns:
         given = source.get(column.name)
         absent = given is None
-        array = pa.nulls(length, arrow_type(column.type)) if absent else convert(table.name, column, given)
+        if absent:
+            array = pa.nulls(length, arrow_type(column.type))
+        else:
+            array = convert(table.name, column.name, column.type, given)
         if column.not_null and array.null_count:
             row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
             why = "is missing" if absent else "is NULL"
