@@ -130,7 +130,8 @@ class Engine:
                 a Spark DataFrame, a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those.
                 Columns go by name; `__diff` (+1) and `__time` (`time`) are optional.
             time: of rows without their own; None is the present in milliseconds, or `upper` if that is later.
-            batch_id: a second batch with the same id and content is answered as the first was and changes nothing.
+            batch_id: a second batch with the same id and content is answered as the first was and changes nothing. The
+                order of rows does not count, save that of upserts of one key. `halfjoin/...` is for feeds.
             close: whether all times up to the batch's last are closed by it.
 
         Raises:
@@ -344,8 +345,9 @@ class Engine:
     ) -> list[Applied]:
         """Apply what a Delta table has changed since the last call, exactly once: a batch for each of its versions.
 
-        The first call applies its rows. Later ones apply each version's changes at a time of its own, from the Change
-        Data Feed, or from the files where the source keeps none and only adds. Where it stopped is kept with the rows.
+        The first call applies its rows (several batches, of which the last closes the times, where they are many).
+        Later ones apply each version's changes at a time of its own, from the files of a version that only added rows,
+        and else from the Change Data Feed. Where it stopped is kept with the rows.
 
         Args:
             table: what the rows go to; it follows one source.
@@ -355,7 +357,7 @@ class Engine:
                 made anew, or whose history is gone.
 
         Returns:
-            What each version did; nothing where there is none that is new.
+            What each batch did; nothing where there is no new version.
 
         Raises:
             Conflict: the source is another one than before, or at an older version.
@@ -367,7 +369,7 @@ class Engine:
             definition = self._state.catalog.table(table)
             last = place_of(self._store.newest(follow_prefix(table)))
         due = batches(table, DeltaSource(path, definition, columns), last, restart=restart)
-        return [self.apply({table: rows}, batch_id=batch) for rows, batch in due]
+        return [self.apply({table: one.rows}, batch_id=one.batch_id, close=one.close) for one in due]
 
     def register_table_function(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]
@@ -437,6 +439,8 @@ class Engine:
         self.close()
 
     def _check_memory(self, new: Mapping[str, Part]) -> None:
+        if self._memory.limit is None:
+            return
         added = sum(part.row_bytes + part.index_bytes for part in new.values())
         if not self._memory.takes(added):
             raise StorageError(

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.catalog.models import Table
 from halfjoin.engine.consolidate import groups
 from halfjoin.engine.updates import Ints
 from halfjoin.sql.errors import InvalidRow
 
 if TYPE_CHECKING:
+    from halfjoin.catalog.models import Table
     from halfjoin.engine.rows import Submitted
 
 

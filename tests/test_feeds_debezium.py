@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import halfjoin as hj
+from halfjoin.engine.feeds.encodings import KNOWN
 from tests.oracle.rows import bag
 
 Row = dict[str, Any]
@@ -173,6 +174,9 @@ CASES: list[tuple[str, Row, Any, Any]] = [
      {"scale": 2, "value": _decimal(NUMBER, 2)}, NUMBER),
     ("numeric(30,2)", _field("string"), str(NUMBER), NUMBER),
     ("numeric(30,2)", _field("double"), 12.5, Decimal("12.50")),
+    ("numeric(30,2)", _field("bytes", "org.apache.kafka.connect.data.Decimal", scale="2"), 12.5, Decimal("12.50")),
+    ("bigint", _field("bytes", "org.apache.kafka.connect.data.Decimal", scale="0"), 7, 7),
+    ("double precision", _field("struct", "io.debezium.data.VariableScaleDecimal"), {"scale": 1, "value": "Dw=="}, 1.5),
     ("integer[]", _field("array") | {"items": {"type": "int32", "optional": True}}, [1, None, 3], [1, None, 3]),
     ("text[]", _field("array") | {"items": {"type": "string"}}, ["a,b", "[\"", ""], ["a,b", "[\"", ""]),
     ("date[]", _field("array") | {"items": {"type": "int32", "name": f"{TIME}Date"}}, [19782], [DAY]),
@@ -313,3 +317,25 @@ def test_a_truncation_among_partitions_has_no_place() -> None:
     rows = pa.table({"value": [GOOD, message("t")], "partition": [0, 1], "offset": [5, 0]})
     with pytest.raises(hj.InvalidRow, match="truncates the table"):
         _engine().apply({"t": hj.debezium(rows)}, time=1)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+    | st.sampled_from(["2024-02-29", "12:00", "1.5", "AX8=", 2**40, -1, "__debezium_unavailable_value"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["scale", "value", "x"]), inner),
+    max_leaves=4,
+)  # fmt: skip
+KINDS = list(dict.fromkeys(kind for kind, *_ in CASES))
+ENCODINGS = [None, "Decimal(2)", *(name for name in KNOWN if name != "Decimal")]
+
+
+@given(st.sampled_from(KINDS), st.sampled_from(ENCODINGS), st.lists(ANYTHING, min_size=1, max_size=3))
+def test_whatever_is_sent_is_decoded_or_refused(kind: str, encoding: str | None, sent: list[Any]) -> None:
+    engine = _engine(f"CREATE TABLE t (k bigint, v {kind})")
+    batch = [message("c", None, {"k": k, "v": value}) for k, value in enumerate(sent)]
+    try:
+        engine.apply({"t": hj.debezium(batch, encodings={"v": encoding} if encoding else {})}, time=1)
+    except hj.InvalidRow as problem:
+        assert "t.v: message " in str(problem) or "is not JSON" in str(problem)
+    else:
+        assert engine.read("t").num_rows == len(sent)

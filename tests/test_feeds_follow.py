@@ -130,6 +130,38 @@ def test_killed_between_two_versions(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert bag(engine.read("t")) == {(1, 4): 1}
 
 
+@pytest.mark.parametrize("died_after", [1, 2, 3])
+def test_many_rows_come_in_pieces_across_restarts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, died_after: int
+) -> None:
+    source = Source(tmp_path / "source", {1: 1}, FEED)
+    for value in (2, 3, 4):
+        source.step("insert", 1, value)
+    monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+    with _engine(tmp_path / "warehouse") as engine, monkeypatch.context() as patch:
+        apply, left = engine.apply, died_after
+
+        def dying(*args: Any, **named: Any) -> hj.Applied:
+            nonlocal left
+            applied = apply(*args, **named)
+            left -= 1
+            if not left:
+                raise SystemError("died")
+            return applied
+
+        patch.setattr(engine, "apply", dying)
+        with pytest.raises(SystemError):
+            engine.follow("t", source.path)
+    source.step("update", 1, 9)
+    with _engine(tmp_path / "warehouse") as engine:
+        assert engine.stats().upper == 0  # nothing of a part is seen
+        applied = engine.follow("t", source.path)
+        assert len(applied) == 4 - died_after + 1
+        assert bag(engine.read("t", as_of=applied[-2].time)) == Counter(source.at[-2].items())
+        assert bag(engine.read("t")) == Counter(source.rows.items())
+        assert engine.follow("t", source.path) == []
+
+
 def test_without_a_feed_added_rows_are_read_from_the_files(tmp_path: Path) -> None:
     source = Source(tmp_path / "a source", {1: 1, 2: 2}, {})
     engine = _engine()
@@ -152,8 +184,8 @@ def test_without_a_feed_added_rows_are_read_from_the_files(tmp_path: Path) -> No
 
 
 def test_partitions_and_types(tmp_path: Path) -> None:
-    rows = [{"p": "x", "n": Decimal("1.50"), "d": dt.date(2024, 2, 29), "z": dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
-             "e": ["a", None], "b": b"\0", "f": 1.5, "i": 3}]  # fmt: skip
+    rows = [{"p": "x/ %20é", "n": Decimal("1.50"), "d": dt.date(2024, 2, 29), "e": ["a", None], "b": b"\0", "f": 1.5,
+             "z": dt.datetime(2024, 1, 1, tzinfo=dt.UTC), "i": 3}]  # fmt: skip
     schema = pa.schema([("p", pa.string()), ("n", pa.decimal128(8, 2)), ("d", pa.date32()),
                         ("z", pa.timestamp("us", "UTC")), ("e", pa.list_(pa.string())), ("b", pa.binary()),
                         ("f", pa.float64()), ("i", pa.int32())])  # fmt: skip

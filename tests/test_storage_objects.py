@@ -14,11 +14,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 
 import halfjoin as hj
 from halfjoin.engine.storage import object_journal
+from halfjoin.engine.storage.place import ObjectPlace
 from tests.oracle.replay import Replay
 from tests.oracle.rows import bag, changes
 from tests.oracle.streams import Program
@@ -158,3 +161,26 @@ def test_an_unreachable_store_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     with pytest.raises(hj.StorageError, match="s3://nowhere"):
         hj.Engine("s3://nowhere/w")
+
+
+def test_follows_a_delta_table_beside_it(bucket: str) -> None:
+    where = f"{bucket}/{uuid.uuid4()}"
+    source, warehouse = f"{where}/source", f"{where}/warehouse"
+    feed = {"delta.enableChangeDataFeed": "true"}
+    write_deltalake(source, pa.table({"k": [1, 2]}), configuration=feed)
+    with hj.Engine(warehouse) as engine:
+        engine.execute("CREATE TABLE t (k bigint)")
+        engine.follow("t", source)
+    DeltaTable(source).delete("k = 1")
+    with hj.Engine(warehouse) as engine:
+        assert len(engine.follow("t", source)) == 1
+        assert bag(engine.read("t")) == {(2,): 1}
+        engine.execute("DROP TABLE t; CREATE TABLE t (k bigint)")
+    with hj.Engine(warehouse) as engine:
+        engine.follow("t", source)
+        assert bag(engine.read("t")) == {(2,): 1}
+        assert engine.follow("t", source) == []
+    DeltaTable(source).delete("k = 2")
+    ObjectPlace(source).cut(0)
+    with hj.Engine(warehouse) as engine, pytest.raises(hj.Conflict, match="is at version 0"):
+        engine.follow("t", source)

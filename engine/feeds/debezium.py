@@ -113,7 +113,7 @@ class _Column:
         except Undecodable as problem:
             place = f"{self.table.name}.{self.column.name}: {message(problem.row)}"
             raise InvalidRow(f"{place}: {problem.why}") from None
-        return convert(self.table.name, self.column, array, message)
+        return convert(self.table.name, self.column.name, self.column.type, array, message)
 
 
 def _check_fields(table: Table, found: Images) -> None:

@@ -6,11 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_DIGITS, _WIDTH = 76, 32  # of Arrow's wide decimal; its bytes
+from halfjoin.sql.types import WORKING_DIGITS
+
+_WIDTH = 32  # bytes of Arrow's wide decimal
 
 
 def unscaled(blobs: pa.Array, scale: int) -> pa.Array:
-    """Each blob's number, divided by `10 ** scale`, as a decimal of 76 digits.
+    """Each blob's number, divided by `10 ** scale`, as Arrow's widest decimal.
 
     Raises:
         pa.ArrowInvalid: a number has more digits.
@@ -28,4 +30,4 @@ def unscaled(blobs: pa.Array, scale: int) -> pa.Array:
     wide[row, lengths[row] - 1 - place] = data  # the least significant byte first
     valid = blobs.is_valid()
     buffers = [pa.array(valid.to_numpy(zero_copy_only=False)).buffers()[1], pa.py_buffer(wide.tobytes())]
-    return pa.Array.from_buffers(pa.decimal256(_DIGITS, scale), len(blobs), buffers)
+    return pa.Array.from_buffers(pa.decimal256(WORKING_DIGITS, scale), len(blobs), buffers)

@@ -14,12 +14,13 @@ from halfjoin.engine.feeds.decimals import unscaled
 from halfjoin.engine.feeds.encodings import Encoding
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates import Ints, Mask
-from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
+from halfjoin.sql.types import FLOATS, INTEGERS, STORED_DIGITS, STRINGS, WORKING_DIGITS, Kind, SqlType
 
 _WHOLE = ("BIGINT", "UBIGINT")
 _NUMBERS = (*_WHOLE, "DOUBLE")
 _TEXT = ("VARCHAR",)
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+_OF_BYTES = ("Decimal", "VariableScaleDecimal")  # unless the converter writes numbers (decimal.format=NUMERIC)
 _UNITS = {
     "Date": pa.date32(), "Time": pa.time32("ms"), "MicroTime": pa.time64("us"), "NanoTime": pa.time64("ns"),
     "Timestamp": pa.timestamp("ms"), "MicroTimestamp": pa.timestamp("us"), "NanoTimestamp": pa.timestamp("ns"),
@@ -128,8 +129,10 @@ def _decoded(values: Values, type: SqlType, encoding: Encoding | None, exactly: 
     match type.kind:
         case Kind.BOOLEAN:
             return values.only(type, ("BOOLEAN",)).cast(pa.bool_())
-        case _ if name in ("Decimal", "VariableScaleDecimal") and type.kind in (*INTEGERS, *FLOATS, Kind.NUMERIC):
-            return _decimals(values, type, encoding, exactly)
+        case Kind.NUMERIC | Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT | Kind.REAL | Kind.DOUBLE if (
+            encoding is not None and name in _OF_BYTES and not any(values.any(kind) for kind in _NUMBERS)
+        ):
+            return _decimals(values, type, encoding)
         case kind if kind in INTEGERS:
             return values.only(type, _WHOLE).cast(pa.decimal128(20, 0))
         case kind if kind in FLOATS:
@@ -169,28 +172,30 @@ def _exact(values: Values, type: SqlType, exactly: Exactly | None) -> pa.Array:
     )
 
 
-def _decimals(values: Values, type: SqlType, encoding: Encoding | None, exactly: Exactly | None) -> pa.Array:
-    if encoding is not None and encoding.name == "VariableScaleDecimal":
-        parts = rows_of(
-            "SELECT CAST(v->>'/scale' AS INTEGER) AS scale, v->>'/value' AS value FROM arguments",
-            pa.table({"v": values.only(type, ("OBJECT",))}),
-        )
-        scales, inner = _one(parts, "scale", pa.int32()), _one(parts, "value", pa.string())
-        return _scaled(_blobs(Values(values.column, values.kind, inner)), scales)
-    if not values.any("VARCHAR"):  # the converter's decimal.format=NUMERIC
-        return _exact(values, type, exactly)
-    return unscaled(
-        _blobs(Values(values.column, values.kind, values.only(type, _TEXT))), (encoding and encoding.scale) or 0
+def _decimals(values: Values, type: SqlType, encoding: Encoding) -> pa.Array:
+    """Bytes of a whole number, with the column's scale or one of their own."""
+    if encoding.name == "Decimal":
+        values.only(type, _TEXT)
+        return unscaled(_blobs(values), encoding.scale or 0)
+    parts = rows_of(
+        "SELECT TRY_CAST(v->>'/scale' AS INTEGER) AS scale, v->>'/value' AS value FROM arguments",
+        pa.table({"v": values.only(type, ("OBJECT",))}),
     )
+    scales, inner = _one(parts, "scale", pa.int32()), _one(parts, "value", pa.string())
+    fit = pc.and_(pc.less_equal(pc.abs(scales), STORED_DIGITS), inner.is_valid())
+    values.refuse(pc.invert(pc.fill_null(fit, False)), lambda text: f"{text} has no scale and value of a {type}")
+    return _scaled(_blobs(Values(values.column, values.kind, inner)), scales)
 
 
 def _scaled(blobs: pa.Array, scales: pa.Array) -> pa.Array:
-    """Decimals that have a scale each: a text is what has room for all of them."""
-    texts = pa.nulls(len(blobs), pa.string())
-    for scale in pc.unique(scales).drop_null().to_pylist():
+    """Decimals that have a scale each, with the largest of them."""
+    every = pc.unique(scales).drop_null().to_pylist()
+    kind = pa.decimal256(WORKING_DIGITS, max([0, *every]))
+    found = pa.nulls(len(blobs), kind)
+    for scale in every:
         mask = pc.fill_null(pc.equal(scales, scale), False)
-        texts = pc.replace_with_mask(texts, mask, unscaled(blobs.filter(mask), scale).cast(pa.string()))
-    return texts
+        found = pc.replace_with_mask(found, mask, unscaled(blobs.filter(mask), scale).cast(kind))
+    return found
 
 
 def _bytes(values: Values, type: SqlType, name: str) -> pa.Array:

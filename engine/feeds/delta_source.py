@@ -20,6 +20,8 @@ from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.updates import DIFF
 from halfjoin.sql.errors import InvalidRow, StorageError, UnknownName
 
+PIECE_BYTES = 256 << 20  # of files that are read at a time; several times that in memory
+
 _CHANGE = "_change_type"
 _ADDS = ("insert", "update_postimage")
 _FEED = "delta.enableChangeDataFeed"
@@ -47,7 +49,7 @@ class DeltaSource:
         return str(self._place)
 
     def snapshot(self) -> pa.Table:
-        """All rows.
+        """All rows of the newest version.
 
         Raises:
             UnknownName, InvalidRow: the columns are not the table's.
@@ -56,11 +58,35 @@ class DeltaSource:
         with self._reading(self.version):
             return pa.table(self._newest.scan(columns=self._wanted(self._newest)))
 
+    def pieces(self, version: int) -> Iterator[tuple[pa.Table, bool]]:
+        """All rows of a version, some files at a time, and whether they are the last. The same pieces every time.
+
+        Raises:
+            As `snapshot`.
+        """
+        with self._reading(version):
+            at = self._at(version)
+            wanted = self._wanted(at)
+            if "deletionVectors" in (at.protocol().reader_features or ()):  # files alone are not the rows
+                yield pa.table(at.scan(columns=wanted)), True
+                return
+            sizes = {add["path"]: add["size_bytes"] for add in pa.table(at.get_add_actions()).to_pylist()}
+            groups: list[set[str]] = [set()]
+            size = 0
+            for path in sorted(fragment.path for fragment in at.to_pyarrow_dataset().get_fragments()):
+                size += sizes.get(path, PIECE_BYTES)
+                if groups[-1] and size > PIECE_BYTES:
+                    groups.append(set())
+                    size = sizes.get(path, PIECE_BYTES)
+                groups[-1].add(path)
+            for number, paths in enumerate(groups, 1):
+                yield _of_files(at, paths, wanted), number == len(groups)
+
     def changes(self, version: int) -> pa.Table:
         """What a version changed, rows with a `__diff`.
 
-        From the Change Data Feed where the table keeps one, and else from the files, if it only added some. Rewriting
-        files without a change (OPTIMIZE) gives no rows.
+        From the files where it only added some, and else from the Change Data Feed. Rewriting files without a change
+        (OPTIMIZE) gives no rows.
 
         Raises:
             UnknownName, InvalidRow: the columns are not the table's.
@@ -78,14 +104,14 @@ class DeltaSource:
                 return pa.table({name: pa.nulls(0) for name in wanted})
             if not feed and any(file.get("deletionVector") for _, file in files):
                 raise StorageError(f"version {version} of {self} has deletion vectors and no change files; {RESTART}")
-            if feed or at.metadata().configuration.get(_FEED) == "true":
+            if not feed and all(kind == "add" for kind, _ in files):
+                return _of_files(at, {unquote(file["path"]) for _, file in files}, wanted)
+            if feed or at.metadata().configuration.get(_FEED, "").lower() == "true":
                 return _diffs(pa.table(at.load_cdf(version, version, columns=[*wanted, _CHANGE])))
-            if any(kind == "remove" for kind, _ in files):
-                raise StorageError(
-                    f"version {version} of {self} takes rows away, and without a Change Data Feed there is no telling "
-                    f"which; set its table property {_FEED} = true, and then {RESTART}"
-                )
-            return _of_files(at, {unquote(file["path"]) for _, file in files}, wanted)
+            raise StorageError(
+                f"version {version} of {self} takes rows away, and without a Change Data Feed there is no telling "
+                f"which; set its table property {_FEED} = true, and then {RESTART}"
+            )
 
     def _at(self, version: int | None) -> DeltaTable:
         try:
@@ -131,8 +157,11 @@ def _diffs(feed: pa.Table) -> pa.Table:
     return feed.drop_columns([_CHANGE]).append_column(DIFF, pc.if_else(added, pa.scalar(1), pa.scalar(-1)))
 
 
-def _of_files(at: DeltaTable, paths: set[str], columns: Sequence[str]) -> pa.Table:
+def _of_files(at: DeltaTable, paths: set[str], columns: list[str]) -> pa.Table:
     """The rows of some of a version's files."""
     dataset: Any = at.to_pyarrow_dataset()
     found = [fragment for fragment in dataset.get_fragments() if fragment.path in paths]
-    return pa.concat_tables([part.to_table(schema=dataset.schema, columns=list(columns)) for part in found])
+    if len(found) < len(paths):
+        raise FileNotFoundError(f"{len(paths) - len(found)} files of version {at.version()} are not among its files")
+    empty = dataset.schema.empty_table().select(columns)
+    return pa.concat_tables([empty, *(part.to_table(schema=dataset.schema, columns=columns) for part in found)])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from halfjoin.sql.errors import HalfjoinError
@@ -44,7 +46,8 @@ def from_user(column: str, text: str) -> Encoding:
     return Encoding(found[1], None if found[2] is None else int(found[2]))
 
 
-def from_schema(text: str | None) -> dict[str, Encoding]:
+@lru_cache(maxsize=64)
+def from_schema(text: str | None) -> Mapping[str, Encoding]:
     """By column, from the schema that an envelope came with; nothing where it came without."""
     schema = json.loads(text) if text else None
     if not isinstance(schema, dict):

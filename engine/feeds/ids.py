@@ -5,6 +5,7 @@ Dropping a table forgets its feeds' ids, so that a new table of the same name is
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -26,12 +27,19 @@ def sink_id(table: str, sink: str, epoch: int) -> str:
     return f"{prefix_of(table)}sink/{quote(sink, safe='')}/{epoch}"
 
 
+WHOLE = 999_999_999  # in place of the number of a piece: the version is complete
+
+
 class Place(NamedTuple):
-    """How far a table has followed a Delta table: which, to which version, and how often it has started anew."""
+    """How far a table has followed a Delta table: which, to which version, and how often it has started anew.
+
+    The version that it started from comes in pieces, of which `piece` was the last so far.
+    """
 
     start: int
     source: str
     version: int
+    piece: int = WHOLE
 
 
 def follow_prefix(table: str) -> str:
@@ -41,22 +49,24 @@ def follow_prefix(table: str) -> str:
 
 def follow_id(table: str, place: Place) -> str:
     """Of a version of the Delta table that a table follows."""
-    return f"{follow_prefix(table)}{place.start:09}/{quote(place.source, safe='')}/{place.version:020}"
+    source = quote(place.source, safe="")
+    return f"{follow_prefix(table)}{place.start:09}/{source}/{place.version:020}/{place.piece:09}"
 
 
 def place_of(batch_id: str | None) -> Place | None:
     """What a `follow_id` was made from."""
     if batch_id is None:
         return None
-    start, source, version = batch_id.split("/")[-3:]
-    return Place(int(start), unquote(source), int(version))
+    start, source, version, piece = batch_id.split("/")[-4:]
+    return Place(int(start), unquote(source), int(version), int(piece))
 
 
 def reused(batch_id: str) -> str:
     """What to say where the id of a batch came with other content before."""
-    if not batch_id.startswith(_ROOT) or batch_id.split("/")[2] != "sink":
+    found = re.fullmatch(f"{_ROOT}([^/]*)/sink/([^/]*)/([^/]*)", batch_id)
+    if found is None:
         return f"batch id {batch_id!r} was used for another batch; a new batch needs a new id"
-    _, table, _, sink, epoch = map(unquote, batch_id.split("/"))
+    table, sink, epoch = map(unquote, found.groups())
     return (
         f"the sink {sink!r} of {table} has taken epoch {epoch} before, with other rows. Two queries into one table "
         "need two names: engine.sink(..., name=...). A query whose checkpoint was removed counts from 0 again: give "
