@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from halfjoin.catalog.models import Table
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.rows import Rows, Submitted, submitted
 from halfjoin.engine.run import Part
@@ -17,6 +16,7 @@ from halfjoin.engine.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 
 if TYPE_CHECKING:
+    from halfjoin.catalog.models import Table
     from halfjoin.engine.spark.batches import FrameRows
     from halfjoin.engine.spark.runner import SparkRunner
     from halfjoin.engine.storage.stored_run import StoredRun

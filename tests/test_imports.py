@@ -13,6 +13,7 @@ HEAVY = ("deltalake", "duckdb", "pandas", "pydantic", "sqlglot")
 @pytest.mark.parametrize(("module", "heavy"), [
     ("halfjoin", (*HEAVY, "numpy", "pyarrow")),
     ("halfjoin.engine.spark.tasks", ("deltalake", "duckdb", "pydantic", "sqlglot")),
+    ("halfjoin.engine.spark.writing", ("deltalake", "duckdb", "pydantic", "sqlglot")),
 ])  # fmt: skip
 def test_importing_does_not_import(module, heavy):
     program = f"import sys, {module}; print(*(name for name in {heavy} if name in sys.modules))"

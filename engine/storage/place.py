@@ -11,7 +11,6 @@ from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.fs as pafs
-from deltalake.fs import DeltaStorageHandler
 
 LOG = "_delta_log"
 
@@ -140,6 +139,8 @@ class ObjectPlace:
     """A prefix of an object store, by its URL. What it takes to get there is in the environment (`AWS_...`)."""
 
     def __init__(self, url: str) -> None:
+        from deltalake.fs import DeltaStorageHandler  # which Spark's tasks have no use for
+
         self.uri = url.rstrip("/")
         self._files = pafs.PyFileSystem(DeltaStorageHandler(self.uri))
 
