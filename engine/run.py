@@ -26,8 +26,10 @@ class Part(Protocol):
 
     def __len__(self) -> int: ...
 
-    def pieces(self, low: int = MINIMUM, high: int = MAXIMUM) -> Iterator[Updates]:
-        """The updates with times in `[low, high)`, in parts that memory holds."""
+    def pieces(
+        self, low: int = MINIMUM, high: int = MAXIMUM, names: Iterable[str] | None = None
+    ) -> Iterator[Updates]:
+        """The updates with times in `[low, high)`, in parts that memory holds, with at least these columns (all)."""
 
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
@@ -56,6 +58,10 @@ class Part(Protocol):
     def index_bytes(self) -> int:
         """Memory held by the indexes."""
 
+    @property
+    def stored(self) -> tuple[int, int]:
+        """Files in which the rows stay, and their bytes, those of arrangements included."""
+
 
 @dataclass(slots=True)
 class Run:
@@ -80,7 +86,9 @@ class Run:
             found = self.indexes[key] = build(arrays, rows, len(self.updates) if rows is None else len(rows))
         return found
 
-    def pieces(self, low: int = MINIMUM, high: int = MAXIMUM) -> Iterator[Updates]:
+    def pieces(
+        self, low: int = MINIMUM, high: int = MAXIMUM, names: Iterable[str] | None = None
+    ) -> Iterator[Updates]:
         """The updates with times in `[low, high)`, all at once."""
         if low == MINIMUM and high == MAXIMUM:
             yield self.updates
@@ -111,6 +119,11 @@ class Run:
     def latest(self) -> int:
         """The last of the times, the least of all where there are no updates."""
         return int(self.updates.time.max()) if len(self) else MINIMUM
+
+    @property
+    def stored(self) -> tuple[int, int]:
+        """No files: the rows are in memory."""
+        return 0, 0
 
     @property
     def index_bytes(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ import pyarrow.parquet as pq
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import DIFF, TIME, Updates
 
-FILE_ROWS = 1 << 22
-GROUP_ROWS = 1 << 17
+FILE_ROWS = 1 << 20
+GROUP_ROWS = 1 << 13  # the least that a lookup reads: half a millisecond
 _LONGEST_TEXT = 32  # statistics of longer texts would have to be cut; they are left out instead
 
 
@@ -48,19 +49,44 @@ def file_schema(schema: Mapping[str, pa.DataType]) -> pa.Schema:
 def write(
     place: Place, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]
 ) -> Iterator[StoredFile]:
-    """Files of the updates, sorted by these columns; each is durable when it is given out."""
+    """A run of files of the updates, sorted by these columns; each is durable when it is given out."""
+    run, table = uuid.uuid4(), _sorted(updates, schema, sort)
+    for number, start in enumerate(range(0, len(table), FILE_ROWS)):
+        yield _write(place, file_name(run, number), table.slice(start, FILE_ROWS))
+
+
+def write_file(
+    place: Place, name: str, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]
+) -> StoredFile:
+    """A file of the updates, sorted by these columns; it is durable when the call returns."""
+    return _write(place, name, _sorted(updates, schema, sort))
+
+
+def file_name(run: uuid.UUID, number: int) -> str:
+    """The name of a file of a run: files of one run are sorted as a whole, one after the other."""
+    return f"part-{run}-{number:05}.parquet"
+
+
+def run_of(name: str) -> str:
+    """What names the run that a file is part of; a file that was written by another hand is a run of its own."""
+    found = re.fullmatch(r"part-([0-9a-f-]{36})-\d{5,}\.parquet", name)
+    return name if found is None else found.group(1)
+
+
+def _sorted(updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]) -> pa.Table:
     table = updates.table(changes=True).cast(file_schema(schema))
     keys = [name for name in sort if not pa.types.is_nested(table.schema.field(name).type)]
     if keys and not _in_order(table, keys):
         table = table.take(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in keys]))
-    for start in range(0, len(table), FILE_ROWS):
-        part = table.slice(start, FILE_ROWS)
-        sink = pa.BufferOutputStream()
-        pq.write_table(part, sink, compression="zstd", row_group_size=GROUP_ROWS)
-        data = sink.getvalue()
-        name = f"part-{uuid.uuid4()}.parquet"
-        place.write(name, data)
-        yield StoredFile(name, data.size, len(part), pc.max(part.column(TIME)).as_py(), statistics(part))
+    return table
+
+
+def _write(place: Place, name: str, table: pa.Table) -> StoredFile:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", row_group_size=GROUP_ROWS)
+    data = sink.getvalue()
+    place.write(name, data)
+    return StoredFile(name, data.size, len(table), pc.max(table.column(TIME)).as_py(), statistics(table))
 
 
 def _in_order(table: pa.Table, keys: Sequence[str]) -> bool:

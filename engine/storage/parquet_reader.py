@@ -27,7 +27,7 @@ class Source:
     def __init__(self, place: Place, name: str) -> None:
         self._where = f"{place}/{name}"
         self._file = pq.ParquetFile(place.open(name), coerce_int96_timestamp_unit="us")
-        self._rows = np.array([self._file.metadata.row_group(i).num_rows for i in range(self.groups)], np.int64)
+        self.group_rows = np.array([self._file.metadata.row_group(i).num_rows for i in range(self.groups)], np.int64)
         self._bounds: dict[str, Bounds | None] = {}
 
     @property
@@ -42,7 +42,7 @@ class Source:
         wide = {name for name, kind in schema.items() if not _is_fixed(kind)}
         texts = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path.split(".")[0] in wide]
         inside = sum(metadata.row_group(g).column(i).total_uncompressed_size for g in range(self.groups) for i in texts)
-        return int(fixed * int(self._rows.sum())) + int(inside)
+        return int(fixed * int(self.group_rows.sum())) + int(inside)
 
     def bounds(self, name: str, kind: pa.DataType) -> Bounds | None:
         """Of each row group the least and greatest code of a column, and whether NULLs may be in it.
@@ -68,6 +68,14 @@ class Source:
         nulls = np.array([not s.has_null_count or s.null_count > 0 for s in found], np.bool_)
         return low, high, nulls
 
+    def ascends(self, name: str, kind: pa.DataType) -> bool:
+        """Whether no row group has a lesser value of a column than the one before it has."""
+        bounds = self.bounds(name, kind)
+        if bounds is None:
+            return self.groups == 1
+        least, greatest = (side[bounds[0] <= bounds[1]] for side in bounds[:2])
+        return bool((least[1:] >= greatest[:-1]).all())
+
     def read(self, groups: Mask, schema: Mapping[str, pa.DataType], most: int) -> Iterator[Updates]:
         """These columns of the updates in some row groups, about `most` rows at a time.
 
@@ -77,7 +85,7 @@ class Source:
         chosen = np.flatnonzero(groups)
         if not len(chosen):
             return
-        steps = np.cumsum(self._rows[chosen]) // max(most, 1)
+        steps = np.cumsum(self.group_rows[chosen]) // max(most, 1)
         for part in np.split(chosen, np.flatnonzero(np.diff(steps)) + 1):
             try:
                 table = self._file.read_row_groups(part.tolist(), columns=[*schema, TIME, DIFF])

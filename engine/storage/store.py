@@ -34,6 +34,13 @@ class Store(Protocol):
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """The mark and the outcome of the batch with that id, if there was one."""
 
+    def room(self, state: State, staged: Staged) -> Staged:
+        """Room within the budget for what is held and for a batch; some of that may come back in files.
+
+        Raises:
+            StorageError: there is not enough.
+        """
+
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
 
@@ -70,6 +77,11 @@ class Nowhere:
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """The mark and the outcome of the batch with that id, if there was one."""
         return self._answers.get(batch)
+
+    def room(self, state: State, staged: Staged) -> Staged:
+        """All is in memory, and stays there."""
+        state.memory.check(staged.size)
+        return staged
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Remember the batch's id."""
