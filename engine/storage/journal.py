@@ -39,7 +39,7 @@ CREATE TABLE run (
     latest INTEGER NOT NULL, bytes INTEGER NOT NULL, data BLOB NOT NULL, file TEXT
 );
 CREATE INDEX run_of ON run (collection, entry, rows, latest, bytes);
-CREATE TABLE arrangement (
+CREATE TABLE IF NOT EXISTS arrangement (
     collection INTEGER NOT NULL, name TEXT NOT NULL, flushed INTEGER NOT NULL, version INTEGER NOT NULL,
     PRIMARY KEY (collection, name)
 ) WITHOUT ROWID;
@@ -144,7 +144,7 @@ class Journal:
         if found == 1:  # all updates were in the journal itself
             with self._transaction():
                 self._write("ALTER TABLE run ADD COLUMN file TEXT")
-                self._write(next(part for part in _SCHEMA.split(";\n") if "CREATE TABLE arrangement" in part))
+                self._write(next(part for part in _SCHEMA.split(";\n") if " arrangement (" in part))
                 self._set(format=FORMAT, flushes=0)
         if found > FORMAT:
             raise StorageError(
