@@ -147,11 +147,18 @@ def _reads(key: ArrangementKey, schema: Mapping[str, pa.DataType]) -> list[str]:
 
 
 def _hits(updates: Updates, columns: KeyColumns, probes: Ints) -> Ints:
-    """The rows that have an entry with one of the codes (sorted, each once)."""
+    """The rows that have an entry with one of the codes (sorted, each once); quick where the entries are sorted, too."""
     arrays, origins = columns(updates)
     entries = codes(arrays, len(updates) if origins is None else len(origins))
-    found = np.minimum(np.searchsorted(probes, entries), len(probes) - 1)
-    rows = np.flatnonzero(probes[found] == entries)
+    mask = np.zeros(len(entries), np.bool_)
+    if bool((entries[1:] >= entries[:-1]).all()):
+        low, high = (np.searchsorted(entries, probes, side) for side in ("left", "right"))
+        found = np.flatnonzero(low < high)
+        starts, counts = low[found], high[found] - low[found]
+        mask[np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())] = True
+    elif len(probes):
+        mask = probes[np.minimum(np.searchsorted(probes, entries), len(probes) - 1)] == entries
+    rows = np.flatnonzero(mask)
     return rows if origins is None else np.unique(origins[rows])
 
 
