@@ -12,8 +12,10 @@ from halfjoin.planner.plan import ArrangementKey
 
 
 class RunStats(BaseModel):
-    """One run: its updates, the bytes in memory of its rows and of all its indexes, and the files (and their bytes, those
-    of arrangements included) in which its rows are where they stay on disk."""
+    """One run: its updates, and the bytes in memory of its rows and of all its indexes.
+
+    `files` and `file_bytes` count the files in which its rows are where they stay on disk, with those of arrangements.
+    """
 
     updates: int
     row_bytes: int
@@ -38,8 +40,8 @@ class ArrangementStats(BaseModel):
 class CollectionStats(BaseModel):
     """One table or materialized view: its updates, its bytes in memory, its frontiers `[since, upper)`, its runs.
 
-    `files` and `file_bytes` count what its runs leave on disk and look up there. Of a collection that is on disk and has
-    not been needed yet there are no runs.
+    `files` and `file_bytes` count what its runs leave on disk and look up there. Of a collection that is on disk and
+    has not been needed yet there are no runs.
     """
 
     name: str

@@ -91,6 +91,7 @@ class Flusher:
                 for target in targets:
                     self._flush(journal, kept[target.id], target, app, entry, everything)
                 journal.shrink()
+            pa.default_memory_pool().release_unused()  # a merge has left it large
         except HalfjoinError:
             raise
         except Exception as problem:  # of the file system, of Parquet, of Delta: nothing of it is trimmed

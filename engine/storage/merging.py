@@ -15,7 +15,7 @@ from halfjoin.engine.storage.parquet_reader import Bounds, Source, opened
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import MAXIMUM, MINIMUM, Mask, Updates, concat
 
-RANGE_BYTES = 32 << 20  # of updates that are merged at a time
+RANGE_BYTES = 16 << 20  # of updates that are merged at a time; several times as much is under way
 _READ_ROWS = 1 << 16
 
 

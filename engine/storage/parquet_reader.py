@@ -17,23 +17,27 @@ from halfjoin.engine.updates import DIFF, TIME, Ints, Mask, Updates
 from halfjoin.sql.errors import StorageError
 
 _OPEN_FILES = 256
+_KNOWN_FILES = 1 << 13  # what a lookup has to know of a file is a fraction of its footer
 
 Bounds = tuple[Ints, Ints, Mask]
 
 
 class Source:
-    """An open file, with what its footer says. Files never change, so neither does that."""
+    """A file, with what its footer says. Files never change, so neither does that."""
 
     def __init__(self, place: Place, name: str) -> None:
-        self._where = f"{place}/{name}"
-        self._file = pq.ParquetFile(place.open(name), coerce_int96_timestamp_unit="us")
-        self.group_rows = np.array([self._file.metadata.row_group(i).num_rows for i in range(self.groups)], np.int64)
+        self._place, self._name = place, name
+        metadata = self._file.metadata
+        self.groups = int(metadata.num_row_groups)
+        self.group_rows = np.array([metadata.row_group(i).num_rows for i in range(self.groups)], np.int64)
         self._bounds: dict[str, Bounds | None] = {}
 
     @property
-    def groups(self) -> int:
-        """The number of row groups."""
-        return int(self._file.metadata.num_row_groups)
+    def _file(self) -> pq.ParquetFile:
+        try:
+            return _open(self._place, self._name)
+        except (OSError, pa.ArrowException) as problem:
+            raise StorageError(f"{self._place}/{self._name} cannot be read: {problem}") from problem
 
     def loaded_bytes(self, schema: Mapping[str, pa.DataType]) -> int:
         """About what the updates would hold in memory; texts count as what they take before compression."""
@@ -90,7 +94,7 @@ class Source:
             try:
                 table = self._file.read_row_groups(part.tolist(), columns=[*schema, TIME, DIFF])
             except (OSError, pa.ArrowException) as problem:
-                raise StorageError(f"{self._where} cannot be read: {problem}") from problem
+                raise StorageError(f"{self._place}/{self._name} cannot be read: {problem}") from problem
             yield from_table(table, schema)
 
 
@@ -98,18 +102,16 @@ def _is_fixed(kind: pa.DataType) -> bool:
     return bool(pa.types.is_primitive(kind))
 
 
+@lru_cache(maxsize=_KNOWN_FILES)
 def opened(place: Place, name: str) -> Source:
-    """A file of a table's folder, which stays open for the next lookup.
+    """A file of a table's folder.
 
     Raises:
         StorageError: it is missing or damaged.
     """
-    try:
-        return _opened(place, name)
-    except (OSError, pa.ArrowException) as problem:
-        raise StorageError(f"{place}/{name} cannot be read: {problem}") from problem
+    return Source(place, name)
 
 
 @lru_cache(maxsize=_OPEN_FILES)
-def _opened(place: Place, name: str) -> Source:
-    return Source(place, name)
+def _open(place: Place, name: str) -> pq.ParquetFile:
+    return pq.ParquetFile(place.open(name), coerce_int96_timestamp_unit="us")

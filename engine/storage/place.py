@@ -109,8 +109,8 @@ class LocalPlace:
         return pa.memory_map(str(self.path / name)).read_buffer()
 
     def open(self, name: str) -> pa.NativeFile:
-        """A file, mapped into memory."""
-        return pa.memory_map(str(self.path / name))
+        """A file, to be read here and there."""
+        return pa.OSFile(str(self.path / name))
 
     def size(self, name: str) -> int | None:
         """A file's bytes, None if there is none of that name."""

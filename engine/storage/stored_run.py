@@ -147,7 +147,7 @@ def _reads(key: ArrangementKey, schema: Mapping[str, pa.DataType]) -> list[str]:
 
 
 def _hits(updates: Updates, columns: KeyColumns, probes: Ints) -> Ints:
-    """The rows that have an entry with one of the codes (sorted, each once); quick where the entries are sorted, too."""
+    """The rows that have an entry with one of the codes (sorted, each once)."""
     arrays, origins = columns(updates)
     entries = codes(arrays, len(updates) if origins is None else len(origins))
     mask = np.zeros(len(entries), np.bool_)
