@@ -74,6 +74,7 @@ class Run:
     updates: Updates
     indexes: dict[ArrangementKey, Index] = field(default_factory=dict)
     future: Index | None = None
+    _row_bytes: int | None = None
 
     def __len__(self) -> int:
         return len(self.updates)
@@ -133,8 +134,10 @@ class Run:
     @property
     def row_bytes(self) -> int:
         """Memory held by the rows, times and diffs, in bytes; a broadcast view holds none."""
-        ints = sum(array.nbytes for array in (self.updates.time, self.updates.diff) if array.strides != (0,))
-        return ints + sum(int(column.nbytes) for column in self.updates.columns.values())
+        if self._row_bytes is None:  # asked for after every batch
+            ints = sum(array.nbytes for array in (self.updates.time, self.updates.diff) if array.strides != (0,))
+            self._row_bytes = ints + sum(int(column.nbytes) for column in self.updates.columns.values())
+        return self._row_bytes
 
 
 def make_run(updates: Updates, upper: int, indexes: dict[ArrangementKey, Index] | None = None) -> Run:

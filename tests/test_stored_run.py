@@ -103,3 +103,23 @@ def test_a_missing_file_is_named() -> None:
         stored = StoredRun(LocalPlace(Path(folder)), (parquet.StoredFile("gone.parquet", 1, 1, 0, ""),), SCHEMA)
         with pytest.raises(StorageError, match=r"gone\.parquet cannot be read"):
             list(stored.pieces())
+
+
+KINDS = [pa.date32(), pa.timestamp("us"), pa.timestamp("us", tz="UTC"), pa.time64("us"), pa.bool_()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_of_every_kind_that_is_its_own_code_are_found(kind: pa.DataType) -> None:
+    far = {pa.date32(): 10_000_000, pa.time64("us"): 86_399_999_999, pa.bool_(): 1}.get(kind, 10**18)
+    raw = pa.array([-far if kind != pa.time64("us") and far > 1 else 0, 0, 0, far, far, None], pa.int64())
+    width = pa.int32() if kind == pa.date32() else pa.int64()
+    values = raw.cast(pa.bool_()) if kind == pa.bool_() else raw.cast(width).cast(kind)
+    updates = Updates({"k": values}, np.zeros(6, np.int64), np.ones(6, np.int64))
+    sql = {pa.date32(): DATE}.get(kind, BIGINT)
+    key = ArrangementKey("c", (Column("k", sql, True),))
+    with tempfile.TemporaryDirectory() as folder:
+        place = LocalPlace(Path(folder))
+        stored = StoredRun(place, tuple(parquet.write(place, updates, {"k": kind}, ["k"])), {"k": kind})
+        for probe in (values[0:1], values[3:4], values[5:6]):
+            found = stored.narrowed(key, key_columns(key, {}), [probe], ["k"]).updates.columns["k"]
+            assert len(found) and found.equals(pa.concat_arrays([probe] * len(found)))

@@ -128,11 +128,14 @@ def _ordered(column: pa.ChunkedArray) -> bool:
 
 
 def _plain(value: pa.Scalar) -> Any:
-    """A bound as JSON has it, None where a JSON number might be rounded to the wrong side of it."""
+    """A bound as JSON has it, None where it has none, or a number might be rounded to the wrong side of it."""
+    try:
+        plain = value.as_py()
+    except (OverflowError, ValueError):  # years that many tools do not know
+        return None
     if pa.types.is_timestamp(value.type):
         text = value.cast(pa.timestamp("us")).cast(pa.string()).as_py().replace(" ", "T")
         return f"{text}Z" if value.type.tz else text
-    plain = value.as_py()
     if isinstance(plain, Decimal):
         return float(plain) if plain == Decimal(float(plain)) else None
     return plain if isinstance(plain, int | str) else str(plain)

@@ -9,15 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from halfjoin.engine.codes import codes, is_exact
+from halfjoin.engine.codes import is_exact
 from halfjoin.engine.storage.encoding import from_table
-from halfjoin.engine.storage.parquet import file_type
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import DIFF, TIME, Ints, Mask, Updates
 from halfjoin.sql.errors import StorageError
 
 _OPEN_FILES = 256
 _KNOWN_FILES = 1 << 13  # what a lookup has to know of a file is a fraction of its footer
+
+_EXACT = ("BOOLEAN", "INT32", "INT64")  # how columns are stored whose values are their codes
 
 Bounds = tuple[Ints, Ints, Mask]
 
@@ -63,12 +64,11 @@ class Source:
         metadata = self._file.metadata
         number = next(i for i in range(metadata.num_columns) if metadata.schema.column(i).path == name)
         found = [metadata.row_group(i).column(number).statistics for i in range(self.groups)]
-        if not all(s is not None and (s.has_min_max or s.null_count == s.num_values + s.null_count) for s in found):
+        if not all(s is not None and s.physical_type in _EXACT and (s.has_min_max or not s.num_values) for s in found):
             return None
-        least, greatest = ([s.min if side == 0 else s.max for s in found] for side in (0, 1))
-        empty = np.array([not s.has_min_max for s in found], np.bool_)
-        low, high = (codes([pa.array(values, file_type(kind))], len(found)) for values in (least, greatest))
-        low, high = np.where(empty, 1, low), np.where(empty, 0, high)
+        # As they are in the file, which is what they are as codes: years beyond 9999 are no dates to Python.
+        low = np.array([s.min_raw if s.has_min_max else 1 for s in found], np.int64)
+        high = np.array([s.max_raw if s.has_min_max else 0 for s in found], np.int64)
         nulls = np.array([not s.has_null_count or s.null_count > 0 for s in found], np.bool_)
         return low, high, nulls
 
