@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -182,6 +183,15 @@ def test_an_arrangement_on_disk_lives_as_long_as_its_users(tmp_path: Path) -> No
         engine.flush()
         assert len(_arrangements(tmp_path / "w")) == before - 1
         assert _stored(engine) == {"buyers(name)"}  # the primary key's
+
+
+def test_what_is_on_disk_is_explained(tmp_path: Path) -> None:
+    with _made(tmp_path / "w") as engine:
+        _stored(engine)
+        assert re.search(r"^on disk: buyers \(\d+ files, 0.0 MB\), orders \(", engine.explain("joined"), re.MULTILINE)
+    with hj.Engine(tmp_path / "w", memory="1GB") as engine:
+        _stored(engine)
+        assert "on disk" not in engine.explain("joined")
 
 
 def test_more_views_over_the_same_tables_keep_no_more_on_disk(tmp_path: Path) -> None:
