@@ -284,6 +284,13 @@ class Engine:
         with self._reading() as state:
             return explain(state, view_or_sql, format)
 
+    @property
+    def spark(self) -> Any:
+        """The Spark session, classic or Connect; a quiet local one is started if the engine was given none."""
+        with self._changed:
+            self._check_open()
+            return self._runners.spark.session
+
     def stats(self) -> Stats:
         """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
