@@ -188,7 +188,7 @@ def test_an_arrangement_on_disk_lives_as_long_as_its_users(tmp_path: Path) -> No
 def test_what_is_on_disk_is_explained(tmp_path: Path) -> None:
     with _made(tmp_path / "w") as engine:
         _stored(engine)
-        assert re.search(r"^on disk: buyers \(\d+ files, 0.0 MB\), orders \(", engine.explain("joined"), re.MULTILINE)
+        assert re.search(r"^on disk: orders \(\d+ files, 0.0 MB\), buyers \(", engine.explain("joined"), re.MULTILINE)
     with hj.Engine(tmp_path / "w", memory="1GB") as engine:
         _stored(engine)
         assert "on disk" not in engine.explain("joined")
