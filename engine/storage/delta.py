@@ -6,6 +6,7 @@ transaction, so that it can be told from the table itself what is in it.
 
 from __future__ import annotations
 
+import math
 import time as clock
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from halfjoin.engine.codes import is_exact
 from halfjoin.engine.collection import GROWTH
 from halfjoin.engine.storage.merging import merged
 from halfjoin.engine.storage.parquet import StoredFile, file_schema, run_of, write
@@ -23,6 +25,8 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import MINIMUM, Updates
 from halfjoin.sql.errors import StorageError
 
+_UNORDERED_BYTES = 64 << 20
+_STARTED = clock.time()
 _KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
 
 
@@ -97,7 +101,9 @@ class DeltaFolder:
         are not. What is in memory at a time does not depend on how large they are.
         """
         table = self._open()
-        old = [] if table is None else _mergeable(_parts(table), everything)
+        # Without an order of integers a merge reads its files once for each part of them that memory holds.
+        ordered = bool(layout.sort) and is_exact([pa.nulls(0, layout.schema[layout.sort[0]])])
+        old = [] if table is None else _mergeable(_parts(table), everything, None if ordered else _UNORDERED_BYTES)
         if table is None or not old:
             return None
         added = merged(self.place, old, layout.schema, layout.sort, since)
@@ -105,7 +111,10 @@ class DeltaFolder:
         actions = [*(_add(file, False) for file in added), *(RemoveAction(p.name, False, now, p.size) for p in old)]
         version = self._commit(table, actions, layout, None)
         table.update_incremental()
-        table.vacuum(_KEEP_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
+        table.vacuum(_KEEP_HOURS, dry_run=False, enforce_retention_duration=False)
+        # What is in no version, and not written by this process for a batch that is under way, is of one that failed.
+        hours = _KEEP_HOURS + math.ceil((clock.time() - _STARTED) / 3600)
+        table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
         return version
 
     def files(self, version: int | None) -> tuple[StoredFile, ...]:
@@ -165,18 +174,19 @@ def _parts(table: DeltaTable) -> list[StoredFile]:
     ]
 
 
-def _mergeable(parts: list[StoredFile], everything: bool) -> list[StoredFile]:
+def _mergeable(parts: list[StoredFile], everything: bool, most: int | None) -> list[StoredFile]:
     """The files of the runs to be merged: each of them no larger than the smaller ones together by far, so that a row
-    is rewritten a logarithmic number of times."""
+    is rewritten a logarithmic number of times; and, but for everything, no more than so many bytes."""
     if everything:
         return parts
     runs: dict[str, list[StoredFile]] = {}
     for part in parts:
         runs.setdefault(run_of(part.name), []).append(part)
     chosen: list[StoredFile] = []
-    count = size = 0
+    count = size = taken = 0
     for rows, files in sorted(((sum(f.rows for f in files), files) for files in runs.values()), key=lambda run: run[0]):
-        if chosen and rows > GROWTH * size:
+        taken += sum(file.size for file in files)
+        if (chosen and rows > GROWTH * size) or (most is not None and taken > most):
             break
         chosen += files
         count, size = count + 1, size + rows

@@ -17,6 +17,7 @@ from halfjoin.engine.updates import MAXIMUM, MINIMUM, Mask, Updates, concat
 
 RANGE_BYTES = 16 << 20  # of updates that are merged at a time; several times as much is under way
 _READ_ROWS = 1 << 16
+_POINTS = 8  # of a row group, at which its rows are taken to be
 
 
 def merged(
@@ -33,7 +34,8 @@ def merged(
     sources = [opened(place, file.name) for file in files]
     rows, size = sum(file.rows for file in files), sum(source.loaded_bytes(schema) for source in sources)
     most = max(1, rows * RANGE_BYTES // max(size, 1))
-    lead = next((name for name in sort[:1] if all(source.bounds(name, schema[name]) for source in sources)), None)
+    known = bool(sources and sort) and all(source.bounds(sort[0], schema[sort[0]]) for source in sources)
+    lead = sort[0] if known else None
     splits = _evenly(rows, most) if lead is None else _by_statistics(sources, lead, schema[lead], most)
     run, number = uuid.uuid4(), 0
     for low, high in zip([MINIMUM, *splits], [*splits, MAXIMUM], strict=True):
@@ -51,13 +53,15 @@ def _evenly(rows: int, most: int) -> list[int]:
 
 
 def _by_statistics(sources: Sequence[Source], lead: str, kind: pa.DataType, most: int) -> list[int]:
-    """Bounds between ranges with about `most` rows each, from where row groups begin."""
-    least = np.concatenate([_bounds(source, lead, kind)[0] for source in sources])
-    rows = np.concatenate([source.group_rows for source in sources])
-    order = np.argsort(least, kind="stable")
+    """Bounds between ranges with about `most` rows each, if the rows of a group lie evenly between its bounds."""
+    bounds = [_bounds(source, lead, kind) for source in sources]
+    least, greatest = (np.concatenate([one[side] for one in bounds]).astype(np.float64) for side in (0, 1))
+    points = np.linspace(least, greatest, _POINTS).ravel()
+    rows = np.tile(np.concatenate([source.group_rows for source in sources]) / _POINTS, _POINTS)
+    order = np.argsort(points, kind="stable")
     steps = np.cumsum(rows[order]) // most
-    starts = least[order][1:][np.diff(steps) > 0]
-    return [int(value) for value in np.unique(starts)]
+    starts = points[order][1:][np.diff(steps) > 0]
+    return [int(value) for value in np.unique(starts) if MINIMUM < value < MAXIMUM]
 
 
 def _between(

@@ -109,15 +109,12 @@ class Warehouse:
             return staged
         self.flush(state)
         state.release(staged.size)
-        runs, errors = dict(staged.runs), dict(staged.errors)
-        largest = sorted(((len(part), kind is errors, name) for kind in (runs, errors) for name, part in kind.items()))
-        while largest and not state.memory.takes((staged := replace(staged, runs=runs, errors=errors)).size):
-            _, failed, name = largest.pop()
-            parts = errors if failed else runs
-            collection = state.views[name].errors if failed else state.collection(name)
-            kind = "errors" if failed else "tables" if name in state.tables else "views"
-            parts[name] = self._filed(kind, name, parts[name], _sort_columns(collection))
-        staged = replace(staged, runs=runs, errors=errors)
+        for part, kind, name in sorted(_parts(state, staged), key=lambda found: len(found[0]), reverse=True):
+            if state.memory.takes(staged.size):
+                break
+            parts = staged.errors if kind == "errors" else staged.runs
+            filed = {**parts, name: self._filed(kind, name, part, _sort_columns(_collection(state, kind, name)))}
+            staged = replace(staged, errors=filed) if kind == "errors" else replace(staged, runs=filed)
         state.memory.check(staged.size)
         return staged
 
@@ -125,12 +122,9 @@ class Warehouse:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
         ids = {id(collection): number for number, collection in self._ids.items()}
         pieces = {}
-        for name, part in staged.runs.items():
-            kind = "tables" if name in state.tables else "views"
-            pieces[ids[id(state.collection(name))]] = list(self._kept(kind, name, state.collection(name), part))
-        for name, part in staged.errors.items():
-            errors = state.views[name].errors
-            pieces[ids[id(errors)]] = list(self._kept("errors", name, errors, part))
+        for part, kind, name in _parts(state, staged):
+            collection = _collection(state, kind, name)
+            pieces[ids[id(collection)]] = list(self._kept(kind, name, collection, part))
         kept = None
         if batch is not None:
             kept = Answered(
@@ -293,6 +287,18 @@ class Warehouse:
         for name in list(place.folders()):
             if name not in names:
                 (place / name).clear()
+
+
+def _parts(state: State, staged: Staged) -> Iterator[tuple[Part, str, str]]:
+    """What is staged, with the kind and the name of its collection."""
+    for name, part in staged.runs.items():
+        yield part, "tables" if name in state.tables else "views", name
+    for name, part in staged.errors.items():
+        yield part, "errors", name
+
+
+def _collection(state: State, kind: str, name: str) -> Collection:
+    return state.views[name].errors if kind == "errors" else state.collection(name)
 
 
 def _collections(state: State) -> list[tuple[str, str, Collection]]:
