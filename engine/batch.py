@@ -36,6 +36,11 @@ class Staged:
     upper: int
     diffs: dict[str, Changes] = field(default_factory=dict)
 
+    @property
+    def size(self) -> int:
+        """Bytes that it holds in memory, besides the answer."""
+        return sum(part.row_bytes + part.index_bytes for part in (*self.runs.values(), *self.errors.values()))
+
 
 Checked: TypeAlias = "Submitted | FrameRows"  # rows of a table, in memory, or in files that tasks wrote
 

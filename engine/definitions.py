@@ -10,6 +10,7 @@ from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.primary_key import arrangement_of
 from halfjoin.engine.run import make_run
+from halfjoin.engine.runners import LOCAL, Output
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.state import MaintainedView, State
 from halfjoin.engine.updates import Updates
@@ -55,7 +56,8 @@ def enter_table(state: State, table: Table) -> Collection:
     """The empty collection of a table that is in the catalog."""
     schema = {column.name: arrow_type(column.type) for column in table.columns}
     retain = state.retain if table.retain is None else table.retain
-    collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)))
+    collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)),
+                            order=table.primary_key)  # fmt: skip
     if table.primary_key:
         collection.share(arrangement_of(table), User("primary key of", table.name), state.functions)
     state.tables[table.name] = collection
@@ -85,7 +87,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
     )
     if name in view.reads:
         raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
-    made = User("query", name)  # until it is filled, which may fail, there is no such view
+    made = User("new view", name)  # until it is filled, which may fail, there is no such view
     try:
         maintained = _filled(state, view, Dataflow(planned, state.functions), made) if view.materialized else None
         if name in catalog.views:
@@ -93,7 +95,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
         catalog.add(view)
         if maintained is not None:
             state.views[name] = maintained
-            _share(state, planned, User("view", name))
+            _share(state, planned, User("view", name), build=False)
     finally:
         for collection in state.collections():
             collection.release(made)
@@ -102,16 +104,27 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
 def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedView:
     """The view with its collections, readable since all its inputs are, filled from their history."""
     maintained = _maintained(state, view, flow)
-    _share(state, flow.plan, user)
     size = max((len(state.collection(name)) for name in flow.plan.collections), default=0)
     runner, _ = state.runners.choose(size)
-    output, errors = runner.fill(flow, state, state.before_and_after({}))
-    for collection, made in ((maintained.contents, output), (maintained.errors, errors)):
-        if isinstance(made, Updates):
-            collection.publish(make_run(made.not_before(collection.since), state.upper))
-        else:
-            collection.publish(made)
+    _share(state, flow.plan, user, build=runner is LOCAL)
+    for output, errors in runner.fill(flow, state, state.before_and_after({})):
+        _take_in(state, "views", view.name, maintained.contents, output)
+        _take_in(state, "errors", view.name, maintained.errors, errors)
     return maintained
+
+
+def _take_in(state: State, kind: str, name: str, collection: Collection, made: Output) -> None:
+    """A part of a first fill: in memory, or in files once the budget is used up, or where it was made."""
+    if not isinstance(made, Updates):
+        collection.publish(made)
+        return
+    updates = made.not_before(collection.since)
+    run = make_run(updates, state.upper)
+    size = sum(part.row_bytes + part.index_bytes for part in (*collection.held, run))
+    if state.spill is None or state.memory.invites(size):
+        collection.publish(run)
+    elif len(updates):
+        collection.publish(state.spill(kind, name, updates, ()))
 
 
 def enter_view(state: State, view: View) -> MaintainedView:
@@ -143,7 +156,7 @@ def _maintained(state: State, view: View, flow: Dataflow) -> MaintainedView:
 
 
 def _share(state: State, planned: ViewPlan, user: User, *, build: bool = True) -> None:
-    """Use the plan's arrangements, built now so that no later batch waits for an index of a whole table."""
+    """Use the plan's arrangements; with `build` no later batch waits for an index of a whole table."""
     for key in planned.arrangements:
         if not key.collection.startswith("="):
             collection = state.collection(key.collection)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -69,8 +69,8 @@ class Runner(Protocol):
     ) -> tuple[Output, Output]:
         """The view's output and error updates for a batch's staged runs, both consolidated."""
 
-    def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> tuple[Output, Output]:
-        """The view's whole history so far."""
+    def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> Iterable[tuple[Output, Output]]:
+        """The view's whole history so far, in parts that memory holds."""
 
 
 class _Local:
@@ -83,7 +83,7 @@ class _Local:
     ) -> tuple[Output, Output]:
         return flow.changes(staged, lookup)
 
-    def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> tuple[Output, Output]:
+    def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> Iterable[tuple[Output, Output]]:
         return flow.fill(lookup)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,11 +63,11 @@ class SparkRunner:
         with progress(f"what changes of {', '.join(staged)} change in a view of {', '.join(flow.plan.collections)}"):
             return self._carried_out(bound, bound.changes(staged))
 
-    def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> tuple[Output, Output]:
+    def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> Iterable[tuple[Output, Output]]:
         """As `Dataflow.fill`: the view's whole history so far."""
         bound = self._flow(flow, held, lookup)
         with progress(f"filling a view of {', '.join(flow.plan.collections)}"):
-            return self._carried_out(bound, bound.fill())
+            return [self._carried_out(bound, bound.fill())]
 
     def checked(self, table: Table, frame: Frame, meaning: str, time: int, *, marked: bool) -> FrameRows:
         """Rows of a batch that come as a DataFrame: evaluated and checked, but for the table's key."""
