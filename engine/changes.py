@@ -54,6 +54,9 @@ class Diffs(Mapping[str, pa.Table]):
         found = self.changes[view]
         return found.table() if isinstance(found, StoredChanges) else found
 
+    def __contains__(self, view: object) -> bool:
+        return view in self.changes
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.changes)
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.catalog.models import Table
 from halfjoin.engine.columns import convert
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.times import to_time
 from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Ints
 from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow, InvalidTime, UnknownName
+
+if TYPE_CHECKING:
+    from halfjoin.catalog.models import Table
 
 _MOST_COPIES = 2**31  # of one row in one update: products of a few of them still fit into an int64
 

@@ -187,14 +187,14 @@ def test_rows_of_one_key_may_follow_each_other_in_time(spark: Any, engine: hj.En
 
 def test_a_frame_and_its_rows_are_one_batch_to_a_batch_id(spark: Any, engine: hj.Engine) -> None:
     engine.execute(VIEW)
-    applied = engine.apply({"a": _a(spark), "b": _b(spark).toArrow()}, batch_id="one")
+    applied = engine.apply({"a": _a(spark), "b": _b(spark).toArrow()}, 1, "one")
     for again in ({"a": _a(spark).repartition(3), "b": _b(spark)}, {"a": _a(spark).toArrow(), "b": _b(spark)}):
-        answer = engine.apply(again, batch_id="one")
+        answer = engine.apply(again, 1, "one")
         assert (answer.time, answer.runner) == (applied.time, "spark")
         assert Counter(updates(answer.diffs["v"])) == Counter(updates(applied.diffs["v"]))
         assert answer.dataframe("v").count() == applied.dataframe("v").count() == 6
     with pytest.raises(hj.Conflict, match="batch id 'one'"):
-        engine.apply({"a": _a(spark), "b": _b(spark, 19)}, batch_id="one")
+        engine.apply({"a": _a(spark), "b": _b(spark, 19)}, 1, "one")
 
 
 def test_files_of_a_task_that_is_tried_again_are_taken_once(
