@@ -12,7 +12,8 @@ import pyarrow as pa
 from halfjoin.engine.changes import StoredChanges
 from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.keys import key_columns
-from halfjoin.engine.run import KeyColumns, Part, Run, merge_runs
+from halfjoin.engine.memory import INDEXED, Memory
+from halfjoin.engine.run import KeyColumns, Part, Run, make_run, merge_runs
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import MINIMUM, Updates, concat, empty
 from halfjoin.planner.plan import ArrangementKey
@@ -86,6 +87,17 @@ class Collection:
     def in_files(self) -> bool:
         """Whether rows that are held stay in files."""
         return any(not isinstance(run, Run) for run in self.held)
+
+    def bring_in(self, memory: Memory, upper: int) -> None:
+        """Take the rows that stay in files into memory, if it invites all of them."""
+        stored = [part for part in self.held if not isinstance(part, Run)]
+        indexes = INDEXED * len(self.arrangements) * sum(map(len, stored))
+        # What the rows take is asked of the files, so only where they are not too many anyway.
+        if memory.invites(indexes) and memory.invites(indexes + sum(part.loaded_bytes for part in stored)):
+            self.held = tuple(
+                part if isinstance(part, Run) else make_run(concat([empty(self.schema), *part.pieces()]), upper)
+                for part in self.held
+            )
 
     def unload(self) -> None:
         """Hold nothing, if all is on disk: it is opened again when it is needed."""

@@ -14,6 +14,8 @@ from halfjoin.sql.errors import StorageError
 # have to go again at once.
 _FILLED = 0.5
 
+INDEXED = 13  # bytes that an arrangement's index takes of a row
+
 
 @dataclass(frozen=True, slots=True)
 class Memory:

@@ -55,6 +55,10 @@ class Part(Protocol):
         """Memory held by the rows, times and diffs."""
 
     @property
+    def loaded_bytes(self) -> int:
+        """About what the rows hold, or would hold, in memory."""
+
+    @property
     def index_bytes(self) -> int:
         """Memory held by the indexes."""
 
@@ -130,6 +134,11 @@ class Run:
     def index_bytes(self) -> int:
         """Memory held by the indexes, in bytes."""
         return sum(index.nbytes for index in self.indexes.values()) + (self.future.nbytes if self.future else 0)
+
+    @property
+    def loaded_bytes(self) -> int:
+        """What the rows hold."""
+        return self.row_bytes
 
     @property
     def row_bytes(self) -> int:

@@ -136,7 +136,10 @@ class Versions:
 
     def __call__(self, name: str, after: bool) -> Sequence[Part]:
         """The runs to look up."""
-        return self._with_staged(name, after, self.state.collection(name).runs)
+        collection = self.state.collection(name)
+        if collection.in_files:  # what a job left there, and is looked up row by row now
+            collection.bring_in(self.state.memory, self.state.upper)
+        return self._with_staged(name, after, collection.runs)
 
     def kept(self, name: str, after: bool) -> Sequence[Part]:
         """The same as files where they are files, without loading anything."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.run import Run
 from halfjoin.engine.spark import runner, writing
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.storage.fetch import Disk
@@ -144,6 +145,30 @@ def test_files_that_the_keys_of_a_change_cannot_meet_are_not_read(
     with pytest.raises(hj.InvalidRow, match=r"second row with the key \(k\) = \(219\)"):
         engine.apply({"a": spark.sql("SELECT 219L AS k, 1L AS x")})
     assert len({path for path in read if "/tables/a/" in path}) == 1
+
+
+def test_paths_that_end_alike_read_what_they_look_up_once(
+    spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.execute("CREATE TABLE c (y bigint PRIMARY KEY, z bigint)")
+    engine.execute("CREATE MATERIALIZED VIEW w AS SELECT a.k, c.z FROM a, b, c WHERE a.k = b.k AND b.y = c.y AND z > 10")
+    engine.apply({"c": spark.sql("SELECT id AS y, 10 * id AS z FROM range(3)")}, time=1)
+    read: list[str] = []
+    of = StateFiles.of
+    monkeypatch.setattr(StateFiles, "of", lambda self, part: (read.extend(found := of(self, part)), found)[1])
+    applied = engine.apply({"a": _a(spark), "b": _b(spark)}, time=2)
+    assert Counter(updates(applied.diffs["w"])) == Counter({((k, 20), 2, 1): 1 for k in range(2, 20, 3)})
+    assert len([path for path in read if "/tables/c/" in path]) == len(list(engine._state.tables["c"].held[0].files))  # type: ignore[attr-defined]
+
+
+def test_what_a_job_left_in_files_comes_into_memory_with_a_local_batch(spark: Any, engine: hj.Engine) -> None:
+    engine.execute(VIEW)
+    engine.apply({"a": _a(spark)}, time=1)
+    assert isinstance(engine._state.tables["a"].held[0], StoredRun)
+    applied = engine.apply({"b": [{"k": 3, "y": 5}]}, time=2)
+    assert (applied.runner, updates(applied.diffs["v"])) == ("local", [((3, None, 5, 3), 2, 1)])
+    assert all(isinstance(run, Run) for run in engine._state.tables["a"].held)
+    assert sum(map(len, engine._state.tables["a"].held)) == 20
 
 
 @pytest.mark.parametrize(("frame", "error", "message"), [

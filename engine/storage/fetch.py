@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from halfjoin.engine.collection import Collection
-from halfjoin.engine.memory import Memory
+from halfjoin.engine.memory import INDEXED, Memory
 from halfjoin.engine.run import Part, make_run
 from halfjoin.engine.storage.arranging import arrangements
 from halfjoin.engine.storage.delta import DeltaFolder
@@ -18,8 +18,6 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import concat
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import StorageError
-
-_INDEXED = 13  # bytes that an arrangement's index takes of a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Disk:
             versions = self.journal.arranged(number)
         recent = self._recent(kept, pieces, collection)
         size = base.loaded_bytes + recent.loaded_bytes
-        size += _INDEXED * len(collection.arrangements) * (len(base) + len(recent))
+        size += INDEXED * len(collection.arrangements) * (len(base) + len(recent))
         if not self.memory.invites(size):
             base = StoredRun(base.place, files, base.schema, self._arranged(kept, collection, versions))
             stored: list[Part] = [run for run in (base, recent) if len(run)]

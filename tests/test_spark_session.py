@@ -1,0 +1,57 @@
+"""What a user sees of Spark: progress on a terminal and nowhere else, and a clear word where there is no Java."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import rich.console
+
+from halfjoin.engine.spark import progress
+
+
+class _AtOnce:
+    """A timer whose time has come."""
+
+    def __init__(self, seconds: float, function: Callable[[], None]) -> None:
+        self.start = function
+
+    def cancel(self) -> None:
+        pass
+
+    def join(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_is_shown_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    shown = io.StringIO()
+    console = rich.console.Console(file=shown, force_terminal=terminal, width=80)
+    monkeypatch.setattr(rich.console, "Console", lambda stderr: console)
+    monkeypatch.setattr(progress, "Timer", _AtOnce)
+    with progress.progress("filling a view of orders"):
+        pass
+    assert ("Spark: filling a view of orders" in shown.getvalue()) == terminal
+    assert terminal or not shown.getvalue()
+
+
+def test_without_java_the_remedy_is_named() -> None:
+    program = """
+import halfjoin as hj
+engine = hj.Engine(runner="spark")
+engine.execute("CREATE TABLE t (x bigint)")
+try:
+    engine.apply({"t": [{"x": 1}]})
+except hj.HalfjoinError as problem:
+    print(problem)
+"""
+    left_out = ("SPARK_REMOTE", "JAVA_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
+                          env={**environment, "JAVA_HOME": "/nowhere"}, cwd=Path(__file__).parents[1])  # fmt: skip
+    assert "Java" in done.stdout and "runner=\"local\"" in done.stdout, done.stderr[-2000:]
