@@ -151,7 +151,8 @@ def test_paths_that_end_alike_read_what_they_look_up_once(
     spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.execute("CREATE TABLE c (y bigint PRIMARY KEY, z bigint)")
-    engine.execute("CREATE MATERIALIZED VIEW w AS SELECT a.k, c.z FROM a, b, c WHERE a.k = b.k AND b.y = c.y AND z > 10")
+    engine.execute("""CREATE MATERIALIZED VIEW w AS
+                      SELECT a.k, c.z FROM a, b, c WHERE a.k = b.k AND b.y = c.y AND z > 10""")
     engine.apply({"c": spark.sql("SELECT id AS y, 10 * id AS z FROM range(3)")}, time=1)
     read: list[str] = []
     of = StateFiles.of

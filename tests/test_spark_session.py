@@ -54,4 +54,4 @@ except hj.HalfjoinError as problem:
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
                           env={**environment, "JAVA_HOME": "/nowhere"}, cwd=Path(__file__).parents[1])  # fmt: skip
-    assert "Java" in done.stdout and "runner=\"local\"" in done.stdout, done.stderr[-2000:]
+    assert "Java" in done.stdout and 'runner="local"' in done.stdout, done.stderr[-2000:]

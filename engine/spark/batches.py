@@ -65,9 +65,7 @@ class FrameRows:
         return self.part.rows
 
 
-def checked(
-    table: Table, frame: Frame, meaning: str, time: int, place: ScratchPlace, *, marked: bool
-) -> FrameRows:
+def checked(table: Table, frame: Frame, meaning: str, time: int, place: ScratchPlace, *, marked: bool) -> FrameRows:
     """Evaluate a frame, check its rows and write them; those without a time of their own get `time`.
 
     Their fingerprint is computed if they are to be `marked`.
@@ -122,9 +120,7 @@ class _Check:
             yield from in_files(self.folder, updates.filter(diff != 0), self.table.primary_key)
 
 
-def keyed(
-    session: Any, rows: FrameRows, there: Sequence[Part], files: StateFiles, place: ScratchPlace
-) -> StoredRun:
+def keyed(session: Any, rows: FrameRows, there: Sequence[Part], files: StateFiles, place: ScratchPlace) -> StoredRun:
     """The updates that rows mean for a table with a PRIMARY KEY, all of whose updates so far are `there`.
 
     Raises:

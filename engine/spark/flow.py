@@ -325,4 +325,3 @@ def _equal(left: str, left_kind: pa.DataType, right: str, right_kind: pa.DataTyp
     if left_kind != right_kind and pt.is_integer(left_kind):
         a, b = a.cast("bigint"), b.cast("bigint")
     return a.eqNullSafe(b) if null_safe else a == b
-

@@ -1,7 +1,8 @@
 """What this process holds while Spark applies a change: its peak memory, for changes of three sizes.
 
-`python -m tests.benchmarks.driver`. Each runs in a process of its own: a table of as many rows, a view that joins it with another, and the change itself, a
-DataFrame. The memory is Python's; the JVM of a local session also carries the tasks, which is no driver's.
+`python -m tests.benchmarks.driver`. Each size runs in a process of its own: a table of as many rows, a view that joins
+it with another, and the change itself, a DataFrame. The memory is Python's; the JVM of a local session also carries the
+tasks, which is no driver's work.
 """
 
 from __future__ import annotations
