@@ -24,7 +24,6 @@ from examples.tpch import Q3, Q3_COLUMNS, Changes, create_table, load
 from halfjoin.engine.spark.session import start_session
 
 ROWS = 500_000
-ROUNDS = 4  # the first of which warms up and does not count
 
 
 def main() -> None:
@@ -32,28 +31,30 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--sf", default="1", help="TPC-H scale factor")
     options.add_argument("--rows", default=ROWS, type=int, help="of a change")
+    options.add_argument("--rounds", default=4, type=int, help="of which the first warms up and does not count")
     given = options.parse_args()
     session = start_session()
     tables = load(given.sf, Q3_COLUMNS, Q3_COLUMNS)
-    changes = Changes(tables, given.rows * ROUNDS, seed=1)
+    changes = Changes(tables, given.rows * given.rounds, seed=1)
     plain = Recompute()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with hj.Engine(folder / "warehouse", spark=session, runner="spark") as engine:
+        with hj.Engine(folder / "warehouse", runner="local") as engine:
             for table, rows in tables.items():
                 plain.load(table, rows)
                 engine.execute(create_table(table, Q3_COLUMNS[table]))
-                engine.apply({table: _frame(session, rows, folder / "given" / table)})
+                engine.apply({table: rows})
             engine.flush()
-            del tables
+        del tables
+        with hj.Engine(folder / "warehouse", spark=session, runner="spark") as engine:
             recompute = _recomputing(session, plain, folder)
             fills, changed = _Pair("first fill"), _Pair(f"change of {given.rows:,} rows")
-            for number in range(ROUNDS):
+            for number in range(given.rounds):
                 sql = f"CREATE MATERIALIZED VIEW fill{number} AS {Q3}"
                 fills.add(_seconds(lambda sql=sql: engine.execute(sql)), _seconds(recompute))  # type: ignore[misc]
                 engine.execute(f"DROP MATERIALIZED VIEW fill{number}")
             engine.execute(f"CREATE MATERIALIZED VIEW q3 AS {Q3}")
-            for number in range(ROUNDS):
+            for number in range(given.rounds):
                 batch = changes.take(given.rows)
                 plain.apply(batch)
                 recompute = _recomputing(session, plain, folder)
