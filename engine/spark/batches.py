@@ -38,7 +38,7 @@ from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, Updates, const
 from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow
 
-CHECKED_ROWS = 1 << 19  # of which a task holds the keys against what is there
+CHECKED_ROWS = 1 << 17  # of which a task holds the keys against what is there
 _NEW = "__new"  # tells a batch's rows from those that are there
 
 
@@ -140,12 +140,12 @@ def keyed(session: Any, rows: FrameRows, there: Sequence[Part], files: StateFile
     key = [f"c{names.index(name)}" for name in table.primary_key]
     old = _with_keys_of(old, new, key, len(rows.run))
     both = new.withColumn(_NEW, F.lit(True)).union(old.withColumn(_NEW, F.lit(False)))
-    count = len(rows.run) // CHECKED_ROWS + 1
     if not rows.upsert:
-        doubtful = _doubtful(both.repartition(count, *key), layout, key)
+        doubtful = _doubtful(both.repartition(*key), layout, key)
         if doubtful.isEmpty():
             return rows.run
         both = _with_keys_of(both, doubtful, key, None)
+    count = len(rows.run) // CHECKED_ROWS + 1
     found = answers(both.repartition(count, *key), _Keys(table, layout, place.path, rows.upsert))
     return StoredRun(place, found.files, whole) if rows.upsert else rows.run
 

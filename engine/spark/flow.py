@@ -39,7 +39,7 @@ Schema: TypeAlias = Mapping[str, pa.DataType]
 Spans: TypeAlias = Mapping[str, Range]  # of columns of a collection that is looked up
 
 # Rows of a stream that every task gets whole, instead of all rows of the arrangement being shuffled to meet them.
-BROADCAST = 500_000
+BROADCAST = 1_000_000
 
 _TIME2, _DIFF2 = "__time2", "__diff2"  # of the rows looked up
 
@@ -105,12 +105,13 @@ class SparkFlow:
         """What a change puts on a path."""
         size = None if may_multiply(path.source) else float(len(change))
         frame, layout = self._source(path, [change])
-        return _Stream(frame, layout, path.source, path.stages, path.final, size, self._spans(path, change))
+        whole = self.held.rows(path.collection)
+        return _Stream(frame, layout, path.source, path.stages, path.final, size, whole, self._spans(path, change))
 
     def _history(self, path: Path, whole: Sequence[Part]) -> _Stream:
         """All of an input on its path."""
         frame, layout = self._source(path, whole)
-        return _Stream(frame, layout, path.source, path.stages, path.final, None, {})
+        return _Stream(frame, layout, path.source, path.stages, path.final, None, 0, {})
 
     def _carried(self, streams: list[_Stream], parts_of: Lookup) -> list[Frame]:
         """What streams add to the view. Where paths have the rest of their stages in common, they go on as one."""
@@ -136,17 +137,22 @@ class SparkFlow:
         if stream.size is not None and stream.size <= BROADCAST:
             frame = F.broadcast(frame)
         frame, layout = self._half_join(frame, stream.layout, stage, parts_of, stream.spans)
-        size = self._found(stream.size, stage.half_join.arrangement)
-        return _Stream(frame, layout, stage.then, stream.stages[1:], stream.final, size, {})
+        size = self._found(stream, stage.half_join.arrangement)
+        return _Stream(frame, layout, stage.then, stream.stages[1:], stream.final, size, stream.whole, {})
 
     def _finished(self, stream: _Stream) -> Frame:
         frame, layout = self._apply(stream.frame, stream.layout, [stream.due, stream.final], ())
         return _arranged(frame, layout, self.layout)
 
-    def _found(self, size: float | None, key: ArrangementKey) -> float | None:
-        """The rows expected after a half-join of `size` rows; None where nothing is known."""
-        distinct = self.held.distinct(key) if size is not None else None
-        return None if size is None or not distinct else size * max(1.0, self.held.rows(key.collection) / distinct)
+    def _found(self, stream: _Stream, key: ArrangementKey) -> float | None:
+        """The rows expected after a half-join; None where nothing is known.
+
+        Where nobody counted the keys, there are taken to be as many as the stream's own input has rows.
+        """
+        distinct = self.held.distinct(key) or stream.whole
+        if stream.size is None or not distinct:
+            return None
+        return stream.size * max(1.0, self.held.rows(key.collection) / distinct)
 
     def _apply(
         self, frame: Frame, layout: Layout, operators: Sequence[Linear], probes: Sequence[Expr]
@@ -236,7 +242,8 @@ class SparkFlow:
 class _Stream:
     """Rows on their way along a path: an operator that is due, the stages and the final operator before them.
 
-    `size`: how many rows are expected, None where nothing is known. `spans`: the ranges of what is looked up next.
+    `size`: how many rows are expected, None where nothing is known; `whole`: how many the path's input has. `spans`:
+    the ranges of what is looked up next.
     """
 
     frame: Frame
@@ -245,6 +252,7 @@ class _Stream:
     stages: tuple[Stage, ...]
     final: Linear
     size: float | None
+    whole: int
     spans: Spans
 
 
@@ -263,7 +271,8 @@ def _as_one(streams: Sequence[_Stream]) -> _Stream:
     frames = [_arranged(stream.frame, stream.layout, layout) for stream in streams]
     sizes = [stream.size for stream in streams]
     size = None if None in sizes else sum(size for size in sizes if size is not None)
-    return replace(first, frame=reduce(_union, frames), layout=layout, size=size, spans={})
+    whole = min(stream.whole for stream in streams)
+    return replace(first, frame=reduce(_union, frames), layout=layout, size=size, whole=whole, spans={})
 
 
 def _union(left: Frame, right: Frame) -> Frame:

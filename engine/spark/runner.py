@@ -142,6 +142,8 @@ class _Known:
         return {column: array.type for column, array in self.constants[name][0].updates.columns.items()}
 
     def rows(self, collection: str) -> int:
+        if collection in self.constants:
+            return sum(map(len, self.constants[collection]))
         return self.held.rows(collection)
 
     def distinct(self, key: ArrangementKey) -> int | None:
