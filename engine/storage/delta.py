@@ -7,9 +7,9 @@ transaction, so that it can be told from the table itself what is in it.
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
@@ -23,7 +23,7 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import MINIMUM, Updates, concat, empty
 from halfjoin.sql.errors import StorageError
 
-_KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
+KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,17 @@ class Part:
     size: int
     rows: int
     latest: int
+
+
+class HasRows(Protocol):
+    """Something of so many rows."""
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+
+
+Sized = TypeVar("Sized", bound=HasRows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +101,7 @@ class DeltaFolder:
         if table is None:
             table = self._create(layout)
         added = list(write(self.place, updates, layout.schema, layout.sort))
-        return self._commit(table, [_add(file, True) for file in added], layout, entry)
+        return self._commit(table, [add_action(file, True) for file in added], layout, entry)
 
     def merge(self, layout: Layout, since: int, *, everything: bool) -> int | None:
         """Write the smaller files, or all of them, anew as one, as far as there are several; None if there are not.
@@ -99,16 +110,16 @@ class DeltaFolder:
         dropped. No read at or above `since` can tell, so the commit says that no data is changed.
         """
         table = self._open()
-        old = [] if table is None else _mergeable(_parts(table), everything)
+        old = [] if table is None else (_parts(table) if everything else mergeable(_parts(table)))
         if table is None or not old:
             return None
         updates = concat([read(self.place, part.name, layout.schema) for part in old]).not_before(since)
         added = write(self.place, consolidate(updates), layout.schema, layout.sort)
         now = int(clock.time() * 1000)
-        actions = [*(_add(file, False) for file in added), *(RemoveAction(p.name, False, now, p.size) for p in old)]
-        version = self._commit(table, actions, layout, None)
+        removed = [RemoveAction(part.name, False, now, part.size) for part in old]
+        version = self._commit(table, [*(add_action(file, False) for file in added), *removed], layout, None)
         table.update_incremental()
-        table.vacuum(_KEEP_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
+        table.vacuum(KEEP_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
         return version
 
     def read(self, version: int | None, schema: Mapping[str, pa.DataType]) -> Updates:
@@ -169,12 +180,10 @@ def _parts(table: DeltaTable) -> list[Part]:
     ]
 
 
-def _mergeable(parts: list[Part], everything: bool) -> list[Part]:
+def mergeable(parts: Iterable[Sized]) -> list[Sized]:
     """The files to be merged: each of them no larger than the smaller ones together by far, so that a row is rewritten
     a logarithmic number of times."""
-    if everything:
-        return parts
-    chosen: list[Part] = []
+    chosen: list[Sized] = []
     size = 0
     for part in sorted(parts, key=lambda part: part.rows):
         if part.rows >= FILE_ROWS or (chosen and part.rows > GROWTH * size):
@@ -184,7 +193,8 @@ def _mergeable(parts: list[Part], everything: bool) -> list[Part]:
     return chosen if len(chosen) > GROWTH else []
 
 
-def _add(file: Written, changes: bool) -> AddAction:
+def add_action(file: Written, changes: bool) -> AddAction:
+    """The entry of a file in a commit; `changes` whether it is more than other files' rows written anew."""
     return AddAction(file.name, file.size, {}, int(clock.time() * 1000), changes, file.stats)
 
 

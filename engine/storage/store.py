@@ -9,6 +9,7 @@ from typing import Protocol
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.state import State
+from halfjoin.engine.storage.place import Place
 
 RETAIN = 1_000_000  # time units of history, where nobody says otherwise
 
@@ -23,6 +24,10 @@ class BatchId:
 
 class Store(Protocol):
     """Keeps what is acknowledged. Every method may raise StorageError, and has then changed nothing."""
+
+    @property
+    def place(self) -> Place | None:
+        """The warehouse's folder, None where there is none."""
 
     def open(self, retain: int | None) -> State:
         """The state that was kept; `retain` replaces the kept default for history."""
@@ -54,6 +59,8 @@ class Store(Protocol):
 
 class Nowhere:
     """Keeps nothing but the answers to batch ids, in memory."""
+
+    place = None
 
     def __init__(self) -> None:
         self._answers: dict[str, tuple[bytes, Applied]] = {}
