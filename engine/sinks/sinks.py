@@ -78,7 +78,7 @@ class Sinks:
             raise error
 
     def closing(self, state: State, staged: Staged) -> dict[str, Updates]:
-        """By sink, what a staged batch will close: asked before it is published, so that it costs what the batch does."""
+        """By sink, what a staged batch will close: asked before it is published, it costs what the batch does."""
         if staged.upper == state.upper:
             return {}
         found = {}
