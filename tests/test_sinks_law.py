@@ -157,7 +157,7 @@ ROWS = [dict(zip(COLUMNS, row, strict=True)) for row in (
     (None, None, "é", None, None, None, None, None),
     (8, -1.5, "z", Decimal("-7.77"), dt.time(23, 59, 59, 999999), dt.datetime(1900, 1, 1, tzinfo=dt.UTC), [2], False),
 )]  # fmt: skip
-CHANGES = st.lists(st.tuples(st.integers(0, len(ROWS) - 1), st.sampled_from((1, 1, 1, 2, -1, -1, -2))), max_size=6)
+CHANGES = st.lists(st.tuples(st.integers(0, len(ROWS) - 1), st.sampled_from((1, 1, 2, -1, -2, -9))), max_size=6)
 STEPS = st.lists(st.tuples(CHANGES, st.sampled_from(("", "", "", "open", "open", "flush", "compact", "advance"))),
                  min_size=3, max_size=14)  # fmt: skip
 
@@ -174,6 +174,7 @@ def _read(uri: Path, version: int | None = None) -> Counter[str]:
     return Counter(repr({**row, "ts": row["ts"] and row["ts"].timestamp()}) for row in rows)
 
 
+@settings(max_examples=max(10, settings().max_examples // 2))
 @given(STEPS, st.integers(0, 1 << 32), st.sampled_from((2, 1000)))
 def test_sinks_of_a_table_and_of_a_view_over_it(steps: list[Any], seed: int, retain: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
@@ -188,10 +189,13 @@ def test_sinks_of_a_table_and_of_a_view_over_it(steps: list[Any], seed: int, ret
         count: Counter[int] = Counter()
         history = {0: Counter(count)}
         for time, (changes, then) in enumerate(steps):
-            rows = [{**ROWS[number], "__diff": diff} for number, diff in changes]
-            engine.apply({"t": rows} if rows else {}, time=time)
+            rows = []
             for number, diff in changes:
+                if diff < 0 and (diff != -9 or number):  # more than there are copies of one row only, and seldom
+                    diff = max(diff, -count[number])
                 count[number] += diff
+                rows.append({**ROWS[number], "__diff": diff})
+            engine.apply({"t": rows} if rows else {}, time=time)
             history[time + 1] = Counter(count)
             if then == "open":
                 engine.close()

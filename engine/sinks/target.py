@@ -62,14 +62,16 @@ def check(target: str, home: Place | None, others: Iterable[Sink]) -> None:
 
 def _check_empty(place: Place) -> None:
     try:
-        there = "a Delta table" if DeltaTable.is_deltatable(place.uri) else "files" if any(place.folders()) else None
-        if isinstance(place, LocalPlace) and place.path.exists() and not place.path.is_dir():
-            there = "a file"
+        if isinstance(place, LocalPlace) and place.path.is_file():
+            there = "is a file"
+        elif DeltaTable.is_deltatable(place.uri):
+            there = "holds a Delta table already"
+        else:
+            there = "holds files already" if any(place.folders()) else ""
     except (DeltaError, OSError) as problem:
         raise StorageError(f"the place for the sink cannot be reached: {place}: {problem}") from problem
-    if there is not None:
-        raise Conflict(f"{place} holds {there} already, which a sink does not replace; "
-                       "choose another path, or remove what is there")
+    if there:
+        raise Conflict(f"{place} {there}, which a sink does not replace; choose another path, or remove what is there")
 
 
 def _parts(place: Place) -> tuple[str, ...]:
