@@ -13,6 +13,7 @@ from halfjoin.sql.parse import parse, parse_query
 from halfjoin.sql.statements import (
     ColumnDef,
     CreateIndex,
+    CreateSink,
     CreateTable,
     CreateView,
     Delete,
@@ -171,6 +172,14 @@ def test_other_statements() -> None:
 
 
 @pytest.mark.parametrize("text", ["", ";", " ; ;", "-- nothing"])
+def test_sinks() -> None:
+    assert parse("""CREATE SINK s FROM v INTO DELTA 'a b/c'; create sink if not exists "S" from "V" into delta 's3://b/c';
+        DROP SINK IF EXISTS s; SHOW SINKS; SELECT sink FROM sink""")[:4] == [
+        CreateSink("s", "v", "a b/c"), CreateSink("S", "V", "s3://b/c", if_not_exists=True),
+        Drop("sink", ("s",), if_exists=True), Show("sinks"),
+    ]  # fmt: skip
+
+
 def test_no_statement(text: str) -> None:
     assert parse(text) == []
 

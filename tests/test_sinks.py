@@ -250,6 +250,22 @@ def _wait(engine: hj.Engine) -> None:
         raise found.error
 
 
+@pytest.mark.parametrize("left", [b"", b'{"commitInfo":{"timest', b"\0" * 300])
+def test_what_a_power_failure_left_of_a_commit_is_none(engine: hj.Engine, folder: Path, left: bytes) -> None:
+    engine.execute("CREATE SINK s FROM t INTO DELTA 's'")
+    _put(engine, 1, 1)
+    _put(engine, 2, 2)
+    engine.close()
+    (folder / "sinks" / "s" / "_delta_log" / f"{3:020}.json").write_bytes(left)
+    with hj.Engine(folder):
+        assert len(_rows(folder / "sinks" / "s")) == 2
+    shutil.rmtree(folder / "sinks" / "s" / "_delta_log")
+    (folder / "sinks" / "s" / "_delta_log").mkdir()
+    (folder / "sinks" / "s" / "_delta_log" / f"{0:020}.json").write_bytes(left)
+    with hj.Engine(folder):
+        assert len(_rows(folder / "sinks" / "s")) == 2
+
+
 def test_what_does_not_continue_the_table_is_not_delivered(tmp_path: Path) -> None:
     source = table.Source("t", {"k": pa.int64()}, ["k"])
     found = courier.Courier("s", table.SinkTable(LocalPlace(tmp_path / "s"), "an id", source))

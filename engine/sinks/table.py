@@ -2,10 +2,14 @@
 
 A commit carries the sink's id and the time up to which it goes: `upper`, as the version of an application's
 transaction, so that the table itself tells which batches are in it. A closed batch raises `upper`: no two share one.
+
+Sink law. Every version is the view's contents as of one time, which its commit carries. No commit is visible before its
+batch is acknowledged, and each acknowledged batch is in the table once.
 """
 
 from __future__ import annotations
 
+import json
 import time as clock
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +30,7 @@ from halfjoin.engine.sinks.target import commit_file
 from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import Written, file_type, write_table
-from halfjoin.engine.storage.place import Place
+from halfjoin.engine.storage.place import LOG, Place
 from halfjoin.engine.updates import Updates, concat, constant, empty
 from halfjoin.sql.errors import DataError, StorageError
 
@@ -73,6 +77,7 @@ class SinkTable:
         """
         self._table, self.is_open = None, False
         with self._reaching():
+            self._mend()
             try:
                 table = DeltaTable(self.place.uri)
             except TableNotFoundError:
@@ -188,6 +193,12 @@ class SinkTable:
         if self.place.size(commit_file(table.version())) is None:
             raise StorageError(f"the table {self.place} is gone, and will be made again")
 
+    def _mend(self) -> None:
+        """Take the last commit away if a power failure left a part of it: it never was one, and its batch comes again."""
+        entries = [name for name in (self.place / LOG).folders() if name.endswith(".json")]  # in a local folder alone
+        if entries and not _whole(self.place, last := max(entries)):
+            self.place.cut(int(last.removesuffix(".json")) - 1)
+
     def _clean(self, table: DeltaTable) -> None:
         """Remove files that nobody can be reading any more; of files only the sink's own."""
         old = table.vacuum(KEEP_HOURS, dry_run=True, enforce_retention_duration=False, full=True)
@@ -247,6 +258,15 @@ class SinkTable:
 
 def _files(table: DeltaTable) -> pa.Table:
     return pa.table(table.get_add_actions(flatten=True))
+
+
+def _whole(place: Place, entry: str) -> bool:
+    if not place.size(f"{LOG}/{entry}"):
+        return False
+    try:
+        return all(json.loads(line) for line in place.read(f"{LOG}/{entry}").to_pybytes().splitlines())
+    except ValueError:
+        return False
 
 
 def _removed(files: pa.Table, number: int, changes: bool) -> RemoveAction:
