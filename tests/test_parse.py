@@ -171,7 +171,6 @@ def test_other_statements() -> None:
         Drop("table", ("a", "b")), Drop("materialized view", ("v",), True), Drop("view", ("v",)), Drop("index", ("i",))]
 
 
-@pytest.mark.parametrize("text", ["", ";", " ; ;", "-- nothing"])
 def test_sinks() -> None:
     assert parse("""CREATE SINK s FROM v INTO DELTA 'a b/c'; create sink if not exists "S" from "V" into delta 's3://b/c';
         DROP SINK IF EXISTS s; SHOW SINKS; SELECT sink FROM sink""")[:4] == [
@@ -180,6 +179,7 @@ def test_sinks() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("text", ["", ";", " ; ;", "-- nothing"])
 def test_no_statement(text: str) -> None:
     assert parse(text) == []
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Condition, Thread
 
@@ -104,6 +105,12 @@ class Courier:
             self._give_up()
         self.wait()
 
+    def undo(self) -> None:
+        """Take away what was made of a table that could not be filled, as far as that can be done."""
+        self.stop()
+        with suppress(HalfjoinError):
+            self._table.undo()
+
     def _give_up(self) -> None:
         """Forget what waits, but for what is being delivered."""
         while len(self._queue) > self._busy:
@@ -129,7 +136,7 @@ class Courier:
         except HalfjoinError as problem:
             self._fail(problem)
         except BaseException as problem:  # of a library: the engine goes on, and says so
-            self._fail(StorageError(f"the table {self._table.place} cannot be written: {problem!r}"))
+            self._fail(StorageError(f"the table cannot be written: {problem!r}"))
 
     def _next(self) -> Delivery | None:
         """What is to be delivered now; None ends the thread."""

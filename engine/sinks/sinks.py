@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from halfjoin.catalog.models import Sink
@@ -62,7 +63,7 @@ class Sinks:
             if name not in self._couriers:
                 collection = state.collection(sink.collection)
                 source = Source(sink.collection, collection.schema, _sort(collection))
-                table = SinkTable(place_of(sink.target, self.home), sink.id, source)
+                table = SinkTable(partial(place_of, sink.target, self.home), sink.id, source)
                 self._couriers[name] = (sink, Courier(name, table))
 
     def fill(self, state: State, name: str) -> None:
@@ -73,9 +74,10 @@ class Sinks:
         """
         self.follow(state)
         self._catch_up(state, name)
-        error = self._couriers[name][1].error
-        if error is not None:
-            raise error
+        courier = self._couriers[name][1]
+        if courier.error is not None:
+            courier.undo()
+            raise courier.error
 
     def closing(self, state: State, staged: Staged) -> dict[str, Updates]:
         """By sink, what a staged batch will close: asked before it is published, it costs what the batch does."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import time as clock
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -55,14 +55,14 @@ class Source:
 
 
 class SinkTable:
-    """The table of the sink with that id. One thread at a time. Nobody else may write it.
+    """The table of the sink with that id, where `find` says. One thread at a time. Nobody else may write it.
 
     Raises:
         StorageError: from every method, where the place fails; then `open` has to be called again.
     """
 
-    def __init__(self, place: Place, id: str, source: Source) -> None:
-        self.place, self._id, self._source = place, id, source
+    def __init__(self, find: Callable[[], Place], id: str, source: Source) -> None:
+        self._find, self._id, self._source = find, id, source
         self._types = {name: file_type(kind) for name, kind in source.schema.items()}
         self._schema = pa.schema(list(self._types.items()))
         self._table: DeltaTable | None = None
@@ -77,6 +77,7 @@ class SinkTable:
         """
         self._table, self.is_open = None, False
         with self._reaching():
+            self.place = self._find()
             self._mend()
             try:
                 table = DeltaTable(self.place.uri)
@@ -124,6 +125,13 @@ class SinkTable:
         stored = self._stored(contents)
         minus = [Updates(part.columns, part.time, -part.diff) for part in there]
         return self.change(concat([stored, *minus]), upper, note)
+
+    def undo(self) -> None:
+        """Take the table away again, if there is one that this sink has made."""
+        with self._reaching():
+            self.open()
+            if self._table is not None:
+                self.place.clear()
 
     def _delete(self, gone: Updates, written: list[Written]) -> list[RemoveAction]:
         """Write the files that hold the rows anew without them."""
@@ -194,7 +202,7 @@ class SinkTable:
             raise StorageError(f"the table {self.place} is gone, and will be made again")
 
     def _mend(self) -> None:
-        """Take the last commit away if a power failure left a part of it: it never was one, and its batch comes again."""
+        """Take the last commit away where a power failure left a part: it never was one; its batch comes again."""
         entries = [name for name in (self.place / LOG).folders() if name.endswith(".json")]  # in a local folder alone
         if entries and not _whole(self.place, last := max(entries)):
             self.place.cut(int(last.removesuffix(".json")) - 1)
@@ -251,9 +259,9 @@ class SinkTable:
         except StorageError:
             self.is_open = False
             raise
-        except (DeltaError, OSError, pa.ArrowException) as problem:
+        except (DeltaError, OSError, ValueError, pa.ArrowException) as problem:
             self.is_open = False
-            raise StorageError(f"the table {self.place} cannot be written: {problem}") from problem
+            raise StorageError(f"the table cannot be written: {problem}") from problem
 
 
 def _files(table: DeltaTable) -> pa.Table:

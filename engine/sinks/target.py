@@ -16,19 +16,12 @@ FOLDER = "sinks"  # of a warehouse: what relative paths are relative to
 
 
 def place_of(target: str, home: Place | None) -> Place:
-    """The place that a path or URL means, for an engine whose warehouse is at `home`.
-
-    Raises:
-        UnsupportedSQL: it is relative, and there is no warehouse.
-    """
-    if "://" in target and not target.startswith("file://"):
+    """The place that a path or URL which was checked means, for an engine whose warehouse is at `home`."""
+    if _is_url(target):
         return ObjectPlace(target)
     path = Path(target.removeprefix("file://"))
-    if path.is_absolute():
+    if home is None or path.is_absolute():
         return LocalPlace(path)
-    if home is None:
-        raise UnsupportedSQL(f"the path {target!r} is relative to the warehouse, and this engine has none",
-                             instead="write an absolute path or a URL, or open Engine('folder')")
     place = home / FOLDER
     for part in path.parts:
         place = place / part
@@ -45,40 +38,55 @@ def check(target: str, home: Place | None, others: Iterable[Sink]) -> None:
     """
     if ".." in target.replace("\\", "/").split("/") or "\0" in target:
         raise UnsupportedSQL(f"{target!r} is no path for a sink", instead="write it without .., as it is from the root")
-    place = place_of(target, home)
-    parts = _parts(place)
+    if home is None and not _is_url(target) and not Path(target.removeprefix("file://")).is_absolute():
+        raise UnsupportedSQL(f"the path {target!r} is relative to the warehouse, and this engine has none",
+                             instead="write an absolute path or a URL, or open Engine('folder')")
+    parts = _parts(target, home)
     if home is not None:
-        warehouse, inside = _parts(home), _parts(home / FOLDER)
-        allowed = parts[: len(inside)] == inside and len(parts) > len(inside)
+        warehouse = _folder(home)
+        allowed = parts[: len(warehouse) + 1] == (*warehouse, FOLDER) and len(parts) > len(warehouse) + 1
         if _touch(parts, warehouse) and not allowed:
-            raise UnsupportedSQL(f"{place} would mix the sink's files with those of the warehouse {home}",
+            raise UnsupportedSQL(f"{target!r} would mix the sink's files with those of the warehouse {home}",
                                  instead=f"a path without / at its beginning is a folder in {home / FOLDER}")
     for sink in others:
-        if _touch(parts, _parts(place_of(sink.target, home))):
-            raise UnsupportedSQL(f"{place} overlaps with the table of the sink {sink.name}, {sink.target!r}",
+        if _touch(parts, _parts(sink.target, home)):
+            raise UnsupportedSQL(f"{target!r} overlaps with the table of the sink {sink.name}, {sink.target!r}",
                                  instead="choose a folder that is in no other sink's, nor around it")
-    _check_empty(place)
+    _check_empty(target, home)
 
 
-def _check_empty(place: Place) -> None:
+def _check_empty(target: str, home: Place | None) -> None:
     try:
+        place = place_of(target, home)
         if isinstance(place, LocalPlace) and place.path.is_file():
             there = "is a file"
         elif DeltaTable.is_deltatable(place.uri):
             there = "holds a Delta table already"
         else:
             there = "holds files already" if any(place.folders()) else ""
-    except (DeltaError, OSError) as problem:
-        raise StorageError(f"the place for the sink cannot be reached: {place}: {problem}") from problem
+    except (DeltaError, OSError, ValueError) as problem:
+        raise StorageError(f"the place for the sink cannot be reached: {target}: {problem}") from problem
     if there:
         raise Conflict(f"{place} {there}, which a sink does not replace; choose another path, or remove what is there")
 
 
-def _parts(place: Place) -> tuple[str, ...]:
-    if isinstance(place, LocalPlace):
-        return ("file", *place.path.resolve().parts)
-    scheme, _, rest = place.uri.partition("://")
-    return (scheme.removesuffix("a") if scheme == "s3a" else scheme, *filter(None, rest.split("/")))
+def _parts(target: str, home: Place | None) -> tuple[str, ...]:
+    """The path from the root of its file system or store, without a look at it."""
+    if _is_url(target):
+        scheme, _, rest = target.partition("://")
+        return ("s3" if scheme == "s3a" else scheme, *filter(None, rest.split("/")))
+    path = Path(target.removeprefix("file://"))
+    if home is None or path.is_absolute():
+        return ("file", *path.resolve().parts)
+    return (*_folder(home), FOLDER, *path.parts)
+
+
+def _folder(place: Place) -> tuple[str, ...]:
+    return _parts(str(place.path if isinstance(place, LocalPlace) else place.uri), None)
+
+
+def _is_url(target: str) -> bool:
+    return "://" in target and not target.startswith("file://")
 
 
 def _touch(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
