@@ -32,4 +32,4 @@ $(VENV)/bin/python:
 	$(RUN)/pip install --quiet --upgrade pip
 
 clean:
-	rm -rf $(VENV) build dist demo.html
+	rm -rf $(VENV) build dist demo.html demo-warehouse

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.rows import Submitted
-from halfjoin.engine.run import Run, make_run
+from halfjoin.engine.run import Part, Run, make_run
 from halfjoin.engine.runners import LOCAL, Runner
 from halfjoin.engine.state import State
 from halfjoin.engine.times import now
@@ -26,7 +26,7 @@ from halfjoin.sql.errors import InvalidTime
 class Staged:
     """What a batch will publish: a run for each collection that it changes, and the views' closed changes."""
 
-    runs: Mapping[str, Run]
+    runs: Mapping[str, Part]
     errors: Mapping[str, Run]
     upper: int
     diffs: dict[str, pa.Table] = field(default_factory=dict)
@@ -101,10 +101,10 @@ def runs_of(state: State, batch: Mapping[str, Submitted], time: int, upper: int)
     return runs
 
 
-def stage(state: State, batch: Mapping[str, Run], upper: int, runner: Runner = LOCAL) -> Staged:
+def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = LOCAL) -> Staged:
     """Let a runner take every view through the batch, in order of dependency; `upper` is what is closed afterwards."""
     runs = dict(batch)
-    errors = {}
+    errors: dict[str, Run] = {}
     lookup = state.before_and_after(runs)
     for name, view in state.views.items():
         if any(collection in runs for collection in view.dataflow.plan.collections):

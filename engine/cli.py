@@ -1,7 +1,8 @@
-"""The command line: run SQL scripts over files, look at plans, list the functions."""
+"""The command line: SQL scripts over files and warehouses, queries, plans, the list of functions."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from errno import ENOENT
@@ -25,6 +26,7 @@ app = typer.Typer(help="Incremental view maintenance in SQL.", no_args_is_help=T
 _MOST_SHOWN = 40
 T = TypeVar("T")
 
+Warehouse = Annotated[str, typer.Argument(help="the folder or URL of a warehouse, which somebody else may be writing")]
 Load = Annotated[list[str], typer.Option("--load", help="table=file.parquet or table=file.csv, applied to the table")]
 
 
@@ -33,9 +35,10 @@ def run(
     script: Annotated[Path, typer.Argument(help="a file of SQL statements; - for standard input")],
     load: Load = [],  # noqa: B006  typer reads the default, nobody changes it
     then: Annotated[list[Path], typer.Option("--then", help="another script, after the files are loaded")] = [],  # noqa: B006
+    warehouse: Annotated[str, typer.Option(help="a folder or URL to keep everything in; in memory if not given")] = "",
 ) -> None:
     """Run a script (tables and views), load files into tables, run further scripts; the last rows are printed."""
-    with Engine() as engine:
+    with _guarded(Engine, warehouse or None) as engine:
         result = _guarded(engine.execute, _text(script))
         for item in load:
             name, _, path = item.partition("=")
@@ -68,6 +71,34 @@ def explain(
 
 
 @app.command()
+def query(
+    warehouse: Warehouse,
+    sql: Annotated[str, typer.Argument(help="a SELECT over its tables and views")],
+    as_of: Annotated[str, typer.Option(help="a number, or the text of a timestamp; the last time if not given")] = "",
+    csv: Annotated[bool, typer.Option("--csv", help="comma-separated values, all of them")] = False,
+) -> None:
+    """Print the answer to a query over a warehouse, beside the engine that writes it."""
+    with _guarded(lambda: Engine(warehouse, read_only=True)) as engine:
+        time = int(as_of) if as_of.lstrip("-").isdigit() else as_of or None
+        answer = _guarded(engine.query, sql, time)
+    if csv:
+        pyarrow.csv.write_csv(_flat(answer), sys.stdout.buffer)
+    else:
+        _print(answer)
+
+
+@app.command()
+def status(warehouse: Warehouse) -> None:
+    """Print what a warehouse holds: tables and views with their updates and the times they can be read at."""
+    with _guarded(lambda: Engine(warehouse, read_only=True)) as engine:
+        found = engine.stats()
+    typer.echo(f"readable up to time {found.upper - 1}" if found.upper else "nothing is closed yet")
+    shown = [{"name": c.name, "kind": c.kind, "updates": f"{c.updates:,}", "readable from": c.since, "errors": c.errors}
+             for c in found.collections]  # fmt: skip
+    _print(pa.Table.from_pylist(shown))
+
+
+@app.command()
 def functions() -> None:
     """Print the table of SQL functions, in Markdown."""
     typer.echo(documentation())
@@ -95,6 +126,15 @@ def _rows(path: Path) -> pa.Table:
     if not path.is_file():  # pyarrow would take a folder for a data set
         raise FileNotFoundError(ENOENT, "no such file", str(path))
     return pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pyarrow.parquet.read_table(path)
+
+
+def _flat(rows: pa.Table) -> pa.Table:
+    """Arrays as JSON texts, for files that have none."""
+    for number, field in enumerate(rows.schema):
+        if pa.types.is_nested(field.type):
+            texts = [None if value is None else json.dumps(value, default=str) for value in rows[number].to_pylist()]
+            rows = rows.set_column(number, field.name, pa.array(texts, pa.string()))
+    return rows
 
 
 def _print(rows: pa.Table) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.keys import key_columns
-from halfjoin.engine.run import KeyColumns, Run, merge_runs
+from halfjoin.engine.run import KeyColumns, Part, Run, merge_runs
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import Updates, concat, empty
 from halfjoin.planner.plan import ArrangementKey
@@ -40,15 +40,15 @@ class Arrangement:
 
 
 class Stored(Protocol):
-    """A collection's updates on disk, which come into memory when first needed."""
+    """A collection's updates on disk, of which nothing is known before they are first needed."""
 
     rows: int
     latest: int  # of their times
 
-    def load(self) -> Sequence[Run]:
-        """All the updates, as of now."""
+    def load(self) -> Sequence[Part]:
+        """All the updates, as of now: in memory, or what does not fit there in files."""
 
-    def grow(self, run: Run) -> None:
+    def grow(self, run: Part) -> None:
         """Take note of a run that is on disk too by now."""
 
 
@@ -56,24 +56,32 @@ class Stored(Protocol):
 class Collection:
     """Rows stored once, in runs from oldest to newest; an arrangement adds an index to each run, no rows.
 
-    Runs are replaced, never changed, so whoever holds one sees a consistent state. They are either all `held` in memory
-    or all `stored`; asking for `runs` loads them.
+    Runs are replaced, never changed, so whoever holds one sees a consistent state. Before they are first needed they
+    are `stored`; asking for `runs` opens them. Those whose rows stay in files come before those in memory.
     """
 
     name: str
     schema: Mapping[str, pa.DataType]
     retain: int  # time units of history kept
     since: int = 0
-    held: tuple[Run, ...] = ()
+    held: tuple[Part, ...] = ()
     arrangements: dict[ArrangementKey, Arrangement] = field(default_factory=dict)
     stored: Stored | None = None
 
     @property
-    def runs(self) -> tuple[Run, ...]:
-        """All runs, loaded if they are not in memory."""
+    def runs(self) -> tuple[Part, ...]:
+        """All runs, opened if they have not been yet."""
         if self.stored is not None:
             self.held, self.stored = tuple(self.stored.load()), None
         return self.held
+
+    @property
+    def in_memory(self) -> tuple[Run, ...]:
+        """The newest runs: those after all whose rows are in files."""
+        first = len(self.held)
+        while first and isinstance(self.held[first - 1], Run):
+            first -= 1
+        return tuple(run for run in self.held[first:] if isinstance(run, Run))
 
     def __len__(self) -> int:
         """Updates, in memory or not."""
@@ -87,7 +95,9 @@ class Collection:
 
     def build(self, key: ArrangementKey) -> None:
         """Build a shared arrangement's indexes now."""
-        for run in self.runs:
+        if self.stored is not None:
+            self.runs  # noqa: B018  opens them
+        for run in self.in_memory:
             run.index(key, self.arrangements[key].columns)
 
     def release(self, user: User) -> None:
@@ -96,10 +106,10 @@ class Collection:
             arrangement.users.pop(user, None)
             if not arrangement.users:
                 del self.arrangements[key]
-                for run in self.held:
+                for run in self.in_memory:
                     run.indexes.pop(key, None)
 
-    def publish(self, run: Run) -> None:
+    def publish(self, run: Part) -> None:
         """Add a batch's run: the step from "before" to "after"."""
         if self.stored is not None:
             self.stored.grow(run)
@@ -114,47 +124,50 @@ class Collection:
 
     def tidy(self, upper: int) -> None:
         """Merge the newest runs until each is much larger than the next."""
-        runs = list(self.held)
-        first = len(runs) - 1
-        size = len(runs[first]) if runs else 0
-        while first > 0 and len(runs[first - 1]) < GROWTH * size:
-            first -= 1
-            size += len(runs[first])
-        if first < len(runs) - 1:
-            self._replace(first, upper, final=False)
+        runs = self.in_memory
+        count = min(len(runs), 1)
+        size = len(runs[-1]) if runs else 0
+        while count < len(runs) and len(runs[-count - 1]) < GROWTH * size:
+            count += 1
+            size += len(runs[-count])
+        if count > 1:
+            self._merge(runs[-count:], upper, final=False)
 
     def compact(self, upper: int) -> None:
-        """Merge everything into one run."""
-        if self.held:
-            self._replace(0, upper, final=True)
+        """Merge all runs in memory into one."""
+        runs = self.in_memory
+        if runs:
+            # What is in files may hold what these rows cancel, so a sum below zero is as good as any other.
+            self._merge(runs, upper, final=True)
 
-    def _replace(self, first: int, upper: int, *, final: bool) -> None:
+    def _merge(self, runs: Sequence[Run], upper: int, *, final: bool) -> None:
+        """Make one of the last runs."""
         live = {key: arrangement.columns for key, arrangement in self.arrangements.items()}
-        merged = merge_runs(self.held[first:], self.since, upper, live, final=final)
-        self.held = (*self.held[:first], merged) if len(merged) else self.held[:first]
+        merged = merge_runs(runs, self.since, upper, live, final=final)
+        older = self.held[: len(self.held) - len(runs)]
+        self.held = (*older, merged) if len(merged) else older
 
     def as_of(self, time: int, *, distinct: bool) -> Updates:
         """Contents: what the updates at or before `time` add up to. With `distinct` one row per distinct row.
 
         The result's times are without meaning.
         """
-        parts = [run.updates.filter(run.updates.time <= time) for run in self.runs]
+        parts = [piece for run in self.runs for piece in run.pieces(high=time + 1)]
         if not parts:
             return empty(self.schema)
         found = concat(parts)
         return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
 
-    def closing(self, low: int, high: int, staged: Run | None = None) -> Updates:
+    def closing(self, low: int, high: int, staged: Part | None = None) -> Updates:
         """The consolidated updates that close when upper goes from `low` to `high`, those of a staged run included."""
         runs = self.held if self.stored is not None and self.stored.latest < low else self.runs
         parts = [part for run in runs if len(part := run.closing(low, high))]
-        new = empty(self.schema) if staged is None else staged.updates.filter(staged.updates.time < high)
+        new = concat([empty(self.schema), *staged.pieces(high=high)]) if staged is not None else empty(self.schema)
         return consolidate(concat([*parts, new])) if parts else new  # a staged run is consolidated
 
     def changes(self, low: int, high: int) -> Updates:
         """The consolidated updates with times in `[low, high)`, for any times at or above since."""
-        parts = [run.updates.filter((low <= run.updates.time) & (run.updates.time < high)) for run in self.runs]
-        parts = [part for part in parts if len(part)]
+        parts = [piece for run in self.runs for piece in run.pieces(low, high)]
         if not parts:
             return empty(self.schema)
         found = consolidate(concat(parts))

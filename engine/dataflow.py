@@ -12,7 +12,7 @@ from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.half_join import HalfJoinOperator, compile_half_join
 from halfjoin.engine.operators import LinearOperator, compile_linear
-from halfjoin.engine.run import Run
+from halfjoin.engine.run import Part, Run
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.tables import Registry
@@ -24,7 +24,7 @@ from halfjoin.sql.errors import DataError
 MORSEL = 1 << 18
 
 # The runs of a collection after (True) or before (False) the batch.
-Lookup = Callable[[str, bool], Sequence[Run]]
+Lookup = Callable[[str, bool], Sequence[Part]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Dataflow:
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
 
-    def changes(self, staged: Mapping[str, Run], lookup: Lookup) -> tuple[Updates, Updates]:
+    def changes(self, staged: Mapping[str, Part], lookup: Lookup) -> tuple[Updates, Updates]:
         """The view's output and error updates for a batch's staged runs, both consolidated."""
         outputs: list[Updates] = []
         errors: list[Updates] = []
@@ -80,7 +80,8 @@ class Dataflow:
             for path in paths:
                 run = staged.get(path.spec.collection)
                 if run is not None:
-                    _collect(path.run(run.updates, self._with_constants(lookup), errors), outputs)
+                    for change in run.pieces():
+                        _collect(path.run(change, self._with_constants(lookup), errors), outputs)
         return self._sum(outputs, self.schema), self._sum(errors, ERROR_SCHEMA)
 
     def fill(self, lookup: Lookup) -> tuple[Updates, Updates]:
@@ -94,11 +95,13 @@ class Dataflow:
         errors: list[Updates] = []
         for branch, paths in zip(self.plan.branches, self.branches, strict=True):
             for number, path in enumerate(paths):
-                for run in whole(path.spec.collection, True):
+                if number != branch.fill and not path.source.reports:
+                    continue
+                for change in (piece for run in whole(path.spec.collection, True) for piece in run.pieces()):
                     if number == branch.fill:
-                        _collect(path.run(run.updates, whole, errors), outputs)
-                    elif path.source.reports:
-                        for morsel in _morsels(run.updates):
+                        _collect(path.run(change, whole, errors), outputs)
+                    else:
+                        for morsel in _morsels(change):
                             path.source(morsel.renamed(path.spec.fetch), errors)
         return self._sum(outputs, self.schema), self._sum(errors, ERROR_SCHEMA)
 

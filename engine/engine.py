@@ -19,8 +19,9 @@ from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import batch_times, fingerprint, publish, runs_of, stage
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
+from halfjoin.engine.memory import Memory
 from halfjoin.engine.rows import submitted
-from halfjoin.engine.run import Run
+from halfjoin.engine.run import Part
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting, holds_frame
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.state import State
@@ -78,14 +79,15 @@ class Engine:
     ) -> None:
         if runner not in ("auto", "local", "spark"):
             raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
-        self._memory = None if memory is None else to_bytes(memory)
+        limit = None if memory is None else to_bytes(memory)
+        self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
         self._changed = Condition()
         if read_only and warehouse is None:
             raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
         self._read_only = read_only
         self._store = _store(warehouse, read_only)
         try:
-            self._state = self._store.open(retain)
+            self._state = self._store.open(retain, self._memory)
         except BaseException:
             self._store.close()
             raise
@@ -170,7 +172,7 @@ class Engine:
             return self._publish({}, upper - 1, upper, started, None, (LOCAL, "nothing changes but the time"))
 
     def _publish(
-        self, runs: Mapping[str, Run], at: int, upper: int, started: float, batch: BatchId | None,
+        self, runs: Mapping[str, Part], at: int, upper: int, started: float, batch: BatchId | None,
         choice: tuple[Runner, str],
     ) -> Applied:  # fmt: skip
         """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
@@ -289,6 +291,13 @@ class Engine:
         with self._reading() as state:
             return explain(state, view_or_sql, format)
 
+    @property
+    def spark(self) -> Any:
+        """The Spark session, classic or Connect; a quiet local one is started if the engine was given none."""
+        with self._changed:
+            self._check_open()
+            return self._runners.spark.session
+
     def stats(self) -> Stats:
         """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
@@ -367,14 +376,12 @@ class Engine:
     ) -> None:
         self.close()
 
-    def _check_memory(self, new: Mapping[str, Run]) -> None:
-        if self._memory is None:
-            return
-        runs = [run for collection in self._state.collections() for run in collection.held]
-        held = sum(run.row_bytes + run.index_bytes for run in (*runs, *new.values()))
-        if held > self._memory:
+    def _check_memory(self, new: Mapping[str, Part]) -> None:
+        added = sum(part.row_bytes + part.index_bytes for part in new.values())
+        if not self._memory.takes(added):
             raise StorageError(
-                f"this would bring the state to {held:,} bytes, past the budget of {self._memory:,}; "
+                f"this would bring the state to {self._memory.used() + added:,} bytes, past the budget of "
+                f"{self._memory.limit:,}; "
                 "give the engine more memory, retain less history, or drop views and indexes"
             )
 

@@ -19,7 +19,7 @@ from halfjoin.engine.codes import codes, is_exact, same
 from halfjoin.engine.evaluate import evaluate_all
 from halfjoin.engine.failures import DROPPED
 from halfjoin.engine.keys import key_columns
-from halfjoin.engine.run import KeyColumns, Run
+from halfjoin.engine.run import KeyColumns, Part, Run
 from halfjoin.engine.scalar import Scalar, compile
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import Ints, Mask, Updates, concat, gather, product
@@ -40,13 +40,13 @@ class HalfJoinOperator:
     columns: KeyColumns
     needed: tuple[str, ...]  # the collection's columns that its key reads
 
-    def pieces(self, stream: Updates, runs: Sequence[Run]) -> Iterator[Updates]:
+    def pieces(self, stream: Updates, runs: Sequence[Part]) -> Iterator[Updates]:
         """The stream in parts that a cross product multiplies to a bounded number of rows; whole for any other join."""
         size = len(stream) if self.probes else max(1, _PAIRS // max(1, sum(map(len, runs))))
         for start in range(0, len(stream), size):
             yield stream.slice(start, min(start + size, len(stream)))
 
-    def __call__(self, stream: Updates, runs: Sequence[Run]) -> Updates | None:
+    def __call__(self, stream: Updates, runs: Sequence[Part]) -> Updates | None:
         """The stream's rows with each of their partners in `runs`; None where there are none."""
         if not self.probes:
             return self._gather(stream, _everything(len(stream), runs))
@@ -58,7 +58,9 @@ class HalfJoinOperator:
         if order is not None:
             probes = probes[order]
         found = []
-        for run in runs:
+        names = [column for column, _ in self.spec.fetch]
+        for part in runs:
+            run = part.narrowed(self.spec.arrangement, self.columns, keys, names)
             index = run.index(self.spec.arrangement, self.columns)
             positions, rows = index.find(probes)
             if not len(positions):
@@ -128,10 +130,11 @@ def _distinct_pairs(positions: Ints, rows: Rows, length: int) -> tuple[Ints, Row
     return pairs // length, pairs % length
 
 
-def _everything(length: int, runs: Sequence[Run]) -> list[tuple[Ints, Run, Rows]]:
+def _everything(length: int, runs: Sequence[Part]) -> list[tuple[Ints, Run, Rows]]:
     """A cross product: all pairs."""
     return [
-        (np.repeat(np.arange(length), len(run)), run, np.tile(np.arange(len(run)), length))
+        (np.repeat(np.arange(length), len(piece)), Run(piece), np.tile(np.arange(len(piece)), length))
         for run in runs
-        if len(run) and length
+        for piece in run.pieces()
+        if len(piece) and length
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ class PrimaryKey:
         twice = index.codes[1:] == index.codes[:-1]
         suspect[1:] |= twice
         suspect[:-1] |= twice
-        held = self._held(collection, index.codes)
+        held = self._held(collection, index.codes, arrays)
         suspect |= held.known
         entries = np.flatnonzero(suspect)  # with an entry all of its code: another row's key may have that too
         if len(entries):
@@ -64,14 +65,15 @@ class PrimaryKey:
                 self._check(theirs, updates.take(positions), positions)
         return index
 
-    def _held(self, collection: Collection, wanted: Ints) -> Held:
-        """What is there under the codes (sorted, perhaps repeated)."""
+    def _held(self, collection: Collection, wanted: Ints, keys: Sequence[pa.Array]) -> Held:
+        """What is there under the codes (sorted, perhaps repeated) of these keys."""
         first = np.ones(len(wanted), np.bool_)
         first[1:] = wanted[1:] != wanted[:-1]
         distinct = wanted[first]
         known = np.zeros(len(distinct), np.bool_)
         parts, found = [empty(collection.schema)], [distinct[:0]]
-        for run in collection.runs:
+        for part in collection.runs:
+            run = part.narrowed(self.arrangement, self.columns, keys, collection.schema)
             positions, rows = run.index(self.arrangement, self.columns).find(distinct)
             if len(rows):
                 known[positions] = True
@@ -144,7 +146,8 @@ class PrimaryKey:
         ended = new.take(follows)
         parts = [new, Updates(ended.columns, new.time[follows + 1], constant(-1, len(follows)))]
         first = new.take(np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
-        held = self._held(collection, np.sort(self._codes(first))).updates
+        arrays, _ = self.columns(first)  # in the arrangement's order of columns
+        held = self._held(collection, np.sort(codes(arrays, len(first))), arrays).updates
         if len(held):
             parts.append(self._ended(held, first))
         return concat(parts)
@@ -158,9 +161,6 @@ class PrimaryKey:
         begins = start[numbers[len(first) :]]
         known = (held.time <= begins) & (begins != np.iinfo(np.int64).min)
         return Updates(held.columns, begins, -held.diff).filter(known)
-
-    def _codes(self, updates: Updates) -> Ints:
-        return codes(self.columns(updates)[0], len(updates))  # in the arrangement's order of columns
 
     def _key(self, updates: Updates, row: int) -> str:
         values = ", ".join(repr(updates.columns[name][row].as_py()) for name in self.table.primary_key)

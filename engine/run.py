@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.consolidate import cancelled
 from halfjoin.engine.index import Index, build, build_from_codes, merge
-from halfjoin.engine.updates import Ints, Positions, Updates, concat
+from halfjoin.engine.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat
 from halfjoin.planner.plan import ArrangementKey
 
 # The key columns of updates, and the row that each entry belongs to where that is not one entry per row, in order.
@@ -18,6 +19,42 @@ Entries = tuple[list[pa.Array], Positions | None]
 KeyColumns = Callable[[Updates], Entries]
 
 CANCEL_FROM = 4096  # rows: below this, looking for what cancels costs more than carrying it
+
+
+class Part(Protocol):
+    """A piece of a collection, immutable: a `Run` in memory, or one whose rows stay in files."""
+
+    def __len__(self) -> int: ...
+
+    def pieces(self, low: int = MINIMUM, high: int = MAXIMUM) -> Iterator[Updates]:
+        """The updates with times in `[low, high)`, in parts that memory holds."""
+
+    def narrowed(
+        self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
+    ) -> Run:
+        """A run in memory with at least the updates that have one of these keys in an arrangement.
+
+        `columns` computes the arrangement's keys; `keys` has a column for each of them; `names` are the collection's
+        columns that the result must have, besides those that `columns` reads.
+        """
+
+    def closing(self, low: int, high: int) -> Updates:
+        """The updates with times in `[low, high)`, where `low` is no less than `upper` was when the run was made."""
+
+    def close(self, upper: int) -> None:
+        """Take note that times below `upper` are closed."""
+
+    @property
+    def latest(self) -> int:
+        """The last of the times, the least of all where there are no updates."""
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory held by the rows, times and diffs."""
+
+    @property
+    def index_bytes(self) -> int:
+        """Memory held by the indexes."""
 
 
 @dataclass(slots=True)
@@ -43,6 +80,21 @@ class Run:
             found = self.indexes[key] = build(arrays, rows, len(self.updates) if rows is None else len(rows))
         return found
 
+    def pieces(self, low: int = MINIMUM, high: int = MAXIMUM) -> Iterator[Updates]:
+        """The updates with times in `[low, high)`, all at once."""
+        if low == MINIMUM and high == MAXIMUM:
+            yield self.updates
+            return
+        found = self.updates.filter((low <= self.updates.time) & (self.updates.time < high))
+        if len(found):
+            yield found
+
+    def narrowed(
+        self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
+    ) -> Run:
+        """This run: its index finds what is looked for."""
+        return self
+
     def closing(self, low: int, high: int) -> Updates:
         """The updates with times in `[low, high)`, where `low` is no less than `upper` was when the run was made."""
         if self.future is None:
@@ -54,6 +106,11 @@ class Run:
         """Forget the times of rows once all of them are closed."""
         if self.future is not None and int(self.future.codes[-1]) < upper:
             self.future = None
+
+    @property
+    def latest(self) -> int:
+        """The last of the times, the least of all where there are no updates."""
+        return int(self.updates.time.max()) if len(self) else MINIMUM
 
     @property
     def index_bytes(self) -> int:

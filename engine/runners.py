@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from halfjoin.engine.dataflow import Dataflow, Lookup
 from halfjoin.engine.rows import Rows
-from halfjoin.engine.run import Run
+from halfjoin.engine.run import Part
 from halfjoin.engine.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 
@@ -48,7 +48,7 @@ class Runner(Protocol):
     name: str
 
     def changes(
-        self, flow: Dataflow, held: Held, staged: Mapping[str, Run], lookup: Lookup
+        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Lookup
     ) -> tuple[Updates, Updates]:
         """The view's output and error updates for a batch's staged runs, both consolidated."""
 
@@ -62,7 +62,7 @@ class _Local:
     name = "local"
 
     def changes(
-        self, flow: Dataflow, held: Held, staged: Mapping[str, Run], lookup: Lookup
+        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Lookup
     ) -> tuple[Updates, Updates]:
         return flow.changes(staged, lookup)
 

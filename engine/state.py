@@ -11,7 +11,8 @@ import pyarrow as pa
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow
-from halfjoin.engine.run import Run
+from halfjoin.engine.memory import Memory
+from halfjoin.engine.run import Part
 from halfjoin.engine.runners import Runners
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
@@ -43,6 +44,7 @@ class State:
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
     sinks: Sinks | None = None  # of an engine that writes
     upper: int = 0
+    memory: Memory = field(default_factory=Memory)
 
     def collection(self, name: str) -> Collection:
         """The collection of a table or materialized view that is known to exist."""
@@ -73,7 +75,7 @@ class State:
 
         return restore
 
-    def before_and_after(self, staged: Mapping[str, Run]) -> Versions:
+    def before_and_after(self, staged: Mapping[str, Part]) -> Versions:
         """What half-joins look up while a batch is under way."""
         return Versions(self, staged)
 
@@ -95,7 +97,7 @@ class State:
 
     def distinct(self, key: ArrangementKey) -> int | None:
         """Distinct keys, from the largest run's index where there is one."""
-        runs = self.collection(key.collection).held
+        runs = self.collection(key.collection).in_memory
         index = max(runs, key=len).indexes.get(key) if runs else None
         return None if index is None else index.distinct()
 
@@ -105,9 +107,9 @@ class Versions:
     """A collection's runs before a batch, and after it with the batch's staged run."""
 
     state: State
-    staged: Mapping[str, Run]
+    staged: Mapping[str, Part]
 
-    def __call__(self, name: str, after: bool) -> Sequence[Run]:
+    def __call__(self, name: str, after: bool) -> Sequence[Part]:
         """The runs to look up."""
         runs = self.state.collection(name).runs
         run = self.staged.get(name) if after else None

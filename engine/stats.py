@@ -70,8 +70,8 @@ def stats(state: State) -> Stats:
         ArrangementStats(
             name=str(key),
             collection=collection.name,
-            rows=sum(len(run.indexes[key]) for run in collection.held if key in run.indexes),
-            bytes=sum(run.indexes[key].nbytes for run in collection.held if key in run.indexes),
+            rows=sum(len(run.indexes[key]) for run in collection.in_memory if key in run.indexes),
+            bytes=sum(run.indexes[key].nbytes for run in collection.in_memory if key in run.indexes),
             users=list(map(str, arrangement.users)),
         )
         for collection in state.collections()

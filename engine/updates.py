@@ -18,6 +18,7 @@ Positions = NDArray[Any]  # of any integer width
 Mask = NDArray[np.bool_]
 
 MINIMUM = np.iinfo(np.int64).min  # the time of what holds always
+MAXIMUM = np.iinfo(np.int64).max  # above every time
 TIME, DIFF = "__time", "__diff"
 TOO_HEAVY = "the weights of joined rows multiply to more than an int64 holds; use smaller __diff values"
 

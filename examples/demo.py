@@ -1,8 +1,9 @@
 """TPC-H, maintained: six views over eight tables while days pass, beside recomputing them. Run by `make demo`.
 
-`SF=1 make demo` takes a larger scale factor. Time is in milliseconds since 1970, a batch a day from 1995-03-15 on, so
-that the temporal filter moves as the days do. Every view is checked against recomputation at the end; the pictures of
-the plans and the latencies go to `demo.html`.
+The tables are loaded by Spark into a warehouse, `demo-warehouse/sf0.1`; the batches that follow run in this process.
+A second run opens the warehouse and goes on with the next days. `SF=1 make demo` takes a larger scale factor. Time is
+in milliseconds since 1970, a batch a day from 1995-03-15 on, so that the temporal filter moves as the days do. Every
+view is checked against recomputation at the end; the pictures of the plans and the latencies go to `demo.html`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from rich.table import Table
 import halfjoin as hj
 from examples.demo_page import page
 from examples.recompute import Recompute
-from examples.tpch import COLUMNS, Q3, Changes, create_table, load
+from examples.tpch import COLUMNS, KEYS, Q3, Changes, create_table, generated
 
 DAY = 86_400_000
 START = 795_225_600_000  # 1995-03-15
@@ -97,45 +98,63 @@ class Demo:
 
     console: Console
     scale: str
-    engine: hj.Engine = field(default_factory=lambda: hj.Engine(retain=90 * DAY))
+    engine: hj.Engine
     duckdb: Recompute = field(default_factory=Recompute)
     batches: list[Batch] = field(default_factory=list)
+    first: int = START  # the day before the batches of this run
     now: int = START
 
-    def load(self, progress: Progress) -> Changes:
-        """The tables and the views, filled."""
-        tables = load(self.scale, COLUMNS)
-        tables["customer_changes"] = change_events(
-            tables["customer"].append_column("__diff", pa.array([1] * tables["customer"].num_rows))
-        )
-        self.engine.execute(CHANGE_TABLE)
-        for name in COLUMNS:
-            self.engine.execute(create_table(name))
-        task = progress.add_task("load", total=len(tables) + len(VIEWS))
-        for name, rows in tables.items():
+    def load(self, progress: Progress) -> None:
+        """The tables and the views, filled: by Spark, as a run that was stopped half way may have left them."""
+        from pyspark.sql import functions as F
+
+        folder = generated(self.scale)
+        there = {item.name for item in self.engine.stats().collections}
+        task = progress.add_task("load", total=len(COLUMNS) + 1 + len(VIEWS))
+        for name in (*COLUMNS, "customer_changes"):
             progress.update(task, description=f"load {name}")
-            self.engine.apply({name: rows}, time=self.now, close=False)
-            self.duckdb.load(name, rows)
+            if name not in there:
+                self.engine.execute(CHANGE_TABLE if name == "customer_changes" else create_table(name))
+            source = "customer" if name == "customer_changes" else name
+            rows = self.engine.spark.read.parquet(str(folder / f"{source}.parquet"))
+            if name == "customer_changes":
+                rows = rows.select(F.col("c_custkey").alias("after_key"), F.col("c_mktsegment").alias("after_segment"))
+            self.engine.apply({name: rows}, time=START, close=False, batch_id=f"load {name}")
             progress.advance(task)
-        self.engine.advance(to=self.now + 1)
+        if self.engine.stats().upper <= START:
+            self.engine.advance(to=START + 1)
         for name, sql in VIEWS.items():
             progress.update(task, description=f"fill {name}")
-            self.engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {sql}")
+            if name not in there:
+                self.engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {sql}")
             progress.advance(task)
         progress.update(task, description="loaded and filled")
-        return Changes(tables, sum(SIZES), seed=1)
+
+    def beside(self, progress: Progress) -> Changes:
+        """The same tables in DuckDB, and changes of what is there now."""
+        self.first = self.now = self.engine.stats().upper - 1
+        task = progress.add_task("beside", total=len(COLUMNS) + 1)
+        tables = {}
+        for name in (*COLUMNS, "customer_changes"):
+            progress.update(task, description=f"{name} into DuckDB")
+            tables[name] = self.engine.read(name)
+            self.duckdb.load(name, tables[name])
+            progress.advance(task)
+        progress.update(task, description="the same in DuckDB")
+        ordered = {name: tables[name].sort_by([(key, "ascending") for key in KEYS[name]]) for name in COLUMNS}
+        return Changes(ordered, sum(SIZES), seed=self.now // DAY)
 
     def run(self, changes: Changes, progress: Progress) -> None:
         """A batch a day: maintained here, recomputed there."""
         task = progress.add_task("batches", total=len(SIZES))
-        suppliers = self.engine.read("supplier")
+        suppliers = self.engine.read("supplier").sort_by("s_suppkey")
         for number, size in enumerate(SIZES):
             self.now += DAY
             batch = changes.take(size)
             if "customer" in batch:
                 batch["customer_changes"] = change_events(batch["customer"])
                 batch["supplier"] = moved(suppliers.slice(number, 1))
-            applied = self.engine.apply(batch, time=self.now)
+            applied = self.engine.apply(batch, time=self.now, batch_id=f"day {self.now // DAY}")
             self.duckdb.apply(batch)
             recomputed = sum(self.duckdb.run(in_duckdb(view, self.now))[1] for view in VIEWS)
             changed = {view: rows.num_rows for view, rows in applied.diffs.items()}
@@ -159,7 +178,7 @@ class Demo:
             shared.add_row(item.name, f"{item.rows:,}", f"{item.bytes:,}", ", ".join(item.users))
         self.console.print(shared)
 
-        times = (START, START + len(SIZES) // 2 * DAY, self.now)
+        times = (self.first, self.first + len(SIZES) // 2 * DAY, self.now)
         contents = Table(title="Rows as of three times", header_style="bold")
         contents.add_column("view")
         for at in times:
@@ -198,13 +217,24 @@ def moved(supplier: pa.Table) -> pa.Table:
 
 
 def main() -> None:
-    """Load, run, show, check, write the page."""
+    """Open the warehouse, load it if that was not done, run, show, check, write the page."""
     console = Console(width=None if os.isatty(1) else 140)
-    demo = Demo(console, os.environ.get("SF", "0.1"))
-    console.print(f"TPC-H at scale {demo.scale}: {len(VIEWS)} views, {len(SIZES)} batches")
+    scale = os.environ.get("SF", "0.1")
+    warehouse = Path("demo-warehouse") / f"sf{scale}"
+    with hj.Engine(warehouse, retain=90 * DAY) as engine:
+        _demonstrate(Demo(console, scale, engine), warehouse)
+
+
+def _demonstrate(demo: Demo, warehouse: Path) -> None:
+    console = demo.console
+    console.print(f"TPC-H at scale {demo.scale}: {len(VIEWS)} views, {len(SIZES)} batches, in {warehouse}")
     bars = (TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*bars, console=console) as progress:
-        demo.run(demo.load(progress), progress)
+        if VIEWS.keys() <= {item.name for item in demo.engine.stats().collections}:
+            console.print("The warehouse is there from an earlier run, which this one continues.")
+        else:
+            demo.load(progress)
+        demo.run(demo.beside(progress), progress)
     demo.show()
     demo.check()
     latencies = [(batch.rows, batch.seconds * 1e3, batch.recomputed * 1e3) for batch in demo.batches]

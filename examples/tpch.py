@@ -75,15 +75,21 @@ def create_table(name: str, columns: Sequence[str] | None = None) -> str:
 
 def load(scale: str, names: Iterable[str], columns: dict[str, tuple[str, ...]] | None = None) -> dict[str, pa.Table]:
     """The tables at a scale factor ("0.1", "1"), generated into `.data/` where they are not there yet."""
-    folder = Path(__file__).resolve().parent.parent / ".data" / "tpch" / f"sf{scale}"
-    if not (folder / "complete").exists():
-        _generate(scale, folder)
+    folder = generated(scale)
     tables = {}
     for name in names:
         table = pq.read_table(folder / f"{name}.parquet", columns=columns and list(columns[name]))
         types = [pa.string() if field.type == pa.string_view() else field.type for field in table.schema]
         tables[name] = table.cast(pa.schema(list(zip(table.column_names, types, strict=True))))
     return tables
+
+
+def generated(scale: str) -> Path:
+    """The folder with a Parquet file for each table at a scale factor, generated where it is not there yet."""
+    folder = Path(__file__).resolve().parent.parent / ".data" / "tpch" / f"sf{scale}"
+    if not (folder / "complete").exists():
+        _generate(scale, folder)
+    return folder
 
 
 def _generate(scale: str, folder: Path) -> None:

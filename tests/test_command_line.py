@@ -28,6 +28,21 @@ def test_run_loads_files_and_prints_the_last_rows(folder: Path) -> None:
     assert shown == [["1", "1"], ["2", "2"]]
 
 
+def test_a_warehouse_is_made_shown_and_asked(folder: Path) -> None:
+    warehouse = str(folder / "w")
+    load = ["--load", f"t={folder / 't.csv'}"]
+    made = RUNNER.invoke(app, ["run", str(folder / "s.sql"), *load, "--warehouse", warehouse])
+    assert made.exit_code == 0
+    status = RUNNER.invoke(app, ["status", warehouse]).stdout
+    assert status.startswith("readable up to time 1") and "materialized view" in status
+    answer = RUNNER.invoke(app, ["query", warehouse, "SELECT k, ARRAY[k, 0] AS a FROM v ORDER BY k", "--csv"])
+    assert answer.stdout.split("\n") == ['"k","a"', '1,"[1, 0]"', '2,"[2, 0]"', '2,"[2, 0]"', ""]
+    shown = RUNNER.invoke(app, ["query", warehouse, "SELECT max(k) AS m FROM v"])
+    assert "│ 2 │" in shown.stdout
+    early = RUNNER.invoke(app, ["query", warehouse, "SELECT k FROM v", "--as-of", "2001-01-01"])
+    assert early.exit_code == 1 and "InvalidTime: cannot read v as of 978307200000" in early.stderr
+
+
 @pytest.mark.parametrize(("arguments", "said"), [
     (["run", "{}/no.sql"], "no.sql: No such file"),
     (["explain", "{}/no.sql"], "no.sql: No such file"),
@@ -35,6 +50,8 @@ def test_run_loads_files_and_prints_the_last_rows(folder: Path) -> None:
     (["run", "{}/s.sql", "--load", "t={}/q.sql"], "q.sql cannot be read"),
     (["run", "{}/s.sql", "--load", "x={}/t.csv"], "UnknownName: unknown table"),
     (["run", "{}/t.csv"], "UnsupportedSQL"),
+    (["query", "{}/none", "SELECT 1"], "StorageError: there is no warehouse in"),
+    (["status", "{}/none"], "StorageError: there is no warehouse in"),
 ])  # fmt: skip
 def test_what_cannot_be_read_is_said_in_a_line(arguments: list[str], said: str, folder: Path) -> None:
     found = RUNNER.invoke(app, [argument.replace("{}", str(folder)) for argument in arguments])

@@ -143,12 +143,25 @@ def test_a_second_writer_is_told_who_holds_the_warehouse(folder: Path) -> None:
     hj.Engine(folder).close()
 
 
+def test_format_1_is_migrated_by_a_writer_and_refused_to_a_reader(folder: Path) -> None:
+    _filled(folder).close()
+    with sqlite3.connect(folder / "journal.sqlite") as journal:
+        journal.execute("ALTER TABLE run DROP COLUMN file")
+        journal.execute("UPDATE meta SET value = 1 WHERE key = 'format'")
+    journal.close()
+    with pytest.raises(hj.StorageError, match="older format 1; open it once without read_only"):
+        hj.Engine(folder, read_only=True)
+    with hj.Engine(folder) as engine:
+        assert engine.read("big").num_rows
+    hj.Engine(folder, read_only=True).close()
+
+
 def test_a_newer_format_is_refused(folder: Path) -> None:
     _filled(folder).close()
     with sqlite3.connect(folder / "journal.sqlite") as journal:
         journal.execute("UPDATE meta SET value = 99 WHERE key = 'format'")
     journal.close()
-    with pytest.raises(hj.StorageError, match=r"format 99.*up to 1"):
+    with pytest.raises(hj.StorageError, match=r"format 99.*up to 2"):
         hj.Engine(folder)
 
 

@@ -29,7 +29,7 @@ from halfjoin.engine.sinks.files import Group, group_of, groups, holders, withou
 from halfjoin.engine.sinks.target import commit_file
 from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
-from halfjoin.engine.storage.parquet import Written, file_type, write_table
+from halfjoin.engine.storage.parquet import StoredFile, file_type, write_table
 from halfjoin.engine.storage.place import LOG, Place
 from halfjoin.engine.updates import Updates, concat, constant, empty
 from halfjoin.sql.errors import DataError, StorageError
@@ -133,7 +133,7 @@ class SinkTable:
             if self._table is not None:
                 self.place.clear()
 
-    def _delete(self, gone: Updates, written: list[Written]) -> list[RemoveAction]:
+    def _delete(self, gone: Updates, written: list[StoredFile]) -> list[RemoveAction]:
         """Write the files that hold the rows anew without them."""
         if not len(gone):
             return []
@@ -214,7 +214,7 @@ class SinkTable:
             if name.startswith(self._prefix):
                 self.place.remove(name)
 
-    def _write(self, rows: Updates, prefix: str, written: list[Written]) -> None:
+    def _write(self, rows: Updates, prefix: str, written: list[StoredFile]) -> None:
         if len(rows):
             table = rows.table(changes=False)
             written.extend(write_table(self.place, table, self._source.sort, rows=ROWS, prefix=prefix))
@@ -232,16 +232,16 @@ class SinkTable:
         return Updates(columns, constant(0, len(updates)), updates.diff)
 
     @contextmanager
-    def _writing(self) -> Iterator[list[Written]]:
+    def _writing(self) -> Iterator[list[StoredFile]]:
         """Files that are removed again if they do not become part of the table."""
-        written: list[Written] = []
+        written: list[StoredFile] = []
         try:
             yield written
         except BaseException:
             self._discard(written)
             raise
 
-    def _discard(self, written: list[Written]) -> None:
+    def _discard(self, written: list[StoredFile]) -> None:
         try:
             known = set(_files(DeltaTable(self.place.uri))["path"].to_pylist())  # the answer alone may have been lost
             for file in written:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow, Lookup
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
-from halfjoin.engine.run import Run
+from halfjoin.engine.run import Part, Run
 from halfjoin.engine.runners import Held
 from halfjoin.engine.spark.contents import contents
 from halfjoin.engine.spark.files import RunFiles, check_names
@@ -43,11 +43,11 @@ class SparkRunner:
         self.files = RunFiles(self.session.conf.get(SCRATCH, None))
 
     def changes(
-        self, flow: Dataflow, held: Held, staged: Mapping[str, Run], lookup: Lookup
+        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Lookup
     ) -> tuple[Updates, Updates]:
         """As `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated."""
         bound = self._flow(flow, held, lookup)
-        files = {name: (self.files.of(run.updates), len(run)) for name, run in staged.items()}
+        files = {name: (self._files([part]), len(part)) for name, part in staged.items()}
         return self._carried_out(bound, bound.changes(files))
 
     def fill(self, flow: Dataflow, held: Held, lookup: Lookup) -> tuple[Updates, Updates]:
@@ -70,18 +70,14 @@ class SparkRunner:
 
     def dataframe(self, collection: Collection, time: int) -> Frame:
         """Contents as of a time, a row as often as it is contained."""
-        runs = collection.runs
-        for run in runs:
-            self.files.pin(run.updates)
-        files = [file for run in runs for file in self.files.of(run.updates)]
-        frame = read(self.session, files, collection.schema, list(collection.schema))
+        self._pin(collection.runs)
+        frame = read(self.session, self._files(collection.runs), collection.schema, list(collection.schema))
         return contents(frame, Layout(tuple(collection.schema.items())), time, collection.name)
 
     def query(self, flow: Dataflow, held: Held, lookup: Lookup, time: int, name: str) -> Frame:
         """What a plan's view would contain as of a time."""
         for collection in flow.plan.collections:
-            for run in lookup(collection, True):
-                self.files.pin(run.updates)
+            self._pin(lookup(collection, True))
         bound = self._flow(flow, held, lookup)
         frame = bound.fill()
         if frame is None:
@@ -93,9 +89,18 @@ class SparkRunner:
 
         def files(name: str, after: bool) -> Sequence[str]:
             runs = flow.constants[name] if name in flow.constants else lookup(name, after)
-            return [file for run in runs for file in self.files.of(run.updates)]
+            return self._files(runs)
 
         return SparkFlow(flow.plan, _used(flow.plan, flow.registry), self.session, _Known(held, flow.constants), files)
+
+    def _files(self, parts: Sequence[Part]) -> list[str]:
+        return [file for part in parts for updates in part.pieces() for file in self.files.of(updates)]
+
+    def _pin(self, parts: Sequence[Part]) -> None:
+        """Keep the files of these parts until the engine is closed."""
+        for part in parts:
+            for updates in part.pieces():
+                self.files.pin(updates)
 
     def _carried_out(self, flow: SparkFlow, frame: Frame | None) -> tuple[Updates, Updates]:
         """Run the job: its tasks write, Spark's output committer makes the files of each task count once."""

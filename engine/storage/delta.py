@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -18,22 +19,13 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from halfjoin.engine.collection import GROWTH
 from halfjoin.engine.consolidate import consolidate
-from halfjoin.engine.storage.parquet import FILE_ROWS, Written, file_schema, read, write
+from halfjoin.engine.storage.parquet import FILE_ROWS, StoredFile, file_schema, write
+from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates import MINIMUM, Updates, concat, empty
+from halfjoin.engine.updates import MINIMUM, Updates, concat
 from halfjoin.sql.errors import StorageError
 
 KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A file of a table: its name, bytes and rows, and the last of its rows' times."""
-
-    name: str
-    size: int
-    rows: int
-    latest: int
 
 
 class HasRows(Protocol):
@@ -82,25 +74,27 @@ class DeltaFolder:
                 return int(found), table.version()
         except (DeltaError, OSError):  # a commit that is not readable was never acknowledged
             pass
-        if version is None:
-            self.place.clear()
-        else:
-            self.place.cut(version)
+        self.place.cut(-1 if version is None else version)  # files stay: the journal may know of them
         return entry, version
 
-    def append(self, updates: Updates, layout: Layout, entry: int, version: int | None) -> int | None:
-        """Add the updates of entries up to `entry` to a version. Returns the table's version (None: there is none).
+    def append(
+        self, updates: Updates, files: Sequence[StoredFile], layout: Layout, entry: int, version: int | None
+    ) -> int | None:
+        """Add the updates of entries up to `entry`, and files of updates that are in the folder already, to a version.
+
+        Returns:
+            The table's version (None: there is none).
 
         Raises:
             StorageError: that version is not there.
         """
         table = self._open()
         self._check_there(table, version)
-        if not len(updates):
+        if not len(updates) and not files:
             return None if table is None else int(table.version())
         if table is None:
             table = self._create(layout)
-        added = list(write(self.place, updates, layout.schema, layout.sort))
+        added = [*write(self.place, updates, layout.schema, layout.sort), *files]
         return self._commit(table, [add_action(file, True) for file in added], layout, entry)
 
     def merge(self, layout: Layout, since: int, *, everything: bool) -> int | None:
@@ -113,7 +107,7 @@ class DeltaFolder:
         old = [] if table is None else (_parts(table) if everything else mergeable(_parts(table)))
         if table is None or not old:
             return None
-        updates = concat([read(self.place, part.name, layout.schema) for part in old]).not_before(since)
+        updates = concat([_whole_file(self.place, part, layout.schema) for part in old]).not_before(since)
         added = write(self.place, consolidate(updates), layout.schema, layout.sort)
         now = int(clock.time() * 1000)
         removed = [RemoveAction(part.name, False, now, part.size) for part in old]
@@ -122,20 +116,18 @@ class DeltaFolder:
         table.vacuum(KEEP_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
         return version
 
-    def read(self, version: int | None, schema: Mapping[str, pa.DataType]) -> Updates:
-        """The updates that are in a version.
+    def files(self, version: int | None) -> tuple[StoredFile, ...]:
+        """The files of a version.
 
         Raises:
-            StorageError: a file is missing or damaged.
+            StorageError: the version is not there.
         """
         if version is None:
-            return empty(schema)
+            return ()
         try:
-            parts = _parts(DeltaTable(self.place.uri, version=version))
-            found = [read(self.place, part.name, schema) for part in parts]
-        except (DeltaError, OSError, pa.ArrowException) as problem:
+            return tuple(_parts(DeltaTable(self.place.uri, version=version)))
+        except (DeltaError, OSError) as problem:
             raise StorageError(f"the table {self.place} cannot be read at version {version}: {problem}") from problem
-        return concat(found) if found else empty(schema)
 
     def held(self) -> tuple[int, int]:
         """The rows of the newest version and the last of their times, without reading them."""
@@ -173,11 +165,17 @@ class DeltaFolder:
         return all(self.place.size(part.name) == part.size for part in _parts(table))
 
 
-def _parts(table: DeltaTable) -> list[Part]:
+def _parts(table: DeltaTable) -> list[StoredFile]:
     actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
     return [
-        Part(action["path"], action["size_bytes"], action["num_records"], action["max.__time"]) for action in actions
+        StoredFile(action["path"], action["size_bytes"], action["num_records"], action["max.__time"], "")
+        for action in actions
     ]
+
+
+def _whole_file(place: Place, file: StoredFile, schema: Mapping[str, pa.DataType]) -> Updates:
+    source = opened(place, file.name)
+    return concat(list(source.read(np.ones(source.groups, np.bool_), schema, file.rows)))
 
 
 def mergeable(parts: Iterable[Sized]) -> list[Sized]:
@@ -193,7 +191,7 @@ def mergeable(parts: Iterable[Sized]) -> list[Sized]:
     return chosen if len(chosen) > GROWTH else []
 
 
-def add_action(file: Written, changes: bool) -> AddAction:
+def add_action(file: StoredFile, changes: bool) -> AddAction:
     """The entry of a file in a commit; `changes` whether it is more than other files' rows written anew."""
     return AddAction(file.name, file.size, {}, int(clock.time() * 1000), changes, file.stats)
 

@@ -13,8 +13,8 @@ from halfjoin.engine.consolidate import cancel
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept
+from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.site import Site, place_of
-from halfjoin.engine.updates import Updates
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
 FOLDERS = ("tables", "views", "errors")
@@ -29,14 +29,6 @@ class Target:
     schema: Mapping[str, pa.DataType]
     since: int
     sort: Sequence[str]
-
-
-def fetched(site: Site, journal: Journal, number: int, schema: Mapping[str, pa.DataType]) -> list[Updates]:
-    """A collection's updates: of its Delta table, and those that are in the journal alone."""
-    with journal.snapshot():
-        kept = next(item for item in journal.kept() if item.id == number)
-        stored = DeltaFolder(place_of(site, kept), "").read(kept.version, schema)
-        return [stored, decode(journal.pieces(number, kept.flushed), schema)]
 
 
 class Flusher:
@@ -96,12 +88,14 @@ class Flusher:
         if kept.id not in self._recovered:  # once: afterwards nobody else writes it
             flushed, version = table.recover(flushed, version)
         layout = Layout(target.schema, target.sort)
-        updates = decode(journal.pieces(kept.id, flushed, entry), target.schema)
+        pieces = journal.pieces(kept.id, flushed, entry)
+        files = [piece for piece in pieces if isinstance(piece, StoredFile)]
+        updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema)
         self._recovered.discard(kept.id)
-        if len(updates):
-            version = table.append(cancel(updates.not_before(target.since)), layout, entry, version)
+        if pieces:
+            version = table.append(cancel(updates.not_before(target.since)), files, layout, entry, version)
             flushed = entry
-        if version is not None and (len(updates) or everything):
+        if version is not None and (pieces or everything):
             version = table.merge(layout, target.since, everything=everything) or version
         if (flushed, version) != (kept.flushed, kept.version):
             journal.flushed(kept.id, flushed, version, *table.held())

@@ -6,21 +6,23 @@ every collection it touched, the new `upper` and the batch's id. Definitions cha
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from halfjoin.engine.storage.encoding import Piece
+from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.updates import MINIMUM
 from halfjoin.sql.errors import StorageError
 
 Value: TypeAlias = str | int | float | bytes | None
 
-FORMAT = 1
+FORMAT = 2
 FILE = "journal.sqlite"
 _BUSY_SECONDS = 60
 _FEW_PAGES = 1000  # of 4 KB, that are given back at a time
@@ -34,7 +36,7 @@ CREATE TABLE collection (
 );
 CREATE TABLE run (
     id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, entry INTEGER NOT NULL, rows INTEGER NOT NULL,
-    latest INTEGER NOT NULL, bytes INTEGER NOT NULL, data BLOB NOT NULL
+    latest INTEGER NOT NULL, bytes INTEGER NOT NULL, data BLOB NOT NULL, file TEXT
 );
 CREATE INDEX run_of ON run (collection, entry, rows, latest, bytes);
 CREATE TABLE batch (
@@ -70,7 +72,7 @@ class New:
     kind: str
     name: str
     since: int
-    pieces: Iterable[Piece]
+    pieces: Iterable[Piece | StoredFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ class Journal:
                 self._db.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
         if not read_only and not self._has_schema():
             self._make()
-        self._check_format()
+        self._check_format(read_only=read_only)
 
     def _has_schema(self) -> bool:
         with self._guarded():
@@ -131,8 +133,14 @@ class Journal:
                 self._write(statement)
             self._set(format=FORMAT, id=str(uuid.uuid4()), entry=0, upper=0, defined=0, catalog="")
 
-    def _check_format(self) -> None:
+    def _check_format(self, *, read_only: bool) -> None:
         found = int(self.meta("format"))
+        if found == 1 and read_only:
+            raise StorageError(f"the warehouse of {self._where} has the older format 1; open it once without read_only")
+        if found == 1:  # all updates were in the journal itself
+            with self._transaction():
+                self._write("ALTER TABLE run ADD COLUMN file TEXT")
+                self._set(format=FORMAT)
         if found > FORMAT:
             raise StorageError(
                 f"the warehouse of {self._where} has format {found}, and this version of halfjoin knows up to "
@@ -184,14 +192,14 @@ class Journal:
             ).fetchall()
         return [Kept(*row) for row in rows]
 
-    def pieces(self, collection: int, after: int, to: int = 2**63 - 1) -> list[bytes]:
-        """The updates of a collection's entries after one and up to another, in order, as they were encoded."""
+    def pieces(self, collection: int, after: int, to: int = 2**63 - 1) -> list[bytes | StoredFile]:
+        """The updates of a collection's entries after one and up to another, in order, as they were given."""
         with self._guarded():
             rows = self._db.execute(
-                "SELECT data FROM run WHERE collection = ? AND entry > ? AND entry <= ? ORDER BY id",
+                "SELECT data, file FROM run WHERE collection = ? AND entry > ? AND entry <= ? ORDER BY id",
                 (collection, after, to),
             ).fetchall()
-        return [row[0] for row in rows]
+        return [data if file is None else StoredFile(*json.loads(file)) for data, file in rows]
 
     def pending(self) -> int:
         """Bytes of updates that are in the journal alone."""
@@ -208,7 +216,7 @@ class Journal:
 
     # Writing.
 
-    def append(self, pieces: Mapping[int, Iterable[Piece]], upper: int, batch: Answered | None) -> None:
+    def append(self, pieces: Mapping[int, Iterable[Piece | StoredFile]], upper: int, batch: Answered | None) -> None:
         """One entry: updates by collection id, the frontier, the batch's id. It is on disk when this returns."""
         with self._transaction():
             entry = self._next(upper)
@@ -276,11 +284,12 @@ class Journal:
         for fact in facts.items():
             self._write("INSERT OR REPLACE INTO meta VALUES (?, ?)", fact)
 
-    def _insert(self, collection: int, entry: int, pieces: Iterable[Piece]) -> None:
+    def _insert(self, collection: int, entry: int, pieces: Iterable[Piece | StoredFile]) -> None:
         for piece in pieces:
+            data, file = (piece.data, None) if isinstance(piece, Piece) else (b"", json.dumps(astuple(piece)))
             self._write(
-                "INSERT INTO run (collection, entry, rows, latest, bytes, data) VALUES (?, ?, ?, ?, ?, ?)",
-                (collection, entry, piece.rows, piece.latest, len(piece.data), piece.data),
+                "INSERT INTO run (collection, entry, rows, latest, bytes, data, file) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (collection, entry, piece.rows, piece.latest, len(data), data, file),
             )
 
     def _write(self, statement: str, values: tuple[Value, ...] = ()) -> sqlite3.Cursor:

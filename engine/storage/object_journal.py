@@ -57,7 +57,7 @@ class ObjectJournal(Journal):
             self._catch_up()
         if not read_only and not self._has_schema():
             self._make()
-        self._check_format()
+        self._check_format(read_only=read_only)
         if not read_only:
             self.keep(writer=f"process {os.getpid()} on {socket.gethostname()} since {clock.strftime('%F %T%z')}")
 

@@ -1,4 +1,4 @@
-"""Parquet files of updates: sorted by the collection's key, with statistics."""
+"""Parquet files of updates, written: sorted by the collection's key, with statistics."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates import DIFF, TIME, Updates
+from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Updates
 
 FILE_ROWS = 1 << 22
 GROUP_ROWS = 1 << 17
@@ -23,11 +22,13 @@ _LONGEST_TEXT = 32  # statistics of longer texts would have to be cut; they are 
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A file in a table's folder: its name, bytes, and Delta's statistics (JSON)."""
+class StoredFile:
+    """A file in a table's folder: its name, bytes and rows, the last of its rows' times, Delta's statistics (JSON)."""
 
     name: str
     size: int
+    rows: int
+    latest: int
     stats: str
 
 
@@ -44,15 +45,17 @@ def file_schema(schema: Mapping[str, pa.DataType]) -> pa.Schema:
     return pa.schema([*fields, (TIME, pa.int64()), (DIFF, pa.int64())])
 
 
-def write(place: Place, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]) -> Iterator[Written]:
+def write(
+    place: Place, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]
+) -> Iterator[StoredFile]:
     """Files of the updates, sorted by these columns; each is durable when it is given out."""
     return write_table(place, updates.table(changes=True).cast(file_schema(schema)), sort)
 
 
 def write_table(
     place: Place, table: pa.Table, sort: Sequence[str], *, rows: int = FILE_ROWS, prefix: str = "part"
-) -> Iterator[Written]:
-    """Files of so many rows, sorted by these columns, their names beginning alike."""
+) -> Iterator[StoredFile]:
+    """Files of so many rows, sorted by these columns, with names that begin alike; there may be no times."""
     keys = [name for name in sort if not pa.types.is_nested(table.schema.field(name).type)]
     if keys and not _in_order(table, keys):
         table = table.take(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in keys]))
@@ -63,7 +66,8 @@ def write_table(
         data = sink.getvalue()
         name = f"{prefix}-{uuid.uuid4()}.parquet"
         place.write(name, data)
-        yield Written(name, data.size, statistics(part))
+        latest = pc.max(part.column(TIME)).as_py() if TIME in part.column_names else MINIMUM
+        yield StoredFile(name, data.size, len(part), latest, statistics(part))
 
 
 def _in_order(table: pa.Table, keys: Sequence[str]) -> bool:
@@ -77,11 +81,6 @@ def _in_order(table: pa.Table, keys: Sequence[str]) -> bool:
             return False
         tied = pc.and_(pc.equal(left, right), tied)
     return True
-
-
-def read(place: Place, name: str, schema: Mapping[str, pa.DataType]) -> Updates:
-    """The updates of a file."""
-    return from_table(pq.read_table(pa.BufferReader(place.read(name))), schema)
 
 
 def statistics(table: pa.Table) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +19,8 @@ LOG = "_delta_log"
 class Place(Protocol):
     """A folder that holds a Delta table, or folders of them."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def uri(self) -> str:
         """As the `deltalake` package takes it."""
@@ -29,7 +32,7 @@ class Place(Protocol):
         """The names of the folders in it."""
 
     def make(self) -> None:
-        """Be an empty folder."""
+        """Be a folder."""
 
     def clear(self) -> None:
         """Be gone, with everything in it."""
@@ -39,6 +42,9 @@ class Place(Protocol):
 
     def read(self, name: str) -> pa.Buffer:
         """A file's content."""
+
+    def open(self, name: str) -> pa.NativeFile:
+        """A file, to be read here and there."""
 
     def size(self, name: str) -> int | None:
         """A file's bytes, None if there is none of that name."""
@@ -53,11 +59,11 @@ class Place(Protocol):
         """Remove the commits after a version."""
 
 
+@dataclass(frozen=True, slots=True)
 class LocalPlace:
     """A folder of the local file system."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     def __str__(self) -> str:
         return str(self.path)
@@ -75,9 +81,8 @@ class LocalPlace:
         yield from (path.name for path in self.path.glob("*"))
 
     def make(self) -> None:
-        """Be an empty folder."""
-        self.clear()
-        self.path.mkdir(parents=True)
+        """Be a folder."""
+        self.path.mkdir(parents=True, exist_ok=True)
         sync(self.path.parent)
         sync(self.path.parent.parent)
 
@@ -100,6 +105,10 @@ class LocalPlace:
     def read(self, name: str) -> pa.Buffer:
         """A file's content, mapped into memory."""
         return pa.memory_map(str(self.path / name)).read_buffer()
+
+    def open(self, name: str) -> pa.NativeFile:
+        """A file, mapped into memory."""
+        return pa.memory_map(str(self.path / name))
 
     def size(self, name: str) -> int | None:
         """A file's bytes, None if there is none of that name."""
@@ -134,6 +143,12 @@ class ObjectPlace:
     def __str__(self) -> str:
         return self.uri
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectPlace) and other.uri == self.uri
+
+    def __hash__(self) -> int:
+        return hash(self.uri)
+
     def __truediv__(self, name: str) -> ObjectPlace:
         return ObjectPlace(f"{self.uri}/{name}")
 
@@ -143,8 +158,7 @@ class ObjectPlace:
         yield from (info.base_name for info in found if info.type == pafs.FileType.Directory)
 
     def make(self) -> None:
-        """Be an empty folder: there are no folders, only names of files."""
-        self.clear()
+        """Be a folder: there are none, only names of files."""
 
     def clear(self) -> None:
         """Be gone, with everything in it."""
@@ -162,6 +176,10 @@ class ObjectPlace:
         """A file's content."""
         with self._files.open_input_file(name) as file:
             return file.read_buffer()
+
+    def open(self, name: str) -> pa.NativeFile:
+        """A file, to be read here and there."""
+        return self._files.open_input_file(name)
 
     def size(self, name: str) -> int | None:
         """A file's bytes, None if there is none of that name."""

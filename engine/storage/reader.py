@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
-
-import pyarrow as pa
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.collection import Collection
-from halfjoin.engine.run import make_run
+from halfjoin.engine.memory import Memory
 from halfjoin.engine.state import State
-from halfjoin.engine.storage.encoding import decode
-from halfjoin.engine.storage.flusher import fetched
+from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.journal import Kept
 from halfjoin.engine.storage.restore import restore, stored
 from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
-from halfjoin.engine.updates import Updates
 from halfjoin.sql.errors import HalfjoinError
 
 READ_ONLY = "the engine was opened with read_only=True; open the warehouse without it to change anything"
@@ -41,11 +37,12 @@ class Reader:
         self._retain = RETAIN
         self._collections: dict[int, Collection] = {}
 
-    def open(self, retain: int | None) -> State:
+    def open(self, retain: int | None, memory: Memory) -> State:
         """The state as it is now; `retain` is the writer's to choose."""
         if retain is not None:
             raise HalfjoinError("retain is for the engine that writes; read_only=True takes what is there")
         with self._journal.snapshot():
+            self._disk = Disk(self._site, self._journal, memory)
             return self._opened()
 
     @contextmanager
@@ -68,7 +65,8 @@ class Reader:
         catalog = journal.meta("catalog")
         document = Document.model_validate_json(catalog) if catalog else Document()
         kept = {(item.kind, item.name): item for item in journal.kept()}
-        state, self._collections = restore(document, kept, int(journal.meta("upper")), self._retain, self._fetch)
+        state, self._collections = restore(document, kept, int(journal.meta("upper")), self._retain,
+                                           self._disk.memory, self._disk.fetch)  # fmt: skip
         return state
 
     def _follow(self, state: State, entry: int) -> None:
@@ -77,8 +75,8 @@ class Reader:
         for kept in self._journal.kept():
             collection = self._collections[kept.id]
             if collection.stored is None and kept.flushed <= self._entry:
-                new = decode(self._journal.pieces(kept.id, self._entry), collection.schema)
-                collection.publish(make_run(new, state.upper))
+                for part in self._disk.since(kept, self._entry, collection.schema, state.upper):
+                    collection.publish(part)
             else:  # not loaded, or the journal was trimmed of what is missing here
                 self._unload(collection, kept, state)
             collection.since = max(collection.since, kept.since)
@@ -88,10 +86,7 @@ class Reader:
 
     def _unload(self, collection: Collection, kept: Kept, state: State) -> None:
         collection.held = ()
-        collection.stored = stored(kept, collection, self._fetch, state)
-
-    def _fetch(self, number: int, schema: Mapping[str, pa.DataType]) -> list[Updates]:
-        return fetched(self._site, self._journal, number, schema)
+        collection.stored = stored(kept, collection, self._disk.fetch, state)
 
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """A reader takes no batches."""

@@ -10,13 +10,13 @@ import pyarrow as pa
 from halfjoin.catalog.models import Document
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.definitions import enter_index, enter_table, enter_view
-from halfjoin.engine.run import Run, make_run
+from halfjoin.engine.memory import Memory
+from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.journal import Kept
-from halfjoin.engine.updates import Updates
 
-# A kept collection's updates, all that there are now; the schema gives its columns.
-Fetch = Callable[[int, Mapping[str, pa.DataType]], Sequence[Updates]]
+# A kept collection's updates, all that there are now; its columns, and what is closed.
+Fetch = Callable[[int, Mapping[str, pa.DataType], int], Sequence[Part]]
 
 
 @dataclass(slots=True)
@@ -30,16 +30,14 @@ class OnDisk:
     fetch: Fetch
     upper: Callable[[], int]
 
-    def load(self) -> list[Run]:
+    def load(self) -> Sequence[Part]:
         """All the updates, as of now."""
-        parts = self.fetch(self.id, self.schema)
-        return [make_run(updates, self.upper()) for updates in parts if len(updates)]
+        return self.fetch(self.id, self.schema, self.upper())
 
-    def grow(self, run: Run) -> None:
+    def grow(self, run: Part) -> None:
         """Take note of a run that is on disk too by now."""
         self.rows += len(run)
-        if len(run):
-            self.latest = max(self.latest, int(run.updates.time.max()))
+        self.latest = max(self.latest, run.latest)
 
 
 def stored(kept: Kept, collection: Collection, fetch: Fetch, state: State) -> OnDisk | None:
@@ -50,14 +48,14 @@ def stored(kept: Kept, collection: Collection, fetch: Fetch, state: State) -> On
 
 
 def restore(
-    document: Document, kept: Mapping[tuple[str, str], Kept], upper: int, retain: int, fetch: Fetch
+    document: Document, kept: Mapping[tuple[str, str], Kept], upper: int, retain: int, memory: Memory, fetch: Fetch
 ) -> tuple[State, dict[int, Collection]]:
     """The state of a warehouse, and its collections by their ids; nothing is loaded.
 
     Raises:
         StorageError: a view means something else to this version of halfjoin.
     """
-    state = State(retain, upper=upper)
+    state = State(retain, upper=upper, memory=memory)
     catalog, by_id = state.catalog, dict[int, Collection]()
     catalog.functions.update(document.functions)
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
+from halfjoin.engine.memory import Memory
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.place import Place
 
@@ -29,8 +30,8 @@ class Store(Protocol):
     def place(self) -> Place | None:
         """The warehouse's folder, None where there is none."""
 
-    def open(self, retain: int | None) -> State:
-        """The state that was kept; `retain` replaces the kept default for history."""
+    def open(self, retain: int | None, memory: Memory) -> State:
+        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history."""
 
     def moment(self, state: State) -> AbstractContextManager[State]:
         """The state to read from: one moment for all collections."""
@@ -65,9 +66,9 @@ class Nowhere:
     def __init__(self) -> None:
         self._answers: dict[str, tuple[bytes, Applied]] = {}
 
-    def open(self, retain: int | None) -> State:
+    def open(self, retain: int | None, memory: Memory) -> State:
         """An empty state."""
-        return State(RETAIN if retain is None else retain)
+        return State(RETAIN if retain is None else retain, memory=memory)
 
     def moment(self, state: State) -> AbstractContextManager[State]:
         """The state itself."""

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from os import PathLike
 
@@ -13,15 +14,19 @@ from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.collection import Collection
+from halfjoin.engine.memory import Memory
+from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
-from halfjoin.engine.storage.encoding import encode
-from halfjoin.engine.storage.flusher import FOLDERS, Flusher, Target, fetched
+from halfjoin.engine.storage.encoding import Piece, encode
+from halfjoin.engine.storage.fetch import Disk
+from halfjoin.engine.storage.flusher import FOLDERS, Flusher, Target
 from halfjoin.engine.storage.journal import Answered, New
 from halfjoin.engine.storage.names import check_columns, folder_name
+from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
@@ -52,8 +57,8 @@ class Warehouse:
         self._pending = 0
         self._catalog = ""
 
-    def open(self, retain: int | None) -> State:
-        """The state that was kept; `retain` replaces the kept default for history."""
+    def open(self, retain: int | None, memory: Memory) -> State:
+        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history."""
         journal = self._journal
         known = journal.meta("retain")
         if retain is None:
@@ -65,7 +70,8 @@ class Warehouse:
         catalog = journal.meta("catalog")
         document = Document.model_validate_json(catalog) if catalog else Document()
         self._catalog = catalog
-        state, self._ids = restore(document, kept, int(journal.meta("upper")), retain, self._fetch)
+        fetch = Disk(self._site, journal, memory).fetch
+        state, self._ids = restore(document, kept, int(journal.meta("upper")), retain, memory, fetch)
         self._created = {item.id: item.created for item in kept.values()}
         self._pending = journal.pending()
         return state
@@ -95,9 +101,9 @@ class Warehouse:
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
         ids = {id(collection): number for number, collection in self._ids.items()}
-        pieces = {ids[id(state.collection(name))]: list(encode(run.updates)) for name, run in staged.runs.items()}
+        pieces = {ids[id(state.collection(name))]: list(_kept(part)) for name, part in staged.runs.items()}
         for name, run in staged.errors.items():
-            pieces[ids[id(state.views[name].errors)]] = list(encode(run.updates))
+            pieces[ids[id(state.views[name].errors)]] = list(_kept(run))
         kept = None
         if batch is not None:
             kept = Answered(
@@ -105,7 +111,8 @@ class Warehouse:
                 applied.seconds,
             )  # fmt: skip
         self._journal.append(pieces, staged.upper, kept)
-        self._pending += sum(len(piece.data) for parts in pieces.values() for piece in parts)
+        inside = (piece for parts in pieces.values() for piece in parts if isinstance(piece, Piece))
+        self._pending += sum(len(piece.data) for piece in inside)
 
     def define(self, state: State) -> None:
         """Keep what is defined now: the catalog, new collections with what is in them, and which are gone."""
@@ -121,7 +128,7 @@ class Warehouse:
             check_columns(name, collection.schema)
         if gone:
             self._flusher.wait()
-        made = [New(kind, name, c.since, (p for run in c.runs for p in encode(run.updates))) for kind, name, c in new]
+        made = [New(kind, name, c.since, (p for part in c.runs for p in _kept(part))) for kind, name, c in new]
         kept = self._journal.kept() if gone else []
         ids = self._journal.define(catalog, state.upper, made, gone)
         entry = int(self._journal.meta("entry"))
@@ -175,9 +182,6 @@ class Warehouse:
             for number, collection in self._ids.items()
         ]
 
-    def _fetch(self, number: int, schema: object) -> list[Updates]:
-        return fetched(self._site, self._journal, number, self._ids[number].schema)
-
     def _remove_strangers(self, known: set[tuple[str, str]]) -> None:
         """Folders of collections that were dropped, or never came to be, when a process ended."""
         for kind in FOLDERS:
@@ -185,6 +189,15 @@ class Warehouse:
             for name in place.folders():
                 if (kind, name) not in known:
                     (place / name).clear()
+
+
+def _kept(part: Part) -> Iterator[Piece | StoredFile]:
+    """A run as the journal keeps it: its updates, or the files that hold them in the collection's folder."""
+    if isinstance(part, StoredRun):
+        yield from part.files
+        return
+    for updates in part.pieces():
+        yield from encode(updates)
 
 
 def _collections(state: State) -> list[tuple[str, str, Collection]]:

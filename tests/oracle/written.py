@@ -103,3 +103,27 @@ IN_DUCKDB: dict[str, str] = {
     ),
     "temporal date": "SELECT b.x FROM b WHERE mz_now() >= epoch_ms(b.d)",
 }
+
+# What Spark SQL writes otherwise: days as numbers, divisions, rounding casts, laterals, and milliseconds.
+IN_SPARK: dict[str, str] = {
+    "dates": "SELECT datediff(b.d, date '2020-02-01') AS days, b.d + 30 AS later FROM b WHERE b.d >= date '2000-01-01'",
+    "integer division truncates": "SELECT (a.x - 3) div 2 AS q, (a.x - 3) % 2 AS r FROM a",
+    "casts": "SELECT string(a.x) AS t, int(round(a.p)) AS i, bigint(a.k) AS b FROM a",
+    "null condition": "SELECT a.k FROM a WHERE boolean(NULL)",
+    "series of a column": (
+        "SELECT a.k, g.n FROM a LATERAL VIEW explode(CASE WHEN a.x >= 1 THEN sequence(1, a.x) END) g AS n"
+    ),
+    "series as a join key": (
+        "SELECT g.k, b.s FROM (SELECT a.k, e.n FROM a LATERAL VIEW explode(CASE WHEN a.x >= 1 THEN sequence(1, a.x) "
+        "END) e AS n) AS g, b WHERE b.y = g.n"
+    ),
+    "series of dates": (
+        "SELECT b.x, g.t FROM b LATERAL VIEW explode(sequence(timestamp(b.d), timestamp(b.d + 2), interval 1 day)) "
+        "g AS t"
+    ),
+    "unnest with ordinality": "SELECT c.y, u.e, u.i + 1 FROM c LATERAL VIEW posexplode(c.r) u AS i, e",
+    "split to table": "SELECT b.x, w.p FROM b LATERAL VIEW explode(split('p' || b.s || 'q', 'a')) w AS p",
+    "temporal timestamp": "SELECT c.y FROM c WHERE MZ_NOW() * 1000 <= unix_micros(timestamp(c.ts))",
+    "temporal plus interval": "SELECT c.y FROM c WHERE MZ_NOW() * 1000 < unix_micros(timestamp(c.ts)) + 5000",
+    "temporal date": "SELECT b.x FROM b WHERE MZ_NOW() >= unix_millis(timestamp(b.d))",
+}

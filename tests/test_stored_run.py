@@ -1,0 +1,105 @@
+"""Runs in files: what a lookup or a read finds there is what it finds in the same run in memory."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfjoin.engine.codes import codes
+from halfjoin.engine.keys import key_columns
+from halfjoin.engine.run import Run
+from halfjoin.engine.storage import parquet
+from halfjoin.engine.storage.parquet_reader import opened
+from halfjoin.engine.storage.place import LocalPlace
+from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates import Updates
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.errors import StorageError
+from halfjoin.sql.expr import Column
+from halfjoin.sql.types import BIGINT, DATE, TEXT
+
+SCHEMA = {"k": pa.int64(), "d": pa.date32(), "s": pa.string(), "t": pa.list_(pa.int64())}
+COLUMNS = {"k": Column("k", BIGINT, True), "d": Column("d", DATE, True), "s": Column("s", TEXT, True)}
+DAYS = [date(2024, 1, 1) + timedelta(days=n) for n in range(5)]
+ROWS = st.tuples(
+    st.none() | st.integers(-3, 12), st.none() | st.sampled_from(DAYS), st.none() | st.sampled_from("abcde"),
+    st.none() | st.lists(st.integers(0, 2), max_size=2), st.integers(0, 9), st.sampled_from([-1, 1, 2]),
+)  # fmt: skip
+
+
+def _updates(rows: list[tuple[object, ...]]) -> Updates:
+    cells = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(SCHEMA.values())]
+    time, diff = (np.array([row[i] for row in rows], np.int64) for i in (4, 5))
+    return Updates(dict(zip(SCHEMA, cells, strict=True)), time, diff)
+
+
+def _stored(folder: str, parts: list[list[tuple[object, ...]]], sort: str) -> StoredRun:
+    place = LocalPlace(Path(folder))
+    files = [file for rows in parts if rows for file in parquet.write(place, _updates(rows), SCHEMA, [sort])]
+    return StoredRun(place, tuple(files), SCHEMA)
+
+
+def _bag(updates: Updates) -> list[str]:
+    return sorted(map(repr, updates.table(changes=True).to_pylist()))
+
+
+@pytest.fixture(autouse=True)
+def _small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 3)
+
+
+@given(st.lists(st.lists(ROWS, max_size=20), max_size=3), st.sampled_from(list(COLUMNS)), st.data())
+def test_a_lookup_finds_what_it_finds_in_memory(
+    parts: list[list[tuple[object, ...]]], sort: str, data: st.DataObject
+) -> None:
+    names = data.draw(st.lists(st.sampled_from(list(COLUMNS)), min_size=1, max_size=2, unique=True))
+    wanted = _updates(data.draw(st.lists(ROWS, min_size=1, max_size=4)))
+    key = ArrangementKey("c", tuple(COLUMNS[name] for name in names))
+    columns = key_columns(key, {})
+    keys = [wanted.columns[name] for name in names]
+    probes = np.unique(codes(keys, len(wanted)))
+    whole = Run(_updates([row for rows in parts for row in rows]))
+    with tempfile.TemporaryDirectory() as folder:
+        found = _stored(folder, parts, sort).narrowed(key, columns, keys, SCHEMA)
+    there, here = (run.updates.take(run.index(key, columns).find(probes)[1]) for run in (found, whole))
+    assert _bag(there) == _bag(here)
+
+
+@given(st.lists(st.lists(ROWS, max_size=20), max_size=3), st.integers(-1, 10), st.integers(-1, 10))
+def test_a_read_gives_the_updates_of_its_times(parts: list[list[tuple[object, ...]]], low: int, high: int) -> None:
+    rows = [row for part in parts for row in part]
+    with tempfile.TemporaryDirectory() as folder:
+        stored = _stored(folder, parts, "k")
+        assert len(stored) == len(rows)
+        found = [update for piece in stored.pieces(low, high) for update in _bag(piece)]
+        assert sorted(found) == _bag(_updates([row for row in rows if low <= row[4] < high]))  # type: ignore[operator]
+        assert sorted(update for piece in stored.pieces() for update in _bag(piece)) == _bag(_updates(rows))
+        assert _bag(stored.closing(low, high)) == sorted(found)
+
+
+def test_a_lookup_reads_the_row_groups_that_may_have_the_key_alone() -> None:
+    rows = [(n, None, None, None, 0, 1) for n in range(30)]
+    key = ArrangementKey("c", (COLUMNS["k"],))
+    with tempfile.TemporaryDirectory() as folder:
+        stored = _stored(folder, [rows], "k")
+        source = opened(stored.place, stored.files[0].name)
+        reads: list[int] = []
+        read = source.read
+        source.read = lambda groups, *rest: (reads.append(int(groups.sum())), read(groups, *rest))[1]  # type: ignore
+        found = stored.narrowed(key, key_columns(key, {}), [pa.array([4, 29, 77, None], pa.int64())], [])
+    assert reads == [2]
+    assert found.updates.columns["k"].to_pylist() == [4, 29]
+
+
+def test_a_missing_file_is_named() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        stored = StoredRun(LocalPlace(Path(folder)), (parquet.StoredFile("gone.parquet", 1, 1, 0, ""),), SCHEMA)
+        with pytest.raises(StorageError, match=r"gone\.parquet cannot be read"):
+            list(stored.pieces())
