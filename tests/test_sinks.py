@@ -401,6 +401,18 @@ def test_a_reader_sees_what_sinks_there_are_and_leaves_them_alone(engine: hj.Eng
     assert DeltaTable(folder / "sinks" / "s").version() == version
 
 
+def test_a_sink_that_misses_nothing_loads_nothing(engine: hj.Engine, folder: Path) -> None:
+    engine.execute("CREATE SINK s FROM big INTO DELTA 's'")
+    _put(engine, 1, 1)
+    _put(engine, 2, 2, v=1)  # not in the view, so that the table does not know of it
+    engine.close()
+    version = DeltaTable(folder / "sinks" / "s").version()
+    with hj.Engine(folder) as again:
+        assert [sink.upper for sink in again.stats().sinks] == [3]
+        assert not any(collection.runs for collection in again.stats().collections)
+    assert DeltaTable(folder / "sinks" / "s").version() == version
+
+
 def test_a_place_that_cannot_be_reached_does_not_keep_the_warehouse_shut(
     engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

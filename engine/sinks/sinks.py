@@ -22,7 +22,7 @@ from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.parquet import has_order
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.warehouse import sort_columns
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates import Updates, empty
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
 if TYPE_CHECKING:
@@ -150,9 +150,8 @@ class Sinks:
         collection, low, upper = state.collection(sink.collection), courier.end, state.upper
         courier.gap = False
         stored = collection.stored
-        if low == upper or (low is not None and stored is not None and stored.latest < low):
-            assert low is not None
-            courier.offer(Delivery(low, upper, collection.changes(upper, upper)))
+        if low is not None and (low == upper or (stored is not None and stored.latest < low)):
+            courier.offer(Delivery(low, upper, empty(collection.schema)))  # nothing has happened, so nothing is loaded
         elif low is not None and (collection.since < low or collection.since == 0):
             courier.offer(Delivery(low, upper, collection.changes(low, upper), note=f"all changes since {low}"))
         else:
