@@ -8,7 +8,7 @@ polynomial of their bytes, evaluated for a whole column at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +24,7 @@ Words = NDArray[np.uint64]
 
 _NULL = np.uint64(0x9AE16A3B2F90404F)
 _BASE = np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
+_SIGNED = {8 * size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
 _CHUNK_BYTES = 1 << 22  # text bytes hashed at a time: a working set of some 100 MB
 
 
@@ -59,6 +60,15 @@ def same(left: pa.Array, right: pa.Array) -> Mask:
         equal = pc.or_(pc.fill_null(equal, False), both)
     mask: Mask = equal.to_numpy(zero_copy_only=False)
     return mask
+
+
+def same_rows(left: Iterable[pa.Array], right: Iterable[pa.Array], length: int) -> Mask:
+    """Row by row, whether the values are equal in all the columns; quickest where they all are."""
+    equal = np.ones(length, np.bool_)
+    for one, other in zip(left, right, strict=True):
+        if not one.equals(other):
+            equal &= same(one, other)
+    return equal
 
 
 def factorize(column: pa.Array) -> Ints:
@@ -98,7 +108,7 @@ def _integers(column: pa.Array) -> Ints:
     kind = column.type
     if pt.is_boolean(kind):
         column = column.cast(pa.int8())
-    values = _raw(column, np.dtype(f"i{column.type.bit_width // 8}")).astype(np.int64)
+    values = _raw(column, _SIGNED[column.type.bit_width]).astype(np.int64, copy=False)
     if column.null_count:
         values = np.where(column.is_null().to_numpy(zero_copy_only=False), _NULL.view(np.int64), values)
     return values

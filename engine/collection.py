@@ -162,8 +162,11 @@ class Collection:
         """The consolidated updates that close when upper goes from `low` to `high`, those of a staged run included."""
         runs = self.held if self.stored is not None and self.stored.latest < low else self.runs
         parts = [part for run in runs if len(part := run.closing(low, high))]
-        new = concat([empty(self.schema), *staged.pieces(high=high)]) if staged is not None else empty(self.schema)
-        return consolidate(concat([*parts, new])) if parts else new  # a staged run is consolidated
+        new = list(staged.pieces(high=high)) if staged is not None else []
+        if not parts and not new:
+            return empty(self.schema)
+        found = concat([*parts, *new])
+        return consolidate(found) if parts else found  # a staged run is consolidated
 
     def changes(self, low: int, high: int) -> Updates:
         """The consolidated updates with times in `[low, high)`, for any times at or above since."""

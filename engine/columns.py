@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from halfjoin.catalog.models import ColumnModel
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.sql.errors import InvalidRow
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
@@ -20,8 +19,8 @@ _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
 
 
-def convert(table: str, column: ColumnModel, given: Any) -> pa.Array:
-    """`given` (an Arrow array or a list of Python values) as one array of the column's type.
+def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
+    """`given` (an Arrow array or a list of Python values) as one array of the type of the table's column `name`.
 
     Values are widened, rescaled and parsed (dates, times, numerics and UUIDs from text) where nothing is lost; a float
     for a numeric column is rounded to its scale. Nothing else is: no text becomes an integer.
@@ -29,19 +28,19 @@ def convert(table: str, column: ColumnModel, given: Any) -> pa.Array:
     Raises:
         InvalidRow: with table, column, row number and value.
     """
-    wanted = arrow_type(column.type)
+    wanted = arrow_type(kind)
     checked = (*STRINGS, *FLOATS, Kind.UUID, Kind.ARRAY)  # for these more than the type has to be right
-    if isinstance(given, pa.Array) and given.type == wanted and column.type.kind not in checked:
+    if isinstance(given, pa.Array) and given.type == wanted and kind.kind not in checked:
         return given
     try:
-        return _convert(_array(given), column.type)
+        return _convert(_array(given), kind)
     except _CAST_ERRORS:
-        row = _first_bad(given, column.type)
+        row = _first_bad(given, kind)
         value = given[row].as_py() if isinstance(given, pa.Array) else given[row]
         shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
-        outside = column.type.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool)
-        why = f"{shown} is out of range for {column.type}" if outside else f"{shown} is no {column.type}"
-        raise InvalidRow(f"{table}.{column.name}: row {row}: {why}") from None
+        outside = kind.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool)
+        why = f"{shown} is out of range for {kind}" if outside else f"{shown} is no {kind}"
+        raise InvalidRow(f"{table}.{name}: row {row}: {why}") from None
 
 
 def _first_bad(given: Any, kind: SqlType) -> int:
@@ -95,7 +94,8 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
         case Kind.NUMERIC:
             return _numeric(array, wanted, text)
         case family if family in STRINGS:
-            return _text(_only(array, text).cast(wanted), kind)
+            array = _only(array, text)
+            return _text(array if source == wanted else array.cast(wanted), kind)
         case Kind.UUID:
             return _uuid(array, text)
         case Kind.BYTEA:

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from halfjoin.engine.codes import codes, factorize, same
-from halfjoin.engine.updates import Ints, Mask, Updates, constant
+from halfjoin.engine.codes import codes, factorize, same_rows
+from halfjoin.engine.updates import Ints, Mask, Updates, constant, gather, indices_of
 
 
 def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:
@@ -95,10 +95,9 @@ def _groups(updates: Updates, by_time: bool) -> tuple[Ints, Mask]:
     suspects = np.flatnonzero(repeated)
     if len(suspects) == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.bool_)
-    left, right = pa.array(order[suspects]), pa.array(order[suspects + 1])
-    equal = np.ones(len(suspects), np.bool_)
-    for column in columns:
-        equal &= same(column.take(left), column.take(right))
+    left, right = indices_of(order[suspects]), indices_of(order[suspects + 1])
+    equal = same_rows((gather(column, left) for column in columns), (gather(column, right) for column in columns),
+                      len(suspects))  # fmt: skip
     if timed:
         equal &= updates.time[order[suspects]] == updates.time[order[suspects + 1]]
     if not equal.all():  # two different rows share a code: sort by what is exact

@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
-from halfjoin.engine.half_join import HalfJoinOperator, compile_half_join
+from halfjoin.engine.half_join import HalfJoinOperator
 from halfjoin.engine.operators import LinearOperator, compile_linear
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.stages import compile_stage
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import MINIMUM, MOST_ROWS, Updates, concat, constant, empty
 from halfjoin.planner.plan import Constant, Path, ViewPlan
@@ -139,7 +140,7 @@ def _compile_path(path: Path, registry: Registry) -> CompiledPath:
     return CompiledPath(
         path,
         compile_linear(path.source, registry),
-        tuple((compile_half_join(s.half_join, registry), compile_linear(s.then, registry)) for s in path.stages),
+        tuple(compile_stage(stage, registry) for stage in path.stages),
         compile_linear(path.final, registry),
     )
 

@@ -377,6 +377,8 @@ class Engine:
         self.close()
 
     def _check_memory(self, new: Mapping[str, Part]) -> None:
+        if self._memory.limit is None:
+            return
         added = sum(part.row_bytes + part.index_bytes for part in new.values())
         if not self._memory.takes(added):
             raise StorageError(

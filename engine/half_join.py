@@ -7,7 +7,7 @@ times, its diff the product of their diffs. (McSherry's dogsdogsdogs: https://gi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +20,16 @@ from halfjoin.engine.evaluate import evaluate_all
 from halfjoin.engine.failures import DROPPED
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.run import KeyColumns, Part, Run
-from halfjoin.engine.scalar import Scalar, compile
+from halfjoin.engine.scalar import Scalar, compile, mask_of
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import Ints, Mask, Updates, concat, gather, product
+from halfjoin.engine.updates import Ints, Mask, Updates, gather, indices_of, product
 from halfjoin.planner.plan import HalfJoin
 from halfjoin.sql.expr import Expr, columns_of
 
 _PAIRS = 1 << 20  # of a cross product at a time
-_SORT_FROM = 64  # probes; searching sorted ones keeps to memory that is near
+_SORT_FROM = 1 << 14  # probes; searching so many sorted keeps to memory that is near
 Rows = NDArray[Any]
+Fetch = tuple[tuple[str, str], ...]  # columns of the collection, and their names in the stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class HalfJoinOperator:
     probes: tuple[tuple[Scalar, Expr], ...]
     columns: KeyColumns
     needed: tuple[str, ...]  # the collection's columns that its key reads
+    asked: tuple[tuple[Scalar, Fetch], ...]  # conditions on partners alone, and the columns they read
+    wanted: frozenset[str] | None  # of the result's columns; None: all
 
     def pieces(self, stream: Updates, runs: Sequence[Part]) -> Iterator[Updates]:
         """The stream in parts that a cross product multiplies to a bounded number of rows; whole for any other join."""
@@ -106,22 +109,54 @@ class HalfJoinOperator:
             equal &= same(key.take(probe), array)
         return (positions, rows) if equal.all() else (positions[equal], rows[equal])
 
-    def _gather(self, stream: Updates, found: Sequence[tuple[Ints, Run, Rows]]) -> Updates | None:
-        """Stream rows beside the rows they found."""
-        parts = []
-        for positions, run, rows in found:
-            left, indices = stream.take(positions), pa.array(rows)
-            fetched = {name: gather(run.updates.columns[column], indices) for column, name in self.spec.fetch}
-            time = np.maximum(left.time, run.updates.time[rows])
-            parts.append(Updates({**left.columns, **fetched}, time, product(left.diff, run.updates.diff[rows])))
-        return concat(parts) if parts else None
+    def _gather(self, stream: Updates, found: Iterable[tuple[Ints, Run, Rows]]) -> Updates | None:
+        """Stream rows beside the rows they found, those that are asked for."""
+        found = [part for part in (self._admitted(*part) for part in found) if len(part[0])]
+        if not found:
+            return None
+        wanted = self.wanted
+        left = stream if wanted is None else stream.select(name for name in stream.columns if name in wanted)
+        positions = _joined([positions for positions, _, _ in found])
+        if len(positions) != len(stream) or (positions != np.arange(len(stream))).any():
+            left = left.take(positions)
+        columns = dict(left.columns)
+        sources = [(run.updates.columns, indices_of(rows)) for _, run, rows in found]
+        for column, name in self.spec.fetch:
+            if wanted is None or name in wanted:
+                pieces = [gather(source[column], indices) for source, indices in sources]
+                columns[name] = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
+        time = _joined([run.updates.time[rows] for _, run, rows in found])
+        diff = _joined([run.updates.diff[rows] for _, run, rows in found])
+        return Updates(columns, np.maximum(left.time, time), product(left.diff, diff))
+
+    def _admitted(self, positions: Ints, run: Run, rows: Rows) -> tuple[Ints, Run, Rows]:
+        """Without the pairs whose partner does not meet a condition."""
+        for scalar, fetch in self.asked:
+            indices = indices_of(rows)
+            columns = {name: gather(run.updates.columns[column], indices) for column, name in fetch}
+            mask = mask_of(scalar.evaluate(columns, len(rows)).values)
+            if not mask.all():
+                positions, rows = positions[mask], rows[mask]
+        return positions, run, rows
 
 
-def compile_half_join(spec: HalfJoin, registry: Registry) -> HalfJoinOperator:
-    """Make a half-join executable."""
+def compile_half_join(
+    spec: HalfJoin, registry: Registry, asked: Iterable[Expr] = (), wanted: frozenset[str] | None = None
+) -> HalfJoinOperator:
+    """Make a half-join executable.
+
+    `asked`: infallible predicates that read fetched columns only; pairs that do not meet them are left out. `wanted`:
+    the columns to make, None for all.
+    """
     probes = tuple((compile(expr), expr) for expr in spec.probe)
     needed = sorted({name for key in spec.arrangement.keys for name in columns_of(key)})
-    return HalfJoinOperator(spec, probes, key_columns(spec.arrangement, registry), tuple(needed))
+    conditions = [(compile(expr), tuple(pair for pair in spec.fetch if pair[1] in columns_of(expr))) for expr in asked]
+    columns = key_columns(spec.arrangement, registry)
+    return HalfJoinOperator(spec, probes, columns, tuple(needed), tuple(conditions), wanted)
+
+
+def _joined(parts: Sequence[Ints]) -> Ints:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _distinct_pairs(positions: Ints, rows: Rows, length: int) -> tuple[Ints, Rows]:

@@ -11,29 +11,28 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from halfjoin.engine.codes import codes, is_exact
+from halfjoin.engine.guide import Guide, guide_to
 from halfjoin.engine.updates import MOST_ROWS, Ints, Mask
 from halfjoin.sql.errors import DataError
 
 Rows = NDArray[np.uint32]
 
 _NONE = np.zeros(0, np.int64), np.zeros(0, np.uint32)
-_GUIDE_STEP = 64
-_GUIDE_FROM = 1 << 20  # entries: a smaller index is in a cache itself
-_GUIDED_FROM = 512  # probes: for fewer, a plain search has less to set up
-_WALKED = 8  # entries of a group
+_GUIDE_FROM = 1 << 10  # entries
+_GUIDED_FROM = 1 << 20  # probes times entries: for less, a plain search has less to set up, and finds most in a cache
+_FEW = 16  # probes: whatever the index, a plain search is as quick
+_TOGETHER = 1 << 14  # groups counted at a time, in little memory
+_NEXT = np.arange(1, 8)[:, None]  # entries after the first of a group
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Entries sorted by code. `exact`: equal codes are equal keys, nothing to verify.
-
-    `guide` is every 64th code of a large index (an eighth of a byte an entry), small enough for a processor's cache.
-    """
+    """Entries sorted by code. `exact`: equal codes are equal keys, nothing to verify. A large index has a guide."""
 
     codes: Ints
     rows: Rows
     exact: bool
-    guide: Ints | None = None
+    guide: Guide | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -52,52 +51,37 @@ class Index:
         if not len(probes) or not len(self.codes):
             return _NONE
         low = self._first_at_least(probes)
-        last = len(self.codes) - 1
-        positions = np.flatnonzero(self.codes[np.minimum(low, last)] == probes)  # beyond the end: less than the probe
+        positions = (self.codes.take(low, mode="clip") == probes).nonzero()[0]  # beyond the end: less than the probe
         if not len(positions):
             return _NONE
-        low = low[positions]
-        counts = self._ends(low, probes[positions]) - low
-        if len(counts) == int(counts.sum()):
+        low, values = low[positions], probes[positions]
+        if not (self.codes.take(low + 1, mode="clip") == values).any():  # every code is there once
             return positions, self.rows[low]
-        if counts.sum() > MOST_ROWS:
-            raise DataError(
-                f"one lookup would find {int(counts.sum()):,} rows, the most are {MOST_ROWS:,}: many rows share a key"
-            )
-        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        return np.repeat(positions, counts), self.rows[np.repeat(low, counts) + within]
+        counts = self._counts(low, values)
+        found = int(counts.sum())
+        if found > MOST_ROWS:
+            raise DataError(f"one lookup would find {found:,} rows, the most are {MOST_ROWS:,}: many rows share a key")
+        entries = np.arange(found) + np.repeat(low - (counts.cumsum() - counts), counts)
+        return positions.repeat(counts), self.rows[entries]
 
     def _first_at_least(self, probes: Ints) -> Ints:
-        """For each probe the position of the first code that is no less.
+        """For each probe that is there the position of the first code that equals it."""
+        if self.guide is None or len(probes) * len(self.codes) < _GUIDED_FROM or len(probes) < _FEW:
+            return self.codes.searchsorted(probes)
+        return self.guide.first_at_least(self.codes, probes)
 
-        A binary search waits for memory at each step. Searching the guide and then narrowing all probes' windows
-        together lets the processor fetch for many probes at a time.
-        """
-        if self.guide is None or len(probes) < _GUIDED_FROM:
-            return np.searchsorted(self.codes, probes, "left")
-        window = (np.searchsorted(self.guide, probes, "left") - 1) * _GUIDE_STEP
-        below = np.maximum(window, 0)  # the last position known to hold less than the probe
-        last = len(self.codes) - 1
-        step = _GUIDE_STEP // 2
-        while step:
-            further = np.minimum(below + step, last)
-            below = np.where(self.codes[further] < probes, further, below)
-            step //= 2
-        return np.where(window < 0, 0, below + 1)
-
-    def _ends(self, low: Ints, values: Ints) -> Ints:
-        """For each start of a group of equal codes, its end. Most groups are short, so they are walked together."""
-        ends = low + 1
-        growing = np.arange(len(low))
-        last = len(self.codes) - 1
-        for _ in range(_WALKED):
-            at = ends[growing]
-            growing = growing[(at <= last) & (self.codes[np.minimum(at, last)] == values[growing])]
-            if not len(growing):
-                return ends
-            ends[growing] += 1
-        ends[growing] = np.searchsorted(self.codes, values[growing], "right")
-        return ends
+    def _counts(self, low: Ints, values: Ints) -> Ints:
+        """How many codes equal each value, of which the first is at `low`. Mostly few, so a few are looked at."""
+        counts = np.empty(len(low), np.int64)
+        for start in range(0, len(low), _TOGETHER):
+            part = slice(start, start + _TOGETHER)
+            equal = self.codes.take(low[part] + _NEXT, mode="clip") == values[part]
+            counts[part] = equal.sum(0) + 1
+        counts = np.minimum(counts, len(self.codes) - low)  # what lies beyond the end is the last code
+        many = (counts > len(_NEXT)).nonzero()[0]
+        if len(many):
+            counts[many] = self.codes.searchsorted(values[many], "right") - low[many]
+        return counts
 
     def between(self, low: int, high: int) -> Rows:
         """Rows whose codes are in `[low, high)`; meaningful where codes are numbers in order."""
@@ -135,5 +119,4 @@ def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None) -> Index:
 
 
 def _index(values: Ints, rows: NDArray[Any], exact: bool) -> Index:
-    guide = np.ascontiguousarray(values[::_GUIDE_STEP]) if len(values) >= _GUIDE_FROM else None
-    return Index(values, rows.astype(np.uint32), exact, guide)
+    return Index(values, rows.astype(np.uint32), exact, guide_to(values) if len(values) >= _GUIDE_FROM else None)

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.codes import codes, same
+from halfjoin.engine.codes import codes
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.consolidate import groups
-from halfjoin.engine.index import Index, Rows, build
+from halfjoin.engine.index import Index, build
+from halfjoin.engine.key_pairs import Place, plain
 from halfjoin.engine.run import KeyColumns
-from halfjoin.engine.updates import Ints, Mask, Updates, concat, constant, empty
+from halfjoin.engine.updates import Ints, Updates, concat, constant, empty
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import InvalidRow
 from halfjoin.sql.expr import Column
-
-
-class Held(NamedTuple):
-    """Updates of a collection under wanted codes, the code of each, and which of the wanted codes have any."""
-
-    updates: Updates
-    codes: Ints
-    known: Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +32,7 @@ class PrimaryKey:
     def check(self, collection: Collection, updates: Updates) -> Index:
         """Refuse updates after which some time has two rows of a key, or a row less than none.
 
-        Only rows whose key is there already, comes twice, or is deleted can break the rule; the others cost a search.
+        Only keys that are there already, come twice, or are deleted can break the rule; the others cost a search.
 
         Returns:
             The updates' index by the key, for their run.
@@ -50,69 +42,29 @@ class PrimaryKey:
         """
         arrays, _ = self.columns(updates)
         index = build(arrays, None, len(updates))
-        suspect = updates.diff[index.rows] != 1
-        twice = index.codes[1:] == index.codes[:-1]
-        suspect[1:] |= twice
-        suspect[:-1] |= twice
-        held = self._held(collection, index.codes, arrays)
-        suspect |= held.known
-        entries = np.flatnonzero(suspect)  # with an entry all of its code: another row's key may have that too
-        if len(entries):
-            doubtful = entries[~self._plain(index.codes[entries], index.rows[entries], held, updates)]
-            if len(doubtful):
-                positions = np.sort(index.rows[doubtful].astype(np.int64))
-                theirs = held.updates.filter(np.isin(held.codes, index.codes[doubtful]))
-                self._check(theirs, updates.take(positions), positions)
+        first = np.ones(len(index), np.bool_)
+        first[1:] = index.codes[1:] != index.codes[:-1]
+        distinct = index.codes if first.all() else index.codes[first]
+        held = self._held(collection, distinct, arrays)
+        if not held and len(distinct) == len(updates) and bool((updates.diff == 1).all()):
+            return index
+        keys = first.cumsum() - 1
+        sure = plain(held, Place(updates, index.rows, keys), len(distinct))
+        if not sure.all():
+            positions = np.sort(index.rows[~sure[keys]].astype(np.int64))
+            theirs = [place.updates.take(place.rows[~sure[place.keys]]) for place in held]
+            self._check(concat([empty(collection.schema), *theirs]), updates.take(positions), positions)
         return index
 
-    def _held(self, collection: Collection, wanted: Ints, keys: Sequence[pa.Array]) -> Held:
-        """What is there under the codes (sorted, perhaps repeated) of these keys."""
-        first = np.ones(len(wanted), np.bool_)
-        first[1:] = wanted[1:] != wanted[:-1]
-        distinct = wanted[first]
-        known = np.zeros(len(distinct), np.bool_)
-        parts, found = [empty(collection.schema)], [distinct[:0]]
+    def _held(self, collection: Collection, wanted: Ints, keys: Sequence[pa.Array]) -> list[Place]:
+        """What is there under the codes of these keys, each of which is wanted once; its number is that in `wanted`."""
+        found = []
         for part in collection.runs:
             run = part.narrowed(self.arrangement, self.columns, keys, collection.schema)
-            positions, rows = run.index(self.arrangement, self.columns).find(distinct)
+            numbers, rows = run.index(self.arrangement, self.columns).find(wanted)
             if len(rows):
-                known[positions] = True
-                parts.append(run.updates.take(rows))
-                found.append(distinct[positions])
-        return Held(concat(parts), np.concatenate(found), known[np.cumsum(first) - 1])
-
-    def _plain(self, values: Ints, rows: Rows, held: Held, updates: Updates) -> Mask:
-        """The entries (of codes `values`, sorted, and batch rows `rows`) whose key is plainly right.
-
-        Plain: at most one update is there, the row itself; the batch deletes exactly that row, or there is nothing to
-        delete; and inserts at most one. Rows are compared, not hashed, so this is the cheap way for most batches.
-        """
-        first = np.ones(len(values), np.bool_)
-        first[1:] = values[1:] != values[:-1]
-        starts = np.flatnonzero(first)
-        diffs = updates.diff[rows]
-        inserts = np.add.reduceat((diffs == 1).astype(np.int64), starts)
-        deletes = np.add.reduceat((diffs == -1).astype(np.int64), starts)
-        group = np.searchsorted(values[starts], held.codes)
-        there = np.bincount(group, minlength=len(starts))
-        plain = (there <= 1) & (deletes == there) & (inserts <= 1)
-        plain &= np.diff(np.append(starts, len(values))) == inserts + deletes
-        if len(group):
-            wrong = (held.updates.diff != 1) | (held.updates.time > updates.time[rows][starts][group])
-            plain[group[wrong]] = False
-        mine = rows[(diffs == -1) & plain[np.cumsum(first) - 1]]  # one for each plain group that has one, in order
-        theirs = np.flatnonzero(plain[group])[np.argsort(group[plain[group]])]
-        equal = np.ones(len(mine), np.bool_)
-        left, right = pa.array(mine), pa.array(theirs)
-        for name, column in updates.columns.items():
-            equal &= same(column.take(left), held.updates.columns[name].take(right))
-        plain[group[theirs[~equal]]] = False
-        times = updates.time[rows]
-        if updates.time.strides != (0,):  # a key's rows must come at one time
-            moved = np.flatnonzero(times != times[starts][np.cumsum(first) - 1])
-            plain[(np.cumsum(first) - 1)[moved]] = False
-        mask: Mask = plain[np.cumsum(first) - 1]
-        return mask
+                found.append(Place(run.updates, rows, numbers))
+        return found
 
     def _check(self, held: Updates, updates: Updates, positions: Ints) -> None:
         """`check` in full; `positions` are the updates' numbers in the batch."""
@@ -147,9 +99,9 @@ class PrimaryKey:
         parts = [new, Updates(ended.columns, new.time[follows + 1], constant(-1, len(follows)))]
         first = new.take(np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
         arrays, _ = self.columns(first)  # in the arrangement's order of columns
-        held = self._held(collection, np.sort(codes(arrays, len(first))), arrays).updates
-        if len(held):
-            parts.append(self._ended(held, first))
+        held = self._held(collection, np.unique(codes(arrays, len(first))), arrays)
+        if held:
+            parts.append(self._ended(concat([place.updates.take(place.rows) for place in held]), first))
         return concat(parts)
 
     def _ended(self, held: Updates, first: Updates) -> Updates:

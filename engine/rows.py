@@ -78,7 +78,10 @@ def submitted(table: Table, rows: Any) -> Submitted:
     for column in table.columns:
         given = source.get(column.name)
         absent = given is None
-        array = pa.nulls(length, arrow_type(column.type)) if absent else convert(table.name, column, given)
+        if absent:
+            array = pa.nulls(length, arrow_type(column.type))
+        else:
+            array = convert(table.name, column.name, column.type, given)
         if column.not_null and array.null_count:
             row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
             why = "is missing" if absent else "is NULL"
@@ -119,7 +122,7 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
         names = rows.column_names
         if len(set(names)) < len(names):
             raise InvalidRow(f"{table.name}: a column is given twice: {', '.join(names)}")
-        return {name: _one_chunk(rows.column(name)) for name in names}, rows.num_rows
+        return {name: _one_chunk(column) for name, column in zip(names, rows.columns, strict=True)}, rows.num_rows
     return _from_dicts(table, rows)
 
 
@@ -163,7 +166,7 @@ def _diffs(table: Table, given: Any) -> Ints:
         array = given if isinstance(given, pa.Array) else pa.array(given)
         if array.null_count or not (pa.types.is_integer(array.type) or len(array) == 0):
             raise TypeError
-        values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        values: Ints = (array if array.type == pa.int64() else array.cast(pa.int64())).to_numpy(zero_copy_only=False)
         if len(values) and max(-int(values.min()), int(values.max())) > _MOST_COPIES:
             raise OverflowError
     except (pa.ArrowException, TypeError, OverflowError):

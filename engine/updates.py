@@ -44,7 +44,7 @@ class Updates:
 
     def take(self, positions: Positions) -> Updates:
         """The updates at these positions, in their order."""
-        indices = pa.array(positions)
+        indices = indices_of(positions)
         return Updates(
             {name: gather(column, indices) for name, column in self.columns.items()},
             self.time[positions],
@@ -57,7 +57,9 @@ class Updates:
         return self if len(positions) == len(self) else self.take(positions)
 
     def slice(self, start: int, stop: int) -> Updates:
-        """A view of a contiguous part, nothing copied."""
+        """A view of a contiguous part, nothing copied; the same object for the whole."""
+        if start == 0 and stop == len(self):
+            return self
         return Updates(
             {name: column.slice(start, stop - start) for name, column in self.columns.items()},
             self.time[start:stop],
@@ -92,6 +94,17 @@ class Updates:
         return pa.Table.from_arrays(list(columns.values()), names=list(columns))
 
 
+_INDICES = {np.dtype(np.int64): pa.int64(), np.dtype(np.uint32): pa.uint32()}
+
+
+def indices_of(positions: Positions) -> pa.Array:
+    """Positions as Arrow's kernels take them, not copied; `pa.array` looks at much else first."""
+    kind = _INDICES.get(positions.dtype)
+    if kind is None or not positions.flags.c_contiguous:
+        return pa.array(positions)
+    return pa.Array.from_buffers(kind, len(positions), [None, pa.py_buffer(positions)])
+
+
 _TAKE = pc.get_function("array_take")
 _UNCHECKED = pc.TakeOptions(boundscheck=False)
 
@@ -115,12 +128,12 @@ def product(left: Ints, right: Ints) -> Ints:
 def _bits(diffs: Ints) -> int:
     if diffs.strides == (0,):
         return abs(int(diffs[0])).bit_length()
-    return max(abs(int(diffs.min())), abs(int(diffs.max()))).bit_length()
+    return int(np.bitwise_or.reduce(np.abs(diffs))).bit_length()
 
 
 def constant(value: int, length: int) -> Ints:
     """`length` times the same int64, without the memory."""
-    return np.broadcast_to(np.int64(value), (length,))
+    return np.ndarray((length,), np.int64, np.int64(value).tobytes(), strides=(0,))
 
 
 def empty(schema: Mapping[str, pa.DataType]) -> Updates:

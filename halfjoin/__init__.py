@@ -4,21 +4,25 @@
 >>> engine = hj.Engine()
 """
 
-from halfjoin.engine.applied import Applied
-from halfjoin.engine.engine import Engine
-from halfjoin.engine.rows import deletes, inserts, upserts
-from halfjoin.engine.stats import Stats
-from halfjoin.engine.subscription import Subscription
-from halfjoin.sql.errors import (
-    Conflict,
-    DataError,
-    HalfjoinError,
-    InvalidRow,
-    InvalidTime,
-    StorageError,
-    UnknownName,
-    UnsupportedSQL,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from halfjoin.engine.applied import Applied
+    from halfjoin.engine.engine import Engine
+    from halfjoin.engine.rows import deletes, inserts, upserts
+    from halfjoin.engine.stats import Stats
+    from halfjoin.engine.subscription import Subscription
+    from halfjoin.sql.errors import (
+        Conflict,
+        DataError,
+        HalfjoinError,
+        InvalidRow,
+        InvalidTime,
+        StorageError,
+        UnknownName,
+        UnsupportedSQL,
+    )
 
 __version__ = "0.1.0"
 
@@ -39,3 +43,20 @@ __all__ = [
     "inserts",
     "upserts",
 ]
+
+_HOMES = {
+    "Applied": "engine.applied", "Engine": "engine.engine", "Stats": "engine.stats",
+    "Subscription": "engine.subscription", "deletes": "engine.rows", "inserts": "engine.rows", "upserts": "engine.rows",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: Spark's workers import the package, and need none of them."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"halfjoin.{_HOMES.get(name, 'sql.errors')}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

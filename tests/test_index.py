@@ -26,6 +26,7 @@ def test_find_agrees_with_a_scan(codes, probes, guided):
         if guided:  # as for an index of millions of entries
             patch.setattr(module, "_GUIDE_FROM", 1)
             patch.setattr(module, "_GUIDED_FROM", 0)
+            patch.setattr(module, "_FEW", 0)
         index = build_from_codes(np.array(codes, np.int64), None, True)
         positions, rows = index.find(np.array(probes, np.int64))
     found = sorted(zip(positions.tolist(), rows.tolist(), strict=True))

@@ -43,6 +43,20 @@ def test_a_batch_is_refused_exactly_when_it_breaks_the_key(batches, collide):
             engine.advance(upper + 1)
 
 
+def test_rows_that_are_replaced_again_and_again_are_checked_by_pairs(monkeypatch):
+    monkeypatch.setattr("halfjoin.engine.primary_key.PrimaryKey._check", None)  # the long way is not taken
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (k integer PRIMARY KEY, v text, w double precision[])")
+        versions = [{"k": k, "v": v, "w": w} for k in (1, 2) for v, w in (("a", [1.0, None]), (None, None))]
+        engine.apply({"t": versions[::2]}, time=1)
+        for time in range(2, 9):
+            old, new = versions[time % 2 :: 2], versions[(time + 1) % 2 :: 2]
+            engine.apply({"t": [{**row, "__diff": diff} for rows, diff in ((new, 1), (old, -1)) for row in rows]}, time)
+            assert engine.read("t").to_pylist() == new
+        engine.apply({"t": hj.deletes(new)}, time=9)
+        assert engine.read("t").num_rows == 0
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5), st.integers(0, 2)), max_size=5), max_size=5))
 def test_upserts_replace_the_row_of_their_key_at_their_time(batches):

@@ -6,7 +6,6 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
@@ -18,8 +17,16 @@ _LOCK = Lock()
 
 
 @lru_cache(maxsize=1)
+def _duckdb() -> Any:
+    """The library, imported when first needed: most expressions, and so most of Spark's workers, do without."""
+    import duckdb
+
+    return duckdb
+
+
+@lru_cache(maxsize=1)
 def _connection() -> Any:
-    connection = duckdb.connect(":memory:", config={"threads": 1})
+    connection = _duckdb().connect(":memory:", config={"threads": 1})
     connection.execute("SET enable_external_access = false; SET TimeZone = 'UTC'; SET lock_configuration = true")
     return connection
 
@@ -40,7 +47,7 @@ def duck_kernel(template: str, type: SqlType) -> Kernel:
                 connection = _connection()
                 connection.register("arguments", table)
                 column = connection.sql(query).to_arrow_table().column(0)
-        except duckdb.Error as error:
+        except _duckdb().Error as error:
             raise Failed(str(error).split("\n")[0]) from error
         result = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
         return result if result.type == result_type else result.cast(result_type)

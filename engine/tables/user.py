@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.catalog.models import ColumnModel
 from halfjoin.engine.columns import convert
 from halfjoin.engine.tables.exploded import Exploded
 from halfjoin.engine.updates import DIFF, TIME, Ints
@@ -66,7 +65,7 @@ def _column(user: UserFunction, made: pa.RecordBatch, name: str, kind: SqlType) 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     try:
-        return convert(user.name, ColumnModel(name=name, type=kind), column)
+        return convert(user.name, name, kind, column)
     except InvalidRow as problem:
         raise DataError(f"table function {problem}") from problem
 

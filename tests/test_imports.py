@@ -1,0 +1,27 @@
+"""What is imported when: little by what imports the package alone, and no more than they need by Spark's workers."""
+
+import subprocess
+import sys
+
+import pytest
+
+import halfjoin as hj
+
+HEAVY = ("deltalake", "duckdb", "pandas", "pydantic", "sqlglot")
+
+
+@pytest.mark.parametrize(("module", "heavy"), [
+    ("halfjoin", (*HEAVY, "numpy", "pyarrow")),
+    ("halfjoin.engine.spark.tasks", ("deltalake", "duckdb", "pydantic", "sqlglot")),
+])  # fmt: skip
+def test_importing_does_not_import(module, heavy):
+    program = f"import sys, {module}; print(*(name for name in {heavy} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []
+
+
+def test_public_names_are_there_when_used():
+    assert all(getattr(hj, name).__name__ == name for name in hj.__all__)
+    assert set(dir(hj)) == {*hj.__all__, "__version__"}
+    with pytest.raises(AttributeError, match="has no attribute 'Motor'"):
+        hj.Motor  # noqa: B018  the look-up is what is tested
