@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,6 +17,9 @@ from halfjoin.engine.runners import Runners
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.planner.plan import ArrangementKey
+
+if TYPE_CHECKING:
+    from halfjoin.engine.sinks.sinks import Sinks
 
 
 @dataclass(slots=True)
@@ -38,6 +42,7 @@ class State:
     functions: dict[str, UserFunction] = field(default_factory=dict)
     runners: Runners = field(default_factory=Runners)
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
+    sinks: Sinks | None = None  # of an engine that writes
     upper: int = 0
     memory: Memory = field(default_factory=Memory)
 

@@ -40,12 +40,24 @@ class CollectionStats(BaseModel):
     runs: list[RunStats]
 
 
+class SinkStats(BaseModel):
+    """One sink: its table shows `collection` as of below `upper` (None: not known); how many batches wait; why."""
+
+    name: str
+    collection: str
+    target: str
+    upper: int | None
+    waiting: int
+    error: str | None
+
+
 class Stats(BaseModel):
     """Everything held: `Engine.stats()`."""
 
     upper: int
     collections: list[CollectionStats]
     arrangements: list[ArrangementStats]
+    sinks: list[SinkStats]
 
 
 def stats(state: State) -> Stats:
@@ -65,7 +77,13 @@ def stats(state: State) -> Stats:
         for collection in state.collections()
         for key, arrangement in collection.arrangements.items()
     ]
-    return Stats(upper=state.upper, collections=collections, arrangements=arrangements)
+    sinks = [
+        SinkStats(name=sink.name, collection=sink.collection, target=sink.target,
+                  upper=status.upper, waiting=status.waiting, error=status.error)
+        for sink in state.catalog.sinks.values()
+        if state.sinks is not None and (status := state.sinks.status(sink.name))
+    ]  # fmt: skip
+    return Stats(upper=state.upper, collections=collections, arrangements=arrangements, sinks=sinks)
 
 
 def _collection(state: State, collection: Collection, kind: str, errors: int) -> CollectionStats:

@@ -7,9 +7,9 @@ transaction, so that it can be told from the table itself what is in it.
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,18 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import MINIMUM, Updates, concat
 from halfjoin.sql.errors import StorageError
 
-_KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
+KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
+
+
+class HasRows(Protocol):
+    """Something of so many rows."""
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+
+
+Sized = TypeVar("Sized", bound=HasRows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +95,7 @@ class DeltaFolder:
         if table is None:
             table = self._create(layout)
         added = [*write(self.place, updates, layout.schema, layout.sort), *files]
-        return self._commit(table, [_add(file, True) for file in added], layout, entry)
+        return self._commit(table, [add_action(file, True) for file in added], layout, entry)
 
     def merge(self, layout: Layout, since: int, *, everything: bool) -> int | None:
         """Write the smaller files, or all of them, anew as one, as far as there are several; None if there are not.
@@ -93,16 +104,16 @@ class DeltaFolder:
         dropped. No read at or above `since` can tell, so the commit says that no data is changed.
         """
         table = self._open()
-        old = [] if table is None else _mergeable(_parts(table), everything)
+        old = [] if table is None else (_parts(table) if everything else mergeable(_parts(table)))
         if table is None or not old:
             return None
         updates = concat([_whole_file(self.place, part, layout.schema) for part in old]).not_before(since)
         added = write(self.place, consolidate(updates), layout.schema, layout.sort)
         now = int(clock.time() * 1000)
-        actions = [*(_add(file, False) for file in added), *(RemoveAction(p.name, False, now, p.size) for p in old)]
-        version = self._commit(table, actions, layout, None)
+        removed = [RemoveAction(part.name, False, now, part.size) for part in old]
+        version = self._commit(table, [*(add_action(file, False) for file in added), *removed], layout, None)
         table.update_incremental()
-        table.vacuum(_KEEP_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
+        table.vacuum(KEEP_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
         return version
 
     def files(self, version: int | None) -> tuple[StoredFile, ...]:
@@ -167,12 +178,10 @@ def _whole_file(place: Place, file: StoredFile, schema: Mapping[str, pa.DataType
     return concat(list(source.read(np.ones(source.groups, np.bool_), schema, file.rows)))
 
 
-def _mergeable(parts: list[StoredFile], everything: bool) -> list[StoredFile]:
+def mergeable(parts: Iterable[Sized]) -> list[Sized]:
     """The files to be merged: each of them no larger than the smaller ones together by far, so that a row is rewritten
     a logarithmic number of times."""
-    if everything:
-        return parts
-    chosen: list[StoredFile] = []
+    chosen: list[Sized] = []
     size = 0
     for part in sorted(parts, key=lambda part: part.rows):
         if part.rows >= FILE_ROWS or (chosen and part.rows > GROWTH * size):
@@ -182,7 +191,8 @@ def _mergeable(parts: list[StoredFile], everything: bool) -> list[StoredFile]:
     return chosen if len(chosen) > GROWTH else []
 
 
-def _add(file: StoredFile, changes: bool) -> AddAction:
+def add_action(file: StoredFile, changes: bool) -> AddAction:
+    """The entry of a file in a commit; `changes` whether it is more than other files' rows written anew."""
     return AddAction(file.name, file.size, {}, int(clock.time() * 1000), changes, file.stats)
 
 

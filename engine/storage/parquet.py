@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates import DIFF, TIME, Updates
+from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Updates
 
 FILE_ROWS = 1 << 22
 GROUP_ROWS = 1 << 17
@@ -49,18 +49,25 @@ def write(
     place: Place, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]
 ) -> Iterator[StoredFile]:
     """Files of the updates, sorted by these columns; each is durable when it is given out."""
-    table = updates.table(changes=True).cast(file_schema(schema))
+    return write_table(place, updates.table(changes=True).cast(file_schema(schema)), sort)
+
+
+def write_table(
+    place: Place, table: pa.Table, sort: Sequence[str], *, rows: int = FILE_ROWS, prefix: str = "part"
+) -> Iterator[StoredFile]:
+    """Files of so many rows, sorted by these columns, with names that begin alike; there may be no times."""
     keys = [name for name in sort if not pa.types.is_nested(table.schema.field(name).type)]
     if keys and not _in_order(table, keys):
         table = table.take(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in keys]))
-    for start in range(0, len(table), FILE_ROWS):
-        part = table.slice(start, FILE_ROWS)
+    for start in range(0, len(table), rows):
+        part = table.slice(start, rows)
         sink = pa.BufferOutputStream()
         pq.write_table(part, sink, compression="zstd", row_group_size=GROUP_ROWS)
         data = sink.getvalue()
-        name = f"part-{uuid.uuid4()}.parquet"
+        name = f"{prefix}-{uuid.uuid4()}.parquet"
         place.write(name, data)
-        yield StoredFile(name, data.size, len(part), pc.max(part.column(TIME)).as_py(), statistics(part))
+        latest = pc.max(part.column(TIME)).as_py() if TIME in part.column_names else MINIMUM
+        yield StoredFile(name, data.size, len(part), latest, statistics(part))
 
 
 def _in_order(table: pa.Table, keys: Sequence[str]) -> bool:
@@ -92,11 +99,17 @@ def statistics(table: pa.Table) -> str:
     return text
 
 
+def has_order(kind: pa.DataType) -> bool:
+    """Whether statistics have bounds for columns of that type, texts only where they are short."""
+    t, kind = pa.types, file_type(kind)
+    plain = t.is_integer(kind) or t.is_date(kind) or t.is_timestamp(kind) or t.is_decimal(kind)
+    return bool(plain or t.is_string(kind))
+
+
 def _ordered(column: pa.ChunkedArray) -> bool:
-    t, kind = pa.types, column.type
-    if t.is_string(kind):
+    if pa.types.is_string(column.type):
         return bool(pc.max(pc.binary_length(column)).as_py() <= _LONGEST_TEXT)
-    return bool(t.is_integer(kind) or t.is_date(kind) or t.is_timestamp(kind) or t.is_decimal(kind))
+    return has_order(column.type)
 
 
 def _plain(value: pa.Scalar) -> Any:

@@ -22,14 +22,14 @@ from halfjoin.engine.storage.encoding import Piece, encode
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.flusher import FOLDERS, Flusher, Target
 from halfjoin.engine.storage.journal import Answered, New
-from halfjoin.engine.storage.names import folder_name
+from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import StorageError, UnsupportedSQL
+from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
 
 FLUSH_BYTES = 32 << 20  # of updates in the journal alone, after which they are flushed between batches
@@ -45,6 +45,7 @@ class Warehouse:
 
     def __init__(self, warehouse: str | PathLike[str]) -> None:
         self._site = site_of(warehouse)
+        self.place = self._site.place
         self._lock = self._site.lock()
         try:
             self._journal = self._site.journal(read_only=False)
@@ -129,7 +130,7 @@ class Warehouse:
         if not new and not gone and catalog == self._catalog:
             return
         for _, name, collection in new:
-            _check_columns(name, collection)
+            check_columns(name, collection.schema)
         if gone:
             self._flusher.wait()
         made = [New(kind, name, c.since, (p for part in c.runs for p in _kept(part))) for kind, name, c in new]
@@ -183,7 +184,7 @@ class Warehouse:
 
     def _targets(self) -> list[Target]:
         return [
-            Target(number, collection.schema, collection.since, _sort_columns(collection))
+            Target(number, collection.schema, collection.since, sort_columns(collection))
             for number, collection in self._ids.items()
         ]
 
@@ -213,22 +214,10 @@ def _collections(state: State) -> list[tuple[str, str, Collection]]:
     return found
 
 
-def _sort_columns(collection: Collection) -> tuple[str, ...]:
-    """The key of the first arrangement that is on columns."""
+def sort_columns(collection: Collection) -> tuple[str, ...]:
+    """The key of the first arrangement that is on columns: by which files are sorted."""
     for key in collection.arrangements:
         names = tuple(expr.name for expr in key.keys if isinstance(expr, Column))
         if isinstance(key, ArrangementKey) and key.through is None and names and len(names) == len(key.keys):
             return names
     return ()
-
-
-def _check_columns(name: str, collection: Collection) -> None:
-    """Refuse columns that Delta tables cannot hold."""
-    seen: dict[str, str] = {}
-    for column in collection.schema:
-        other = seen.setdefault(column.lower(), column)
-        if other != column:
-            raise UnsupportedSQL(
-                f"{name}: the columns {other} and {column} differ in case alone, which a Delta table cannot hold",
-                instead="call one of them something else",
-            )
