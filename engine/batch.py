@@ -27,9 +27,14 @@ class Staged:
     """What a batch will publish: a run for each collection that it changes, and the views' closed changes."""
 
     runs: Mapping[str, Part]
-    errors: Mapping[str, Run]
+    errors: Mapping[str, Part]
     upper: int
     diffs: dict[str, pa.Table] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds in memory, besides the answer."""
+        return sum(part.row_bytes + part.index_bytes for part in (*self.runs.values(), *self.errors.values()))
 
 
 def batch_times(state: State, batch: Mapping[str, Submitted], given: int | None) -> tuple[int, int]:

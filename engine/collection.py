@@ -13,7 +13,7 @@ from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.run import KeyColumns, Part, Run, merge_runs
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import Updates, concat, empty
+from halfjoin.engine.updates import MINIMUM, Updates, concat, empty
 from halfjoin.planner.plan import ArrangementKey
 
 # A run is merged into the one before unless that is this many times larger: few runs to look up in, and each row is
@@ -22,13 +22,13 @@ GROWTH = 8
 
 
 class User(NamedTuple):
-    """Who keeps an arrangement: a view, an index, a primary key, a query that is being answered."""
+    """Who keeps an arrangement: a view, one that is being made, an index, a primary key, a query being answered."""
 
-    kind: Literal["view", "index", "primary key of", "query"]
+    kind: Literal["view", "new view", "index", "primary key of", "query"]
     name: str
 
     def __str__(self) -> str:
-        return self.name if self.kind in ("view", "query") else f"{self.kind} {self.name}"
+        return self.name if self.kind in ("view", "new view", "query") else f"{self.kind} {self.name}"
 
 
 @dataclass(slots=True)
@@ -40,24 +40,27 @@ class Arrangement:
 
 
 class Stored(Protocol):
-    """A collection's updates on disk, of which nothing is known before they are first needed."""
-
-    rows: int
-    latest: int  # of their times
+    """Where a collection's updates are on disk."""
 
     def load(self) -> Sequence[Part]:
         """All the updates, as of now: in memory, or what does not fit there in files."""
 
-    def grow(self, run: Part) -> None:
-        """Take note of a run that is on disk too by now."""
+
+@dataclass(slots=True)
+class Cold:
+    """What is known of a collection of which nothing is held."""
+
+    rows: int
+    latest: int  # of their times
 
 
 @dataclass(slots=True)
 class Collection:
     """Rows stored once, in runs from oldest to newest; an arrangement adds an index to each run, no rows.
 
-    Runs are replaced, never changed, so whoever holds one sees a consistent state. Before they are first needed they
-    are `stored`; asking for `runs` opens them. Those whose rows stay in files come before those in memory.
+    Runs are replaced, never changed, so whoever holds one sees a consistent state. Where the collection is `stored`, it
+    may be `cold`: nothing is held, and asking for `runs` opens it. Opened again, it is as of then: that is how memory
+    is given back, and how newer files take the place of older ones and of runs that are in them by now.
     """
 
     name: str
@@ -67,13 +70,27 @@ class Collection:
     held: tuple[Part, ...] = ()
     arrangements: dict[ArrangementKey, Arrangement] = field(default_factory=dict)
     stored: Stored | None = None
+    cold: Cold | None = None
+    order: tuple[str, ...] = ()  # columns that files are best sorted by: the primary key's
 
     @property
     def runs(self) -> tuple[Part, ...]:
         """All runs, opened if they have not been yet."""
-        if self.stored is not None:
-            self.held, self.stored = tuple(self.stored.load()), None
+        if self.cold is not None and self.stored is not None:
+            self.held = tuple(self.stored.load())
+            self.cold = None
         return self.held
+
+    @property
+    def in_files(self) -> bool:
+        """Whether rows that are held stay in files."""
+        return any(not isinstance(run, Run) for run in self.held)
+
+    def unload(self) -> None:
+        """Hold nothing, if all is on disk: it is opened again when it is needed."""
+        if self.stored is not None and self.cold is None:
+            self.cold = Cold(len(self), max((run.latest for run in self.held), default=MINIMUM))
+            self.held = ()
 
     @property
     def in_memory(self) -> tuple[Run, ...]:
@@ -85,7 +102,7 @@ class Collection:
 
     def __len__(self) -> int:
         """Updates, in memory or not."""
-        return sum(map(len, self.held)) if self.stored is None else self.stored.rows
+        return sum(map(len, self.held)) if self.cold is None else self.cold.rows
 
     def share(self, key: ArrangementKey, user: User, registry: Registry) -> None:
         """Use an arrangement, made if it is not there; an index is built when first looked up."""
@@ -95,10 +112,11 @@ class Collection:
 
     def build(self, key: ArrangementKey) -> None:
         """Build a shared arrangement's indexes now."""
-        if self.stored is not None:
-            self.runs  # noqa: B018  opens them
-        for run in self.in_memory:
-            run.index(key, self.arrangements[key].columns)
+        if self.in_files:
+            self.unload()  # opened again, there are files for this arrangement, too
+        for run in self.runs:
+            if isinstance(run, Run):
+                run.index(key, self.arrangements[key].columns)
 
     def release(self, user: User) -> None:
         """Use no arrangement any longer; one without users is dropped with its indexes."""
@@ -106,13 +124,14 @@ class Collection:
             arrangement.users.pop(user, None)
             if not arrangement.users:
                 del self.arrangements[key]
-                for run in self.in_memory:
-                    run.indexes.pop(key, None)
+                for run in self.held:
+                    if isinstance(run, Run):
+                        run.indexes.pop(key, None)
 
     def publish(self, run: Part) -> None:
         """Add a batch's run: the step from "before" to "after"."""
-        if self.stored is not None:
-            self.stored.grow(run)
+        if self.cold is not None:  # it is on disk by now
+            self.cold = Cold(self.cold.rows + len(run), max(self.cold.latest, run.latest))
         elif len(run):
             self.held = (*self.held, run)
 
@@ -160,7 +179,7 @@ class Collection:
 
     def closing(self, low: int, high: int, staged: Part | None = None) -> Updates:
         """The consolidated updates that close when upper goes from `low` to `high`, those of a staged run included."""
-        runs = self.held if self.stored is not None and self.stored.latest < low else self.runs
+        runs = self.held if self.cold is not None and self.cold.latest < low else self.runs
         parts = [part for run in runs if len(part := run.closing(low, high))]
         new = list(staged.pieces(high=high)) if staged is not None else []
         if not parts and not new:

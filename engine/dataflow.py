@@ -24,6 +24,8 @@ from halfjoin.sql.errors import DataError
 # Rows of a change that go through a path together: enough to spread the cost of calls, few enough for the memory.
 MORSEL = 1 << 18
 
+FILL_ROWS = 1 << 19  # of a view's output that a first fill gathers before it gives them out
+
 # The runs of a collection after (True) or before (False) the batch.
 Lookup = Callable[[str, bool], Sequence[Part]]
 
@@ -36,6 +38,11 @@ class CompiledPath:
     source: LinearOperator
     stages: tuple[tuple[HalfJoinOperator, LinearOperator], ...]
     final: LinearOperator
+
+    @property
+    def reads(self) -> list[str]:
+        """The input's columns."""
+        return [column for column, _ in self.spec.fetch]
 
     def run(self, change: Updates, lookup: Lookup, errors: list[Updates]) -> Iterator[Updates]:
         """What a change of this path's input adds to the view, a morsel at a time; not consolidated."""
@@ -53,8 +60,8 @@ class CompiledPath:
             return
         half_join, then = self.stages[number]
         runs = lookup(half_join.spec.arrangement.collection, half_join.spec.after)
-        for piece in half_join.pieces(stream, runs):
-            found = half_join(piece, runs)
+        for piece, parts in half_join.pieces(stream, runs):
+            found = half_join(piece, parts)
             if found is not None:
                 yield from self._onward(then(found, errors), number + 1, lookup, errors)
 
@@ -75,60 +82,80 @@ class Dataflow:
 
     def changes(self, staged: Mapping[str, Part], lookup: Lookup) -> tuple[Updates, Updates]:
         """The view's output and error updates for a batch's staged runs, both consolidated."""
-        outputs: list[Updates] = []
-        errors: list[Updates] = []
+        made = _Made(self.schema)
         for paths in self.branches:
             for path in paths:
                 run = staged.get(path.spec.collection)
                 if run is not None:
-                    for change in run.pieces():
-                        _collect(path.run(change, self._with_constants(lookup), errors), outputs)
-        return self._sum(outputs, self.schema), self._sum(errors, ERROR_SCHEMA)
+                    for change in run.pieces(names=path.reads):
+                        for part in path.run(change, self._with_constants(lookup), made.errors):
+                            made.take(part)
+        return made.given()
 
-    def fill(self, lookup: Lookup) -> tuple[Updates, Updates]:
-        """The view's whole history so far, from one path per branch.
+    def fill(self, lookup: Lookup) -> Iterator[tuple[Updates, Updates]]:
+        """The view's whole history so far, from one path per branch, in parts that memory holds.
+
+        Each part is the output and the error updates, both consolidated; there is at least one.
 
         Corollary of the delta law: it is that path with its input's history as the change and all others "after".
         What fails in another input's own operator is reported by that input's path alone, so those operators run too.
         """
         whole = self._with_constants(lambda name, _: lookup(name, True))
-        outputs: list[Updates] = []
-        errors: list[Updates] = []
+        made = _Made(self.schema)
         for branch, paths in zip(self.plan.branches, self.branches, strict=True):
             for number, path in enumerate(paths):
                 if number != branch.fill and not path.source.reports:
                     continue
-                for change in (piece for run in whole(path.spec.collection, True) for piece in run.pieces()):
+                reads = whole(path.spec.collection, True)
+                for change in (piece for run in reads for piece in run.pieces(names=path.reads)):
                     if number == branch.fill:
-                        _collect(path.run(change, whole, errors), outputs)
+                        for part in path.run(change, whole, made.errors):
+                            made.take(part)
+                            if made.rows >= FILL_ROWS:
+                                yield made.given()
                     else:
                         for morsel in _morsels(change):
-                            path.source(morsel.renamed(path.spec.fetch), errors)
-        return self._sum(outputs, self.schema), self._sum(errors, ERROR_SCHEMA)
+                            path.source(morsel.renamed(path.spec.fetch), made.errors)
+        yield made.given()
 
     def _with_constants(self, lookup: Lookup) -> Lookup:
         return lambda name, after: self.constants[name] if name in self.constants else lookup(name, after)
 
-    @staticmethod
-    def _sum(parts: list[Updates], schema: Mapping[str, pa.DataType]) -> Updates:
-        return consolidate(concat([part.select(schema) for part in parts])) if parts else empty(schema)
 
+class _Made:
+    """What paths have made and nobody has been given yet."""
 
-def _collect(made: Iterator[Updates], outputs: list[Updates]) -> None:
-    """Append what a path makes, while it can be held.
+    def __init__(self, schema: Mapping[str, pa.DataType]) -> None:
+        self._schema = schema
+        self._outputs: list[Updates] = []
+        self.errors: list[Updates] = []
+        self.rows = self._total = 0
 
-    Raises:
-        DataError: it is more than a mistaken join condition should be allowed to make.
-    """
-    total = sum(map(len, outputs))
-    for part in made:
-        outputs.append(part)
-        total += len(part)
-        if total > MOST_ROWS:
+    def take(self, part: Updates) -> None:
+        """Note a part of the view's output.
+
+        Raises:
+            DataError: it is more than a mistaken join condition should be allowed to make.
+        """
+        self._outputs.append(part)
+        self.rows += len(part)
+        self._total += len(part)
+        if self._total > MOST_ROWS:
             raise DataError(
                 f"one batch would make more than {MOST_ROWS:,} rows of a view: a join without an equality, or by a key "
                 "that many rows share; EXPLAIN shows where"
             )
+
+    def given(self) -> tuple[Updates, Updates]:
+        """The output and error updates so far, both consolidated, which are let go of."""
+        found = _sum(self._outputs, self._schema), _sum(self.errors, ERROR_SCHEMA)
+        self._outputs, self.rows = [], 0
+        self.errors.clear()
+        return found
+
+
+def _sum(parts: Sequence[Updates], schema: Mapping[str, pa.DataType]) -> Updates:
+    return consolidate(concat([part.select(schema) for part in parts])) if parts else empty(schema)
 
 
 def _morsels(change: Updates) -> Iterator[Updates]:

@@ -15,6 +15,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.sinks.target import check
 from halfjoin.engine.state import MaintainedView, State
 from halfjoin.engine.storage.names import check_columns
+from halfjoin.engine.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import names_of
@@ -61,7 +62,8 @@ def enter_table(state: State, table: Table) -> Collection:
     """The empty collection of a table that is in the catalog."""
     schema = {column.name: arrow_type(column.type) for column in table.columns}
     retain = state.retain if table.retain is None else table.retain
-    collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)))
+    collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)),
+                            order=table.primary_key)  # fmt: skip
     if table.primary_key:
         collection.share(arrangement_of(table), User("primary key of", table.name), state.functions)
     state.tables[table.name] = collection
@@ -91,7 +93,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
     )
     if name in view.reads:
         raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
-    made = User("query", name)  # until it is filled, which may fail, there is no such view
+    made = User("new view", name)  # until it is filled, which may fail, there is no such view
     try:
         maintained = _filled(state, view, Dataflow(planned, state.functions), made) if view.materialized else None
         if name in catalog.views:
@@ -111,10 +113,21 @@ def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedV
     _share(state, flow.plan, user)
     size = max((len(state.collection(name)) for name in flow.plan.collections), default=0)
     runner, _ = state.runners.choose(size)
-    output, errors = runner.fill(flow, state, state.before_and_after({}))
-    for collection, updates in ((maintained.contents, output), (maintained.errors, errors)):
-        collection.publish(make_run(updates.not_before(collection.since), state.upper))
+    for output, errors in runner.fill(flow, state, state.before_and_after({})):
+        _take_in(state, "views", view.name, maintained.contents, output)
+        _take_in(state, "errors", view.name, maintained.errors, errors)
     return maintained
+
+
+def _take_in(state: State, kind: str, name: str, collection: Collection, updates: Updates) -> None:
+    """A part of a first fill: in memory, or in files once the budget is used up."""
+    updates = updates.not_before(collection.since)
+    run = make_run(updates, state.upper)
+    size = sum(part.row_bytes + part.index_bytes for part in (*collection.held, run))
+    if state.spill is None or state.memory.invites(size):
+        collection.publish(run)
+    elif len(updates):
+        collection.publish(state.spill(kind, name, updates, ()))
 
 
 def enter_view(state: State, view: View) -> MaintainedView:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import batch_times, publish, runs_of, stage
+from halfjoin.engine.batch import Staged, batch_times, publish, runs_of, stage
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.feeds.delta_source import DeltaSource
@@ -25,7 +25,7 @@ from halfjoin.engine.feeds.ids import follow_prefix, place_of, reused
 from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
 from halfjoin.engine.fingerprint import agree, digest, partial
-from halfjoin.engine.memory import Memory
+from halfjoin.engine.memory import Memory, machine_memory
 from halfjoin.engine.rows import submitted
 from halfjoin.engine.run import Part
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting, holds_frame
@@ -44,7 +44,6 @@ from halfjoin.sql.errors import (
     HalfjoinError,
     InvalidRow,
     InvalidTime,
-    StorageError,
     UnknownName,
     UnsupportedSQL,
 )
@@ -67,7 +66,9 @@ class Engine:
             bulk and for rows that are Spark DataFrames. The answers are the same.
         retain: history kept readable, in time units, where a table or view does not say it for itself. None: what the
             warehouse has, 1,000,000 for a new one.
-        memory: the most that rows and indexes may hold, in bytes or as text (`4GB`); a batch past it is refused.
+        memory: the most that rows and indexes may hold, in bytes or as text (`4GB`). In a warehouse what does not fit
+            stays on disk, and is looked up there; None is half of the machine's memory. Without a warehouse a batch
+            past it is refused; None is no limit.
 
     Raises:
         Conflict: another engine writes the warehouse.
@@ -86,7 +87,7 @@ class Engine:
     ) -> None:
         if runner not in ("auto", "local", "spark"):
             raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
-        limit = None if memory is None else to_bytes(memory)
+        limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
         self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
         self._changed = Condition()
         if read_only and warehouse is None:
@@ -186,8 +187,7 @@ class Engine:
     ) -> Applied:  # fmt: skip
         """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
         runner, reason = choice
-        staged = stage(self._state, runs, upper, runner)
-        self._check_memory(staged.runs)
+        staged = self._store.room(self._state, stage(self._state, runs, upper, runner))
         applied = Applied(at, upper, runner.name, clock.perf_counter() - started, staged.diffs, reason)
         low, closing = self._state.upper, self._sinks.closing(self._state, staged)
         with self._unless_interrupted():
@@ -206,7 +206,7 @@ class Engine:
         undo = self._state.checkpoint()
         try:
             change()
-            self._check_memory({})
+            self._store.room(self._state, Staged({}, {}, self._state.upper))
             with self._unless_interrupted():
                 self._store.define(self._state)
         except BaseException:
@@ -439,17 +439,6 @@ class Engine:
     ) -> None:
         self.close()
 
-    def _check_memory(self, new: Mapping[str, Part]) -> None:
-        if self._memory.limit is None:
-            return
-        added = sum(part.row_bytes + part.index_bytes for part in new.values())
-        if not self._memory.takes(added):
-            raise StorageError(
-                f"this would bring the state to {self._memory.used() + added:,} bytes, past the budget of "
-                f"{self._memory.limit:,}; "
-                "give the engine more memory, retain less history, or drop views and indexes"
-            )
-
     @contextmanager
     def _reading(self) -> Iterator[State]:
         """The lock, and the state at one moment."""
@@ -458,6 +447,7 @@ class Engine:
             with self._store.moment(self._state) as self._state:
                 self._state.runners = self._runners
                 yield self._state
+                self._store.settle(self._state)
 
     def _check_open(self, *, writing: bool = False) -> None:
         if self._closed is not None:

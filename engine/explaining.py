@@ -55,7 +55,8 @@ def explain_query(state: State, query: Query, sql: str, format: Format) -> str:
 def _show(state: State, planned: ViewPlan, name: str, format: Format) -> str:
     match format:
         case "text":
-            return f"{explanations.text(planned, state, name)}\nrunner: {state.runners.describe()}"
+            lines = [explanations.text(planned, state, name), f"runner: {state.runners.describe()}"]
+            return "\n".join([*lines, *_on_disk(state, planned)])
         case "mermaid":
             return explanations.mermaid(planned, state, name)
         case "json":
@@ -64,3 +65,13 @@ def _show(state: State, planned: ViewPlan, name: str, format: Format) -> str:
             return explanations.html(planned, state, name)
         case _:
             raise HalfjoinError(f"unknown format {format!r}; formats: text, mermaid, json, html")
+
+
+def _on_disk(state: State, planned: ViewPlan) -> list[str]:
+    """Where lookups read files."""
+    found = []
+    for name in planned.collections:
+        files, size = map(sum, zip((0, 0), *(run.stored for run in state.collection(name).held), strict=True))
+        if files:
+            found.append(f"{name} ({files} files, {size / 1e6:.1f} MB)")
+    return [f"on disk: {', '.join(found)}"] if found else []

@@ -43,11 +43,17 @@ class HalfJoinOperator:
     asked: tuple[tuple[Scalar, Fetch], ...]  # conditions on partners alone, and the columns they read
     wanted: frozenset[str] | None  # of the result's columns; None: all
 
-    def pieces(self, stream: Updates, runs: Sequence[Part]) -> Iterator[Updates]:
-        """The stream in parts that a cross product multiplies to a bounded number of rows; whole for any other join."""
-        size = len(stream) if self.probes else max(1, _PAIRS // max(1, sum(map(len, runs))))
-        for start in range(0, len(stream), size):
-            yield stream.slice(start, min(start + size, len(stream)))
+    def pieces(self, stream: Updates, runs: Sequence[Part]) -> Iterator[tuple[Updates, Sequence[Part]]]:
+        """The stream, and the runs that it meets; where that is a cross product, in parts, each of which it multiplies
+        to a bounded number of rows."""
+        if self.probes:
+            yield stream, runs
+            return
+        names = [column for column, _ in self.spec.fetch]
+        for piece in (piece for run in runs for piece in run.pieces(names=names) if len(piece)):
+            size = max(1, _PAIRS // len(piece))
+            for start in range(0, len(stream), size):
+                yield stream.slice(start, min(start + size, len(stream))), [Run(piece)]
 
     def __call__(self, stream: Updates, runs: Sequence[Part]) -> Updates | None:
         """The stream's rows with each of their partners in `runs`; None where there are none."""

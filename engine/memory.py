@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from halfjoin.engine.run import Part
+from halfjoin.sql.errors import StorageError
+
+# Of the budget: what is brought into memory leaves room for the indexes on it and for what is to come, or it would
+# have to go again at once.
+_FILLED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A budget in bytes (None: no limit), and what is held of it."""
+    """A budget in bytes (None: no limit), and what is held of it.
+
+    It is for rows and indexes. Work under way takes memory beside it, in pieces whose size does not depend on that of
+    the collections.
+    """
 
     limit: int | None = None
     held: Callable[[], Iterable[Part]] = tuple
@@ -22,3 +33,30 @@ class Memory:
     def takes(self, size: int) -> bool:
         """Whether so many bytes more may be held."""
         return self.limit is None or self.used() + size <= self.limit
+
+    def invites(self, size: int) -> bool:
+        """Whether so many bytes more should be held, where they might as well stay on disk."""
+        return self.limit is None or self.used() + size <= self.limit * _FILLED
+
+    def check(self, size: int) -> None:
+        """Refuse so many bytes more, if they may not be held.
+
+        Raises:
+            StorageError: with what would be held, and the budget.
+        """
+        if not self.takes(size):
+            raise StorageError(
+                f"this would bring the state to {self.used() + size:,} bytes, past the budget of {self.limit:,}; give "
+                "the engine more memory, a folder to keep its state in, less history to retain, or fewer views and "
+                "indexes"
+            )
+
+
+def machine_memory() -> int:
+    """Bytes of memory that this process may count on: the machine's, or its container's."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        return total
+    return min(total, int(limit)) if limit.isdigit() else total

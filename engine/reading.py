@@ -15,7 +15,7 @@ from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.state import State
-from halfjoin.engine.updates import MOST_ROWS, Updates, constant
+from halfjoin.engine.updates import MOST_ROWS, Updates, concat, constant
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
 from halfjoin.sql.adhoc_split import split
@@ -96,12 +96,13 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
         if not key.collection.startswith("="):
             state.collection(key.collection).share(key, _QUERY, state.functions)
     try:
-        output, errors = flow.fill(state.before_and_after({}))
+        parts = list(flow.fill(state.before_and_after({})))
     finally:
         for collection in users:
             collection.release(_QUERY)
-    _raise_first(errors.filter(errors.time <= time), "the query", time)
-    found = output.filter(output.time <= time)
+    output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
+    _raise_first(errors, "the query", time)
+    found = output
     return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
 
 

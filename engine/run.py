@@ -26,8 +26,10 @@ class Part(Protocol):
 
     def __len__(self) -> int: ...
 
-    def pieces(self, low: int = MINIMUM, high: int = MAXIMUM) -> Iterator[Updates]:
-        """The updates with times in `[low, high)`, in parts that memory holds."""
+    def pieces(
+        self, low: int = MINIMUM, high: int = MAXIMUM, names: Iterable[str] | None = None
+    ) -> Iterator[Updates]:
+        """The updates with times in `[low, high)`, in parts that memory holds, with at least these columns (all)."""
 
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
@@ -56,6 +58,10 @@ class Part(Protocol):
     def index_bytes(self) -> int:
         """Memory held by the indexes."""
 
+    @property
+    def stored(self) -> tuple[int, int]:
+        """Files in which the rows stay, and their bytes, those of arrangements included."""
+
 
 @dataclass(slots=True)
 class Run:
@@ -68,6 +74,7 @@ class Run:
     updates: Updates
     indexes: dict[ArrangementKey, Index] = field(default_factory=dict)
     future: Index | None = None
+    _row_bytes: int | None = None
 
     def __len__(self) -> int:
         return len(self.updates)
@@ -80,7 +87,9 @@ class Run:
             found = self.indexes[key] = build(arrays, rows, len(self.updates) if rows is None else len(rows))
         return found
 
-    def pieces(self, low: int = MINIMUM, high: int = MAXIMUM) -> Iterator[Updates]:
+    def pieces(
+        self, low: int = MINIMUM, high: int = MAXIMUM, names: Iterable[str] | None = None
+    ) -> Iterator[Updates]:
         """The updates with times in `[low, high)`, all at once."""
         if low == MINIMUM and high == MAXIMUM:
             yield self.updates
@@ -113,6 +122,11 @@ class Run:
         return int(self.updates.time.max()) if len(self) else MINIMUM
 
     @property
+    def stored(self) -> tuple[int, int]:
+        """No files: the rows are in memory."""
+        return 0, 0
+
+    @property
     def index_bytes(self) -> int:
         """Memory held by the indexes, in bytes."""
         return sum(index.nbytes for index in self.indexes.values()) + (self.future.nbytes if self.future else 0)
@@ -120,8 +134,10 @@ class Run:
     @property
     def row_bytes(self) -> int:
         """Memory held by the rows, times and diffs, in bytes; a broadcast view holds none."""
-        ints = sum(array.nbytes for array in (self.updates.time, self.updates.diff) if array.strides != (0,))
-        return ints + sum(int(column.nbytes) for column in self.updates.columns.values())
+        if self._row_bytes is None:  # asked for after every batch
+            ints = sum(array.nbytes for array in (self.updates.time, self.updates.diff) if array.strides != (0,))
+            self._row_bytes = ints + sum(int(column.nbytes) for column in self.updates.columns.values())
+        return self._row_bytes
 
 
 def make_run(updates: Updates, upper: int, indexes: dict[ArrangementKey, Index] | None = None) -> Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -52,8 +52,8 @@ class Runner(Protocol):
     ) -> tuple[Updates, Updates]:
         """The view's output and error updates for a batch's staged runs, both consolidated."""
 
-    def fill(self, flow: Dataflow, held: Held, lookup: Lookup) -> tuple[Updates, Updates]:
-        """The view's whole history so far."""
+    def fill(self, flow: Dataflow, held: Held, lookup: Lookup) -> Iterable[tuple[Updates, Updates]]:
+        """The view's whole history so far, in parts that memory holds."""
 
 
 class _Local:
@@ -66,7 +66,7 @@ class _Local:
     ) -> tuple[Updates, Updates]:
         return flow.changes(staged, lookup)
 
-    def fill(self, flow: Dataflow, held: Held, lookup: Lookup) -> tuple[Updates, Updates]:
+    def fill(self, flow: Dataflow, held: Held, lookup: Lookup) -> Iterable[tuple[Updates, Updates]]:
         return flow.fill(lookup)
 
 

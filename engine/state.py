@@ -16,10 +16,14 @@ from halfjoin.engine.run import Part
 from halfjoin.engine.runners import Runners
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
+from halfjoin.engine.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 
 if TYPE_CHECKING:
     from halfjoin.engine.sinks.sinks import Sinks
+
+# Writes updates of a collection, of the kind and the name given, to files where they will be kept.
+Spill = Callable[[str, str, Updates, Sequence[str]], Part]
 
 
 @dataclass(slots=True)
@@ -33,7 +37,10 @@ class MaintainedView:
 
 @dataclass(slots=True)
 class State:
-    """All that an engine holds. `upper`: every time below it is closed, for all collections."""
+    """All that an engine holds. `upper`: every time below it is closed, for all collections.
+
+    `spill` is there where rows may stay in files.
+    """
 
     retain: int
     catalog: Catalog = field(default_factory=Catalog)
@@ -45,6 +52,7 @@ class State:
     sinks: Sinks | None = None  # of an engine that writes
     upper: int = 0
     memory: Memory = field(default_factory=Memory)
+    spill: Spill | None = None
 
     def collection(self, name: str) -> Collection:
         """The collection of a table or materialized view that is known to exist."""
@@ -58,6 +66,15 @@ class State:
         """Every collection: tables, views, errors of views."""
         views = [part for view in self.views.values() for part in (view.contents, view.errors)]
         return [*self.tables.values(), *views]
+
+    def release(self, size: int) -> None:
+        """Where the budget does not take so many bytes more: let go of the largest of what is on disk, until there is
+        room for a while."""
+        if not self.memory.takes(size):
+            for collection in sorted(self.collections(), key=_held, reverse=True):
+                if self.memory.invites(size):
+                    break
+                collection.unload()
 
     def checkpoint(self) -> Callable[[], None]:
         """A way back to what is defined now, for when a definition fails half way."""
@@ -100,6 +117,10 @@ class State:
         runs = self.collection(key.collection).in_memory
         index = max(runs, key=len).indexes.get(key) if runs else None
         return None if index is None else index.distinct()
+
+
+def _held(collection: Collection) -> int:
+    return sum(part.row_bytes + part.index_bytes for part in collection.held)
 
 
 @dataclass(frozen=True, slots=True)

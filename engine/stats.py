@@ -5,29 +5,44 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from halfjoin.engine.collection import Collection
+from halfjoin.engine.run import Run
 from halfjoin.engine.state import State
+from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.planner.plan import ArrangementKey
 
 
 class RunStats(BaseModel):
-    """One run: its updates, and the bytes of its rows and of all its indexes."""
+    """One run: its updates, and the bytes in memory of its rows and of all its indexes.
+
+    `files` and `file_bytes` count the files in which its rows are where they stay on disk, with those of arrangements.
+    """
 
     updates: int
     row_bytes: int
     index_bytes: int
+    files: int = 0
+    file_bytes: int = 0
 
 
 class ArrangementStats(BaseModel):
-    """One arrangement: index entries, bytes of the index, and who shares it."""
+    """One arrangement: index entries and bytes in memory, files and their bytes where it has some on disk, and who
+    shares it."""
 
     name: str
     collection: str
     rows: int
     bytes: int
     users: list[str]
+    files: int = 0
+    file_bytes: int = 0
 
 
 class CollectionStats(BaseModel):
-    """One table or materialized view: the updates it holds, its bytes, its frontiers `[since, upper)`, its runs."""
+    """One table or materialized view: its updates, its bytes in memory, its frontiers `[since, upper)`, its runs.
+
+    `files` and `file_bytes` count what its runs leave on disk and look up there. Of a collection that is on disk and
+    has not been needed yet there are no runs.
+    """
 
     name: str
     kind: str
@@ -38,6 +53,8 @@ class CollectionStats(BaseModel):
     since: int
     upper: int
     runs: list[RunStats]
+    files: int = 0
+    file_bytes: int = 0
 
 
 class SinkStats(BaseModel):
@@ -52,9 +69,11 @@ class SinkStats(BaseModel):
 
 
 class Stats(BaseModel):
-    """Everything held: `Engine.stats()`."""
+    """Everything held: `Engine.stats()`. `memory`: bytes of rows and indexes, `budget`: how many there may be."""
 
     upper: int
+    memory: int
+    budget: int | None
     collections: list[CollectionStats]
     arrangements: list[ArrangementStats]
     sinks: list[SinkStats]
@@ -67,13 +86,7 @@ def stats(state: State) -> Stats:
         _collection(state, view.contents, "materialized view", len(view.errors)) for view in state.views.values()
     ]
     arrangements = [
-        ArrangementStats(
-            name=str(key),
-            collection=collection.name,
-            rows=sum(len(run.indexes[key]) for run in collection.in_memory if key in run.indexes),
-            bytes=sum(run.indexes[key].nbytes for run in collection.in_memory if key in run.indexes),
-            users=list(map(str, arrangement.users)),
-        )
+        _arrangement(collection, key, list(map(str, arrangement.users)))
         for collection in state.collections()
         for key, arrangement in collection.arrangements.items()
     ]
@@ -83,13 +96,32 @@ def stats(state: State) -> Stats:
         for sink in state.catalog.sinks.values()
         if state.sinks is not None and (status := state.sinks.status(sink.name))
     ]  # fmt: skip
-    return Stats(upper=state.upper, collections=collections, arrangements=arrangements, sinks=sinks)
+    return Stats(
+        upper=state.upper, memory=state.memory.used(), budget=state.memory.limit, collections=collections,
+        arrangements=arrangements, sinks=sinks,
+    )  # fmt: skip
+
+
+def _arrangement(collection: Collection, key: ArrangementKey, users: list[str]) -> ArrangementStats:
+    indexes = [run.indexes[key] for run in collection.held if isinstance(run, Run) and key in run.indexes]
+    stored = [run.arranged[key] for run in collection.held if isinstance(run, StoredRun) and key in run.arranged]
+    return ArrangementStats(
+        name=str(key),
+        collection=collection.name,
+        rows=sum(map(len, indexes)),
+        bytes=sum(index.nbytes for index in indexes),
+        users=users,
+        files=sum(run.stored[0] for run in stored),
+        file_bytes=sum(run.stored[1] for run in stored),
+    )
 
 
 def _collection(state: State, collection: Collection, kind: str, errors: int) -> CollectionStats:
     runs = [
-        RunStats(updates=len(run), row_bytes=run.row_bytes, index_bytes=run.index_bytes) for run in collection.held
-    ]
+        RunStats(updates=len(run), row_bytes=run.row_bytes, index_bytes=run.index_bytes, files=run.stored[0],
+                 file_bytes=run.stored[1])
+        for run in collection.held
+    ]  # fmt: skip
     return CollectionStats(
         name=collection.name,
         kind=kind,
@@ -100,4 +132,6 @@ def _collection(state: State, collection: Collection, kind: str, errors: int) ->
         since=collection.since,
         upper=state.upper,
         runs=runs,
+        files=sum(run.files for run in runs),
+        file_bytes=sum(run.file_bytes for run in runs),
     )

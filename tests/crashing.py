@@ -11,13 +11,17 @@ from collections import Counter
 from pathlib import Path
 
 import halfjoin as hj
-from halfjoin.engine.storage import warehouse
+from halfjoin.engine.storage import stored_run, warehouse
 from tests.oracle.rows import Bag
 
 TABLES = "CREATE TABLE t (k bigint PRIMARY KEY, v text NOT NULL); CREATE TABLE u (k bigint, n integer)"
-VIEW = "CREATE MATERIALIZED VIEW joined AS SELECT t.k, u.n FROM t, u WHERE t.k = u.k"
+VIEW = (
+    "CREATE INDEX IF NOT EXISTS by_text ON t (v);"  # an arrangement of its own where t is on disk
+    "CREATE MATERIALIZED VIEW joined AS SELECT t.k, u.n FROM t, u WHERE t.k = u.k"
+)
 SINKS = """CREATE SINK IF NOT EXISTS joined FROM joined INTO DELTA 'joined';
     CREATE SINK IF NOT EXISTS t FROM t INTO DELTA 'of/t'"""
+BUDGETS = (None, 1, 20_000)  # of memory, by turns: everything is in it, nothing, some
 ROWS = 6  # inserted into t by a batch
 
 
@@ -87,8 +91,11 @@ def contents(last: int) -> dict[str, Bag]:
 def main(folder: Path, notes: Path, first: int) -> None:
     """Steps for ever."""
     warehouse.FLUSH_BYTES = 6_000  # flushing is nearly always under way
+    stored_run.SEARCHED_ROWS = 20
+    warehouse.BULK_ROWS = 7
+    memory = BUDGETS[first % len(BUDGETS)]
     handle = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    with hj.Engine(folder, retain=40) as engine:
+    with hj.Engine(folder, retain=40, memory=memory) as engine:
         if first > 1:  # there may have been no time for it after the view was made
             engine.execute(SINKS)
         os.write(handle, b"open\n")

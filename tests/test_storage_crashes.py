@@ -15,7 +15,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 import halfjoin as hj
-from tests.crashing import VIEW, batch, contents, kind
+from tests.crashing import BUDGETS, VIEW, batch, contents, kind
 from tests.oracle.rows import Bag, bag
 
 CRASHES = int(os.environ.get("HALFJOIN_CRASHES", "5"))
@@ -58,7 +58,7 @@ def _killed(folder: Path, notes: Path, done: int, rng: random.Random) -> int:
 
 def _check(folder: Path, acknowledged: int, round: int) -> int:
     """Open, compare, try again what was done already. Returns the last step that is there."""
-    with hj.Engine(folder) as engine:
+    with hj.Engine(folder, memory=BUDGETS[round % len(BUDGETS)]) as engine:
         found = _contents(engine)
         # The step under way when the process was killed may be there, too: nobody was told either way.
         there = [last for last in (acknowledged, acknowledged + 1) if contents(last) == found]

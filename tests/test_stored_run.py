@@ -13,13 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfjoin.engine.codes import codes
+from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.run import Run
-from halfjoin.engine.storage import parquet
+from halfjoin.engine.storage import merging, parquet
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates import Updates, concat
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
@@ -103,3 +104,57 @@ def test_a_missing_file_is_named() -> None:
         stored = StoredRun(LocalPlace(Path(folder)), (parquet.StoredFile("gone.parquet", 1, 1, 0, ""),), SCHEMA)
         with pytest.raises(StorageError, match=r"gone\.parquet cannot be read"):
             list(stored.pieces())
+
+
+KINDS = [pa.date32(), pa.timestamp("us"), pa.timestamp("us", tz="UTC"), pa.time64("us"), pa.bool_()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_of_every_kind_that_is_its_own_code_are_found(kind: pa.DataType) -> None:
+    far = {pa.date32(): 10_000_000, pa.time64("us"): 86_399_999_999, pa.bool_(): 1}.get(kind, 10**18)
+    raw = pa.array([-far if kind != pa.time64("us") and far > 1 else 0, 0, 0, far, far, None], pa.int64())
+    width = pa.int32() if kind == pa.date32() else pa.int64()
+    values = raw.cast(pa.bool_()) if kind == pa.bool_() else raw.cast(width).cast(kind)
+    updates = Updates({"k": values}, np.zeros(6, np.int64), np.ones(6, np.int64))
+    sql = {pa.date32(): DATE}.get(kind, BIGINT)
+    key = ArrangementKey("c", (Column("k", sql, True),))
+    with tempfile.TemporaryDirectory() as folder:
+        place = LocalPlace(Path(folder))
+        stored = StoredRun(place, tuple(parquet.write(place, updates, {"k": kind}, ["k"])), {"k": kind})
+        for probe in (values[0:1], values[3:4], values[5:6]):
+            found = stored.narrowed(key, key_columns(key, {}), [probe], ["k"]).updates.columns["k"]
+            assert len(found) and found.equals(pa.concat_arrays([probe] * len(found)))
+
+
+@given(st.lists(st.lists(ROWS, max_size=20), max_size=3), st.sampled_from(["k", "d", "s"]), st.integers(0, 10))
+def test_merged_files_hold_the_sum_of_what_was_in_them(
+    parts: list[list[tuple[object, ...]]], sort: str, since: int
+) -> None:
+    whole = consolidate(_updates([row for rows in parts for row in rows]).not_before(since))
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "RANGE_BYTES", 200)
+        stored = _stored(folder, parts, sort)
+        files = tuple(merging.merged(stored.place, stored.files, SCHEMA, [sort], since))
+        assert len({parquet.run_of(file.name) for file in files}) <= 1
+        assert _bag(concat([_updates([]), *StoredRun(stored.place, files, SCHEMA).pieces()])) == _bag(whole)
+
+
+@pytest.mark.parametrize("sort", [["k"], ["s"], []])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_merge_holds_a_part_of_the_files_at_a_time(
+    sort: list[str], shuffled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = np.random.default_rng(1).permutation(4_000) if shuffled else np.arange(4_000)
+    columns = {"k": pa.array(order), "s": pa.array(order.astype(str))}
+    updates = Updates(columns, np.zeros(4_000, np.int64), np.ones(4_000, np.int64))
+    schema = {"k": pa.int64(), "s": pa.string()}
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 50)
+    with tempfile.TemporaryDirectory() as folder:
+        place = LocalPlace(Path(folder))
+        halves = (updates.slice(0, 2_000), updates.slice(2_000, 4_000))
+        files = [file for half in halves for file in parquet.write(place, half, schema, [])]
+        size = sum(opened(place, file.name).loaded_bytes(schema) for file in files)
+        monkeypatch.setattr(merging, "RANGE_BYTES", size // 10)
+        found = list(merging.merged(place, files, schema, sort, 0))
+    assert sum(file.rows for file in found) == 4_000
+    assert max(file.rows for file in found) <= 1_000

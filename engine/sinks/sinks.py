@@ -149,8 +149,8 @@ class Sinks:
         """Close a gap: with the changes since, or where history no longer reaches back, with the whole contents."""
         collection, low, upper = state.collection(sink.collection), courier.end, state.upper
         courier.gap = False
-        stored = collection.stored
-        if low is not None and (low == upper or (stored is not None and stored.latest < low)):
+        cold = collection.cold
+        if low is not None and (low == upper or (cold is not None and cold.latest < low)):
             courier.offer(Delivery(low, upper, empty(collection.schema)))  # nothing has happened, so nothing is loaded
         elif low is not None and (collection.since < low or collection.since == 0):
             courier.offer(Delivery(low, upper, collection.changes(low, upper), note=f"all changes since {low}"))

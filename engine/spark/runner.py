@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,10 +50,10 @@ class SparkRunner:
         files = {name: (self._files([part]), len(part)) for name, part in staged.items()}
         return self._carried_out(bound, bound.changes(files))
 
-    def fill(self, flow: Dataflow, held: Held, lookup: Lookup) -> tuple[Updates, Updates]:
+    def fill(self, flow: Dataflow, held: Held, lookup: Lookup) -> Iterable[tuple[Updates, Updates]]:
         """As `Dataflow.fill`: the view's whole history so far."""
         bound = self._flow(flow, held, lookup)
-        return self._carried_out(bound, bound.fill())
+        return [self._carried_out(bound, bound.fill())]
 
     def rows(self, frame: Frame) -> pa.Table:
         """The rows of a DataFrame, evaluated once: written by its tasks, and read from their files.

@@ -6,37 +6,29 @@ transaction, so that it can be told from the table itself what is in it.
 
 from __future__ import annotations
 
+import math
 import time as clock
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from halfjoin.engine.codes import is_exact
 from halfjoin.engine.collection import GROWTH
-from halfjoin.engine.consolidate import consolidate
-from halfjoin.engine.storage.parquet import FILE_ROWS, StoredFile, file_schema, write
-from halfjoin.engine.storage.parquet_reader import opened
+from halfjoin.engine.storage.merging import merged
+from halfjoin.engine.storage.parquet import StoredFile, file_schema, run_of, write
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates import MINIMUM, Updates, concat
+from halfjoin.engine.updates import MINIMUM, Updates
 from halfjoin.sql.errors import StorageError
 
+Run = TypeVar("Run")
+_UNORDERED_BYTES = 64 << 20
+_STARTED = clock.time()
 KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
-
-
-class HasRows(Protocol):
-    """Something of so many rows."""
-
-    @property
-    def rows(self) -> int:
-        """How many."""
-
-
-Sized = TypeVar("Sized", bound=HasRows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +70,17 @@ class DeltaFolder:
         return entry, version
 
     def append(
-        self, updates: Updates, files: Sequence[StoredFile], layout: Layout, entry: int, version: int | None
-    ) -> int | None:
-        """Add the updates of entries up to `entry`, and files of updates that are in the folder already, to a version.
+        self, updates: Updates | None, files: Sequence[StoredFile], layout: Layout, entry: int | None,
+        version: int | None,
+    ) -> int | None:  # fmt: skip
+        """Add updates, and files of updates that are in the folder already, to a version.
+
+        Args:
+            updates: to be written now (None: none).
+            files: that are there.
+            layout: of the table.
+            entry: with them the table holds all entries up to this one (None: the table does not say).
+            version: of the table before (None: there is none).
 
         Returns:
             The table's version (None: there is none).
@@ -90,30 +90,32 @@ class DeltaFolder:
         """
         table = self._open()
         self._check_there(table, version)
-        if not len(updates) and not files:
+        if not files and (updates is None or not len(updates)):
             return None if table is None else int(table.version())
         if table is None:
             table = self._create(layout)
-        added = [*write(self.place, updates, layout.schema, layout.sort), *files]
+        added = [*(write(self.place, updates, layout.schema, layout.sort) if updates is not None else ()), *files]
         return self._commit(table, [add_action(file, True) for file in added], layout, entry)
 
     def merge(self, layout: Layout, since: int, *, everything: bool) -> int | None:
-        """Write the smaller files, or all of them, anew as one, as far as there are several; None if there are not.
-
-        Compaction law. Times below `since` may be moved up to it, after which equal rows are added up and zeros
-        dropped. No read at or above `since` can tell, so the commit says that no data is changed.
+        """Write the smaller runs of files, or all files, anew as one run, as far as there are several; None if there
+        are not. What is in memory at a time does not depend on how large they are.
         """
         table = self._open()
-        old = [] if table is None else (_parts(table) if everything else mergeable(_parts(table)))
+        # Without an order of integers a merge reads its files once for each part of them that memory holds.
+        ordered = bool(layout.sort) and is_exact([pa.nulls(0, layout.schema[layout.sort[0]])])
+        old = [] if table is None else _mergeable(_parts(table), everything, None if ordered else _UNORDERED_BYTES)
         if table is None or not old:
             return None
-        updates = concat([_whole_file(self.place, part, layout.schema) for part in old]).not_before(since)
-        added = write(self.place, consolidate(updates), layout.schema, layout.sort)
+        added = merged(self.place, old, layout.schema, layout.sort, since)
         now = int(clock.time() * 1000)
         removed = [RemoveAction(part.name, False, now, part.size) for part in old]
         version = self._commit(table, [*(add_action(file, False) for file in added), *removed], layout, None)
         table.update_incremental()
-        table.vacuum(KEEP_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
+        table.vacuum(KEEP_HOURS, dry_run=False, enforce_retention_duration=False)
+        # What is in no version, and not written by this process for a batch that is under way, is of one that failed.
+        hours = KEEP_HOURS + math.ceil((clock.time() - _STARTED) / 3600)
+        table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
         return version
 
     def files(self, version: int | None) -> tuple[StoredFile, ...]:
@@ -173,22 +175,36 @@ def _parts(table: DeltaTable) -> list[StoredFile]:
     ]
 
 
-def _whole_file(place: Place, file: StoredFile, schema: Mapping[str, pa.DataType]) -> Updates:
-    source = opened(place, file.name)
-    return concat(list(source.read(np.ones(source.groups, np.bool_), schema, file.rows)))
-
-
-def mergeable(parts: Iterable[Sized]) -> list[Sized]:
-    """The files to be merged: each of them no larger than the smaller ones together by far, so that a row is rewritten
+def mergeable(runs: Iterable[Run], rows: Callable[[Run], int]) -> list[Run]:
+    """The runs to be merged: each of them no larger than the smaller ones together by far, so that a row is rewritten
     a logarithmic number of times."""
-    chosen: list[Sized] = []
+    chosen: list[Run] = []
     size = 0
-    for part in sorted(parts, key=lambda part: part.rows):
-        if part.rows >= FILE_ROWS or (chosen and part.rows > GROWTH * size):
+    for run in sorted(runs, key=rows):
+        if chosen and rows(run) > GROWTH * size:
             break
-        chosen.append(part)
-        size += part.rows
+        chosen.append(run)
+        size += rows(run)
     return chosen if len(chosen) > GROWTH else []
+
+
+def _mergeable(parts: list[StoredFile], everything: bool, most: int | None) -> list[StoredFile]:
+    """The files of the runs to be merged; but for everything, no more than so many bytes."""
+    if everything:
+        return parts
+    runs: dict[str, list[StoredFile]] = {}
+    for part in parts:
+        runs.setdefault(run_of(part.name), []).append(part)
+    small, taken = [], 0
+    for files in sorted(runs.values(), key=_rows):
+        taken += sum(file.size for file in files)
+        if most is None or taken <= most:
+            small.append(files)
+    return [file for files in mergeable(small, _rows) for file in files]
+
+
+def _rows(files: Iterable[StoredFile]) -> int:
+    return sum(file.rows for file in files)
 
 
 def add_action(file: StoredFile, changes: bool) -> AddAction:

@@ -22,6 +22,11 @@ class Piece:
     latest: int
     data: bytes
 
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.data)
+
 
 def encode(updates: Updates) -> Iterator[Piece]:
     """The updates in pieces, in order; none where there are none."""

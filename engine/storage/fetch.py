@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
+from halfjoin.engine.collection import Collection
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part, make_run
+from halfjoin.engine.storage.arranging import arrangements
 from halfjoin.engine.storage.delta import DeltaFolder
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept
 from halfjoin.engine.storage.parquet import StoredFile
-from halfjoin.engine.storage.site import Site, place_of
+from halfjoin.engine.storage.site import Site, arrangements_of, place_of
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import concat
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.errors import StorageError
+
+_INDEXED = 13  # bytes that an arrangement's index takes of a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class Disk:
     journal: Journal
     memory: Memory
 
-    def fetch(self, number: int, schema: Mapping[str, pa.DataType], upper: int) -> Sequence[Part]:
+    def fetch(self, number: int, collection: Collection, upper: int) -> Sequence[Part]:
         """A collection's updates, all that there are now.
 
         Raises:
@@ -35,23 +39,49 @@ class Disk:
         with self.journal.snapshot():
             kept = next(item for item in self.journal.kept() if item.id == number)
             files = DeltaFolder(place_of(self.site, kept), "").files(kept.version)
+            base = StoredRun(place_of(self.site, kept), files, collection.schema)
             pieces = self.journal.pieces(number, kept.flushed)
-        return self._parts(kept, [*files, *pieces], schema, upper)
+            versions = self.journal.arranged(number)
+        recent = self._recent(kept, pieces, collection)
+        size = base.loaded_bytes + recent.loaded_bytes
+        size += _INDEXED * len(collection.arrangements) * (len(base) + len(recent))
+        if not self.memory.invites(size):
+            base = StoredRun(base.place, files, base.schema, self._arranged(kept, collection, versions))
+            stored: list[Part] = [run for run in (base, recent) if len(run)]
+        elif len(base) + len(recent):
+            stored = [make_run(concat([*base.pieces(), *recent.pieces()]), upper)]
+        else:
+            stored = []
+        return [*stored, *self._in_journal(pieces, collection, upper)]
 
-    def since(self, kept: Kept, entry: int, schema: Mapping[str, pa.DataType], upper: int) -> Sequence[Part]:
+    def since(self, kept: Kept, entry: int, collection: Collection, upper: int) -> Sequence[Part]:
         """What the journal has of a collection after an entry."""
-        return self._parts(kept, self.journal.pieces(kept.id, entry), schema, upper)
+        pieces = self.journal.pieces(kept.id, entry)
+        recent = self._recent(kept, pieces, collection)
+        return [*([recent] if len(recent) else []), *self._in_journal(pieces, collection, upper)]
 
-    def _parts(
-        self, kept: Kept, pieces: Sequence[bytes | StoredFile], schema: Mapping[str, pa.DataType], upper: int
-    ) -> Sequence[Part]:
-        """Files first, then what the journal itself has."""
+    def _recent(self, kept: Kept, pieces: Sequence[bytes | StoredFile], collection: Collection) -> StoredRun:
+        """The files that are not in the Delta table yet."""
         files = tuple(piece for piece in pieces if isinstance(piece, StoredFile))
-        stored = StoredRun(place_of(self.site, kept), files, schema)
-        parts: list[Part] = []
-        if len(stored) and not self.memory.takes(stored.loaded_bytes):
-            parts.append(stored)
-        elif len(stored):
-            parts.append(make_run(concat(list(stored.pieces())), upper))
-        new = decode([piece for piece in pieces if isinstance(piece, bytes)], schema)
-        return [*parts, make_run(new, upper)] if len(new) else parts
+        return StoredRun(place_of(self.site, kept), files, collection.schema)
+
+    def _in_journal(
+        self, pieces: Sequence[bytes | StoredFile], collection: Collection, upper: int
+    ) -> Sequence[Part]:
+        new = decode([piece for piece in pieces if isinstance(piece, bytes)], collection.schema)
+        return [make_run(new, upper)] if len(new) else []
+
+    def _arranged(
+        self, kept: Kept, collection: Collection, versions: dict[str, int]
+    ) -> dict[ArrangementKey, StoredRun]:
+        """The arrangements that are there as the journal knows them. They are copies: one that is damaged is none."""
+        found = {}
+        for one in arrangements(collection):
+            place = arrangements_of(self.site, kept) / one.name
+            try:
+                files = DeltaFolder(place, "").files(versions.get(one.name))
+            except StorageError:
+                continue
+            if files and all(place.size(file.name) == file.size for file in files):
+                found[one.key] = one.run(place, files)
+        return found

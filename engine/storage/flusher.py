@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from threading import Thread
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 
 from halfjoin.engine.consolidate import cancel
+from halfjoin.engine.storage.arranging import Arrangement
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept
 from halfjoin.engine.storage.parquet import StoredFile
-from halfjoin.engine.storage.site import Site, place_of
+from halfjoin.engine.storage.site import Site, arrangements_of, place_of
+from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
 FOLDERS = ("tables", "views", "errors")
@@ -23,12 +27,18 @@ _log = logging.getLogger("halfjoin")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A collection to be flushed: its id, its columns, its since, and the columns by which files are sorted."""
+    """A collection to be flushed: its id, its columns, its since, and the columns by which files are sorted.
+
+    `arrangements` are those that it may have on disk: one that is there is kept up to date, or dropped if it is not
+    listed; one of `missing` is made.
+    """
 
     id: int
     schema: Mapping[str, pa.DataType]
     since: int
     sort: Sequence[str]
+    arrangements: Sequence[Arrangement] = ()
+    missing: Sequence[Arrangement] = ()
 
 
 class Flusher:
@@ -38,11 +48,17 @@ class Flusher:
         self._site, self._journal = site, journal
         self._thread: Thread | None = None
         self._recovered: set[int] = set()
+        self._changed: set[int] = set()
 
     @property
     def busy(self) -> bool:
         """Whether its thread is at work."""
         return self._thread is not None and self._thread.is_alive()
+
+    def changed(self) -> set[int]:
+        """The collections whose tables have new versions since the last call; nothing may be at work."""
+        found, self._changed = self._changed, set()
+        return found
 
     def start(self, targets: Sequence[Target]) -> None:
         """Flush in a thread. A failure loses nothing: the journal keeps what was not flushed, and it is tried again."""
@@ -75,6 +91,7 @@ class Flusher:
                 for target in targets:
                     self._flush(journal, kept[target.id], target, app, entry, everything)
                 journal.shrink()
+            pa.default_memory_pool().release_unused()  # a merge has left it large
         except HalfjoinError:
             raise
         except Exception as problem:  # of the file system, of Parquet, of Delta: nothing of it is trimmed
@@ -89,17 +106,54 @@ class Flusher:
             flushed, version = table.recover(flushed, version)
         layout = Layout(target.schema, target.sort)
         pieces = journal.pieces(kept.id, flushed, entry)
-        files = [piece for piece in pieces if isinstance(piece, StoredFile)]
-        updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema)
         self._recovered.discard(kept.id)
         if pieces:
+            files = [piece for piece in pieces if isinstance(piece, StoredFile)]
+            updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema)
             version = table.append(cancel(updates.not_before(target.since)), files, layout, entry, version)
             flushed = entry
         if version is not None and (pieces or everything):
             version = table.merge(layout, target.since, everything=everything) or version
-        if (flushed, version) != (kept.flushed, kept.version):
-            journal.flushed(kept.id, flushed, version, *table.held())
+        there = journal.arranged(kept.id)
+        arranged = {} if version is None else self._arrange(journal, kept, target, version, flushed, everything)
+        if (flushed, version, arranged) != (kept.flushed, kept.version, there):
+            journal.flushed(kept.id, flushed, version, *table.held(), arranged)
+            self._changed.add(kept.id)
+        for name in there.keys() - arranged.keys():
+            (arrangements_of(self._site, kept) / name).clear()
         self._recovered.add(kept.id)
+
+    def _arrange(
+        self, journal: Journal, kept: Kept, target: Target, version: int, flushed: int, everything: bool
+    ) -> dict[str, int]:
+        """Bring the arrangements to hold what the collection's table holds at a version. Returns theirs, by name."""
+        there, missing = journal.arranged(kept.id), {one.name for one in target.missing}
+        found = {}
+        for one in target.arrangements:
+            if one.name in there or one.name in missing:
+                place = arrangements_of(self._site, kept) / one.name
+                base = StoredRun(place_of(self._site, kept), (), target.schema)
+                known = None if one.name in missing else there[one.name]
+                if known is not None and flushed == kept.flushed and not everything:
+                    found[one.name] = known
+                    continue
+                if known is None:
+                    files = DeltaFolder(base.place, "").files(version)
+                    parts = replace(base, files=files).pieces()
+                else:
+                    pieces = journal.pieces(kept.id, kept.flushed, flushed)
+                    files = tuple(piece for piece in pieces if isinstance(piece, StoredFile))
+                    updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema)
+                    parts = chain([updates], replace(base, files=files).pieces())
+                try:
+                    at = one.extend(place, (part.not_before(target.since) for part in parts), known, everything,
+                                    target.since)  # fmt: skip
+                except (HalfjoinError, DeltaError, OSError, pa.ArrowException) as problem:
+                    _log.warning("the arrangement %s is dropped, which makes lookups slow: %s", one.key, problem)
+                    continue
+                if at is not None:
+                    found[one.name] = at
+        return found
 
     def close(self) -> None:
         """Wait for the work under way."""

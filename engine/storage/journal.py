@@ -39,6 +39,10 @@ CREATE TABLE run (
     latest INTEGER NOT NULL, bytes INTEGER NOT NULL, data BLOB NOT NULL, file TEXT
 );
 CREATE INDEX run_of ON run (collection, entry, rows, latest, bytes);
+CREATE TABLE IF NOT EXISTS arrangement (
+    collection INTEGER NOT NULL, name TEXT NOT NULL, flushed INTEGER NOT NULL, version INTEGER NOT NULL,
+    PRIMARY KEY (collection, name)
+) WITHOUT ROWID;
 CREATE TABLE batch (
     id TEXT PRIMARY KEY, mark BLOB NOT NULL, entry INTEGER NOT NULL, time INTEGER NOT NULL, low INTEGER NOT NULL,
     upper INTEGER NOT NULL, runner TEXT NOT NULL, reason TEXT NOT NULL, seconds REAL NOT NULL
@@ -131,7 +135,7 @@ class Journal:
         with self._transaction():
             for statement in _SCHEMA.strip().split(";\n"):
                 self._write(statement)
-            self._set(format=FORMAT, id=str(uuid.uuid4()), entry=0, upper=0, defined=0, catalog="")
+            self._set(format=FORMAT, id=str(uuid.uuid4()), entry=0, upper=0, defined=0, flushes=0, catalog="")
 
     def _check_format(self, *, read_only: bool) -> None:
         found = int(self.meta("format"))
@@ -140,7 +144,8 @@ class Journal:
         if found == 1:  # all updates were in the journal itself
             with self._transaction():
                 self._write("ALTER TABLE run ADD COLUMN file TEXT")
-                self._set(format=FORMAT)
+                self._write(next(part for part in _SCHEMA.split(";\n") if " arrangement (" in part))
+                self._set(format=FORMAT, flushes=0)
         if found > FORMAT:
             raise StorageError(
                 f"the warehouse of {self._where} has format {found}, and this version of halfjoin knows up to "
@@ -177,7 +182,7 @@ class Journal:
 
     def meta(self, key: str) -> str:
         """One of the facts about the whole: `format`, `id`, `entry` (the last), `upper`, `defined` (the last entry that
-        changed the catalog), `catalog` (JSON), `retain`."""
+        changed the catalog), `flushes` (how often collections were), `catalog` (JSON), `retain`."""
         with self._guarded():
             found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return "" if found is None else str(found[0])
@@ -201,8 +206,17 @@ class Journal:
             ).fetchall()
         return [data if file is None else StoredFile(*json.loads(file)) for data, file in rows]
 
+    def arranged(self, collection: int) -> dict[str, int]:
+        """The versions of a collection's arrangements, by name, that hold exactly what its Delta table holds."""
+        with self._guarded():
+            rows = self._db.execute(
+                "SELECT a.name, a.version FROM arrangement a JOIN collection c ON c.id = a.collection "
+                "WHERE a.collection = ? AND a.flushed = c.flushed", (collection,),
+            ).fetchall()  # fmt: skip
+        return dict(rows)
+
     def pending(self) -> int:
-        """Bytes of updates that are in the journal alone."""
+        """Bytes of updates that are in the journal alone, or in files that it alone knows of."""
         with self._guarded():
             return int(self._db.execute("SELECT coalesce(sum(bytes), 0) FROM run").fetchone()[0])
 
@@ -249,6 +263,7 @@ class Journal:
             self._set(catalog=catalog, defined=entry)
             for id in gone:
                 self._write("DELETE FROM run WHERE collection = ?", (id,))
+                self._write("DELETE FROM arrangement WHERE collection = ?", (id,))
                 self._write("DELETE FROM collection WHERE id = ?", (id,))
             for prefix in forgotten:
                 self._write("DELETE FROM batch WHERE id >= ? AND id < ?", _within(prefix))
@@ -268,14 +283,21 @@ class Journal:
             for id, since in sinces.items():
                 self._write("UPDATE collection SET since = ? WHERE id = ? AND since < ?", (since, id, since))
 
-    def flushed(self, collection: int, entry: int, version: int | None, rows: int, latest: int) -> None:
-        """A collection's updates up to an entry are in its Delta table; the journal need not keep them."""
+    def flushed(
+        self, collection: int, entry: int, version: int | None, rows: int, latest: int, arranged: Mapping[str, int]
+    ) -> None:
+        """A collection's updates up to an entry are in its Delta table, and in these versions of its arrangements, by
+        name; the journal need not keep them."""
         with self._transaction():
             self._write(
                 "UPDATE collection SET flushed = ?, version = ?, rows = ?, latest = ? WHERE id = ?",
                 (entry, version, rows, latest, collection),
             )
             self._write("DELETE FROM run WHERE collection = ? AND entry <= ?", (collection, entry))
+            self._write("DELETE FROM arrangement WHERE collection = ?", (collection,))
+            for name, at in arranged.items():
+                self._write("INSERT INTO arrangement VALUES (?, ?, ?, ?)", (collection, name, entry, at))
+            self._write("UPDATE meta SET value = value + 1 WHERE key = 'flushes'")
 
     def shrink(self) -> None:
         """Give the space of what was trimmed back to the file system, in steps between which others may write."""
@@ -303,7 +325,7 @@ class Journal:
             data, file = (piece.data, None) if isinstance(piece, Piece) else (b"", json.dumps(astuple(piece)))
             self._write(
                 "INSERT INTO run (collection, entry, rows, latest, bytes, data, file) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (collection, entry, piece.rows, piece.latest, len(data), data, file),
+                (collection, entry, piece.rows, piece.latest, piece.size, data, file),
             )
 
     def _write(self, statement: str, values: tuple[Value, ...] = ()) -> sqlite3.Cursor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ import pyarrow.parquet as pq
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Updates
 
-FILE_ROWS = 1 << 22
-GROUP_ROWS = 1 << 17
+FILE_ROWS = 1 << 20
+GROUP_ROWS = 1 << 12  # the least that a lookup reads: a third of a millisecond
 _LONGEST_TEXT = 32  # statistics of longer texts would have to be cut; they are left out instead
 
 
@@ -48,26 +49,60 @@ def file_schema(schema: Mapping[str, pa.DataType]) -> pa.Schema:
 def write(
     place: Place, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]
 ) -> Iterator[StoredFile]:
-    """Files of the updates, sorted by these columns; each is durable when it is given out."""
-    return write_table(place, updates.table(changes=True).cast(file_schema(schema)), sort)
+    """A run of files of the updates, sorted by these columns; each is durable when it is given out."""
+    run, table = uuid.uuid4(), ordered(_filed(updates, schema), sort)
+    for number, start in enumerate(range(0, len(table), FILE_ROWS)):
+        yield _write(place, file_name(run, number), table.slice(start, FILE_ROWS))
 
 
-def write_table(
-    place: Place, table: pa.Table, sort: Sequence[str], *, rows: int = FILE_ROWS, prefix: str = "part"
-) -> Iterator[StoredFile]:
-    """Files of so many rows, sorted by these columns, with names that begin alike; there may be no times."""
+def write_file(
+    place: Place, name: str, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]
+) -> StoredFile:
+    """A file of the updates, sorted by these columns; it is durable when the call returns."""
+    return _write(place, name, ordered(_filed(updates, schema), sort))
+
+
+def write_plain(place: Place, name: str, table: pa.Table) -> StoredFile:
+    """A file of rows without times, for other tools: small rather than quick to look things up in."""
+    return _kept(place, name, table, MINIMUM, compression="zstd")
+
+
+def file_name(run: uuid.UUID, number: int) -> str:
+    """The name of a file of a run: files of one run are sorted as a whole, one after the other."""
+    return f"part-{run}-{number:05}.parquet"
+
+
+def run_of(name: str) -> str:
+    """What names the run that a file is part of; a file that was written by another hand is a run of its own."""
+    found = re.fullmatch(r"part-([0-9a-f-]{36})-\d{5,}\.parquet", name)
+    return name if found is None else found.group(1)
+
+
+def ordered(table: pa.Table, sort: Sequence[str]) -> pa.Table:
+    """The rows sorted by these columns, as far as those have an order."""
     keys = [name for name in sort if not pa.types.is_nested(table.schema.field(name).type)]
     if keys and not _in_order(table, keys):
         table = table.take(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in keys]))
-    for start in range(0, len(table), rows):
-        part = table.slice(start, rows)
-        sink = pa.BufferOutputStream()
-        pq.write_table(part, sink, compression="zstd", row_group_size=GROUP_ROWS)
-        data = sink.getvalue()
-        name = f"{prefix}-{uuid.uuid4()}.parquet"
-        place.write(name, data)
-        latest = pc.max(part.column(TIME)).as_py() if TIME in part.column_names else MINIMUM
-        yield StoredFile(name, data.size, len(part), latest, statistics(part))
+    return table
+
+
+def _filed(updates: Updates, schema: Mapping[str, pa.DataType]) -> pa.Table:
+    return updates.table(changes=True).cast(file_schema(schema))
+
+
+def _write(place: Place, name: str, table: pa.Table) -> StoredFile:
+    # Lookups read here and there: what is quick to decode is worth more than what is small.
+    texts = [field.name for field in table.schema if pa.types.is_string(field.type)]
+    latest = pc.max(table.column(TIME)).as_py()
+    return _kept(place, name, table, latest, compression="lz4", use_dictionary=texts, row_group_size=GROUP_ROWS)
+
+
+def _kept(place: Place, name: str, table: pa.Table, latest: int, **options: Any) -> StoredFile:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, **options)
+    data = sink.getvalue()
+    place.write(name, data)
+    return StoredFile(name, data.size, len(table), latest, statistics(table))
 
 
 def _in_order(table: pa.Table, keys: Sequence[str]) -> bool:
@@ -113,11 +148,14 @@ def _ordered(column: pa.ChunkedArray) -> bool:
 
 
 def _plain(value: pa.Scalar) -> Any:
-    """A bound as JSON has it, None where a JSON number might be rounded to the wrong side of it."""
+    """A bound as JSON has it, None where it has none, or a number might be rounded to the wrong side of it."""
+    try:
+        plain = value.as_py()
+    except (OverflowError, ValueError):  # years that many tools do not know
+        return None
     if pa.types.is_timestamp(value.type):
         text = value.cast(pa.timestamp("us")).cast(pa.string()).as_py().replace(" ", "T")
         return f"{text}Z" if value.type.tz else text
-    plain = value.as_py()
     if isinstance(plain, Decimal):
         return float(plain) if plain == Decimal(float(plain)) else None
     return plain if isinstance(plain, int | str) else str(plain)

@@ -9,31 +9,36 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from halfjoin.engine.codes import codes, is_exact
+from halfjoin.engine.codes import is_exact
 from halfjoin.engine.storage.encoding import from_table
-from halfjoin.engine.storage.parquet import file_type
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import DIFF, TIME, Ints, Mask, Updates
 from halfjoin.sql.errors import StorageError
 
 _OPEN_FILES = 256
+_KNOWN_FILES = 1 << 13  # what a lookup has to know of a file is a fraction of its footer
+
+_EXACT = ("BOOLEAN", "INT32", "INT64")  # how columns are stored whose values are their codes
 
 Bounds = tuple[Ints, Ints, Mask]
 
 
 class Source:
-    """An open file, with what its footer says. Files never change, so neither does that."""
+    """A file, with what its footer says. Files never change, so neither does that."""
 
     def __init__(self, place: Place, name: str) -> None:
-        self._where = f"{place}/{name}"
-        self._file = pq.ParquetFile(place.open(name), coerce_int96_timestamp_unit="us")
-        self._rows = np.array([self._file.metadata.row_group(i).num_rows for i in range(self.groups)], np.int64)
+        self._place, self._name = place, name
+        metadata = self._file.metadata
+        self.groups = int(metadata.num_row_groups)
+        self.group_rows = np.array([metadata.row_group(i).num_rows for i in range(self.groups)], np.int64)
         self._bounds: dict[str, Bounds | None] = {}
 
     @property
-    def groups(self) -> int:
-        """The number of row groups."""
-        return int(self._file.metadata.num_row_groups)
+    def _file(self) -> pq.ParquetFile:
+        try:
+            return _open(self._place, self._name)
+        except (OSError, pa.ArrowException) as problem:
+            raise StorageError(f"{self._place}/{self._name} cannot be read: {problem}") from problem
 
     def loaded_bytes(self, schema: Mapping[str, pa.DataType]) -> int:
         """About what the updates would hold in memory; texts count as what they take before compression."""
@@ -42,7 +47,7 @@ class Source:
         wide = {name for name, kind in schema.items() if not _is_fixed(kind)}
         texts = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path.split(".")[0] in wide]
         inside = sum(metadata.row_group(g).column(i).total_uncompressed_size for g in range(self.groups) for i in texts)
-        return int(fixed * int(self._rows.sum())) + int(inside)
+        return int(fixed * int(self.group_rows.sum())) + int(inside)
 
     def bounds(self, name: str, kind: pa.DataType) -> Bounds | None:
         """Of each row group the least and greatest code of a column, and whether NULLs may be in it.
@@ -59,14 +64,21 @@ class Source:
         metadata = self._file.metadata
         number = next(i for i in range(metadata.num_columns) if metadata.schema.column(i).path == name)
         found = [metadata.row_group(i).column(number).statistics for i in range(self.groups)]
-        if not all(s is not None and (s.has_min_max or s.null_count == s.num_values + s.null_count) for s in found):
+        if not all(s is not None and s.physical_type in _EXACT and (s.has_min_max or not s.num_values) for s in found):
             return None
-        least, greatest = ([s.min if side == 0 else s.max for s in found] for side in (0, 1))
-        empty = np.array([not s.has_min_max for s in found], np.bool_)
-        low, high = (codes([pa.array(values, file_type(kind))], len(found)) for values in (least, greatest))
-        low, high = np.where(empty, 1, low), np.where(empty, 0, high)
+        # As they are in the file, which is what they are as codes: years beyond 9999 are no dates to Python.
+        low = np.array([s.min_raw if s.has_min_max else 1 for s in found], np.int64)
+        high = np.array([s.max_raw if s.has_min_max else 0 for s in found], np.int64)
         nulls = np.array([not s.has_null_count or s.null_count > 0 for s in found], np.bool_)
         return low, high, nulls
+
+    def ascends(self, name: str, kind: pa.DataType) -> bool:
+        """Whether no row group has a lesser value of a column than the one before it has."""
+        bounds = self.bounds(name, kind)
+        if bounds is None:
+            return self.groups == 1
+        least, greatest = (side[bounds[0] <= bounds[1]] for side in bounds[:2])
+        return bool((least[1:] >= greatest[:-1]).all())
 
     def read(self, groups: Mask, schema: Mapping[str, pa.DataType], most: int) -> Iterator[Updates]:
         """These columns of the updates in some row groups, about `most` rows at a time.
@@ -77,12 +89,12 @@ class Source:
         chosen = np.flatnonzero(groups)
         if not len(chosen):
             return
-        steps = np.cumsum(self._rows[chosen]) // max(most, 1)
+        steps = np.cumsum(self.group_rows[chosen]) // max(most, 1)
         for part in np.split(chosen, np.flatnonzero(np.diff(steps)) + 1):
             try:
                 table = self._file.read_row_groups(part.tolist(), columns=[*schema, TIME, DIFF])
             except (OSError, pa.ArrowException) as problem:
-                raise StorageError(f"{self._where} cannot be read: {problem}") from problem
+                raise StorageError(f"{self._place}/{self._name} cannot be read: {problem}") from problem
             yield from_table(table, schema)
 
 
@@ -90,18 +102,16 @@ def _is_fixed(kind: pa.DataType) -> bool:
     return bool(pa.types.is_primitive(kind))
 
 
+@lru_cache(maxsize=_KNOWN_FILES)
 def opened(place: Place, name: str) -> Source:
-    """A file of a table's folder, which stays open for the next lookup.
+    """A file of a table's folder.
 
     Raises:
         StorageError: it is missing or damaged.
     """
-    try:
-        return _opened(place, name)
-    except (OSError, pa.ArrowException) as problem:
-        raise StorageError(f"{place}/{name} cannot be read: {problem}") from problem
+    return Source(place, name)
 
 
 @lru_cache(maxsize=_OPEN_FILES)
-def _opened(place: Place, name: str) -> Source:
-    return Source(place, name)
+def _open(place: Place, name: str) -> pq.ParquetFile:
+    return pq.ParquetFile(place.open(name), coerce_int96_timestamp_unit="us")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -34,8 +34,8 @@ class Place(Protocol):
     def make(self) -> None:
         """Be a folder."""
 
-    def clear(self) -> None:
-        """Be gone, with everything in it."""
+    def clear(self, keep: Container[str] = ()) -> None:
+        """Be gone, with everything in it but the files to keep."""
 
     def write(self, name: str, data: pa.Buffer) -> None:
         """Make a file."""
@@ -86,9 +86,18 @@ class LocalPlace:
         sync(self.path.parent)
         sync(self.path.parent.parent)
 
-    def clear(self) -> None:
-        """Be gone, with everything in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+    def clear(self, keep: Container[str] = ()) -> None:
+        """Be gone, with everything in it but the files to keep."""
+        kept = False
+        for path in self.path.glob("*"):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name in keep:
+                kept = True
+            else:
+                path.unlink(missing_ok=True)
+        if not kept:
+            shutil.rmtree(self.path, ignore_errors=True)
 
     def write(self, name: str, data: pa.Buffer) -> None:
         """Make a file."""
@@ -107,8 +116,8 @@ class LocalPlace:
         return pa.memory_map(str(self.path / name)).read_buffer()
 
     def open(self, name: str) -> pa.NativeFile:
-        """A file, mapped into memory."""
-        return pa.memory_map(str(self.path / name))
+        """A file, to be read here and there."""
+        return pa.OSFile(str(self.path / name))
 
     def size(self, name: str) -> int | None:
         """A file's bytes, None if there is none of that name."""
@@ -160,10 +169,10 @@ class ObjectPlace:
     def make(self) -> None:
         """Be a folder: there are none, only names of files."""
 
-    def clear(self) -> None:
-        """Be gone, with everything in it."""
+    def clear(self, keep: Container[str] = ()) -> None:
+        """Be gone, with everything in it but the files to keep."""
         for info in self._files.get_file_info(pafs.FileSelector("", allow_not_found=True, recursive=True)):
-            if info.type == pafs.FileType.File:
+            if info.type == pafs.FileType.File and info.path not in keep:
                 self._files.delete_file(info.path)
 
     def write(self, name: str, data: pa.Buffer) -> None:

@@ -9,12 +9,11 @@ from os import PathLike
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
-from halfjoin.engine.collection import Collection
+from halfjoin.engine.collection import Cold, Collection
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.fetch import Disk
-from halfjoin.engine.storage.journal import Kept
-from halfjoin.engine.storage.restore import restore, stored
+from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.sql.errors import HalfjoinError
@@ -33,7 +32,7 @@ class Reader:
         self._site = site_of(warehouse)
         self.place = self._site.place
         self._journal = self._site.journal(read_only=True)
-        self._entry = self._defined = -1
+        self._entry = self._defined = self._flushes = -1
         self._retain = RETAIN
         self._collections: dict[int, Collection] = {}
 
@@ -54,13 +53,14 @@ class Reader:
                 before, state = state, self._opened()
                 state.functions.update(before.functions)
                 state.runners = before.runners
-            elif entry != self._entry:
+            elif entry != self._entry or self._flushes != int(self._journal.meta("flushes")):
                 self._follow(state, entry)
             yield state
 
     def _opened(self) -> State:
         journal = self._journal
         self._entry, self._defined = int(journal.meta("entry")), int(journal.meta("defined"))
+        self._flushes = int(journal.meta("flushes"))
         self._retain = int(journal.meta("retain") or RETAIN)
         catalog = journal.meta("catalog")
         document = Document.model_validate_json(catalog) if catalog else Document()
@@ -70,29 +70,32 @@ class Reader:
         return state
 
     def _follow(self, state: State, entry: int) -> None:
-        """Take over what was appended since the last look."""
+        """Take over what was appended since the last look, and newer files, before older ones are removed."""
         state.upper = int(self._journal.meta("upper"))
+        newer = self._flushes != int(self._journal.meta("flushes"))
         for kept in self._journal.kept():
             collection = self._collections[kept.id]
-            if collection.stored is None and kept.flushed <= self._entry:
-                for part in self._disk.since(kept, self._entry, collection.schema, state.upper):
+            if collection.cold is not None or kept.flushed > self._entry or (newer and collection.in_files):
+                # Not loaded, or the journal was trimmed of what is missing here, or files may be removed soon.
+                collection.unload()
+                collection.cold = Cold(kept.rows, kept.latest) if kept.rows else None
+            else:
+                for part in self._disk.since(kept, self._entry, collection, state.upper):
                     collection.publish(part)
-            else:  # not loaded, or the journal was trimmed of what is missing here
-                self._unload(collection, kept, state)
             collection.since = max(collection.since, kept.since)
             collection.advance(state.upper)
             collection.tidy(state.upper)
-        self._entry = entry
-
-    def _unload(self, collection: Collection, kept: Kept, state: State) -> None:
-        collection.held = ()
-        collection.stored = stored(kept, collection, self._disk.fetch, state)
+        self._entry, self._flushes = entry, int(self._journal.meta("flushes"))
 
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
 
     def newest(self, prefix: str) -> str | None:
+        """A reader takes no batches."""
+        raise HalfjoinError(READ_ONLY)
+
+    def room(self, state: State, staged: Staged) -> Staged:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
 
@@ -105,7 +108,8 @@ class Reader:
         raise HalfjoinError(READ_ONLY)
 
     def settle(self, state: State) -> None:
-        """The writer's work."""
+        """Hold no more than the budget: what has to go is opened again as files."""
+        state.release(0)
 
     def flush(self, state: State) -> None:
         """The writer's work."""

@@ -5,46 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from halfjoin.catalog.models import Document
-from halfjoin.engine.collection import Collection
+from halfjoin.engine.collection import Cold, Collection
 from halfjoin.engine.definitions import enter_index, enter_table, enter_view
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.journal import Kept
 
-# A kept collection's updates, all that there are now; its columns, and what is closed.
-Fetch = Callable[[int, Mapping[str, pa.DataType], int], Sequence[Part]]
+# A kept collection's updates, all that there are now, by its id; and what is closed.
+Fetch = Callable[[int, Collection, int], Sequence[Part]]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class OnDisk:
-    """A collection's updates that are not in memory."""
+    """Where a collection is kept."""
 
     id: int
-    schema: Mapping[str, pa.DataType]
-    rows: int
-    latest: int
+    collection: Collection
     fetch: Fetch
     upper: Callable[[], int]
 
     def load(self) -> Sequence[Part]:
         """All the updates, as of now."""
-        return self.fetch(self.id, self.schema, self.upper())
-
-    def grow(self, run: Part) -> None:
-        """Take note of a run that is on disk too by now."""
-        self.rows += len(run)
-        self.latest = max(self.latest, run.latest)
-
-
-def stored(kept: Kept, collection: Collection, fetch: Fetch, state: State) -> OnDisk | None:
-    """What a collection has on disk, None where it has nothing."""
-    if not kept.rows:
-        return None
-    return OnDisk(kept.id, collection.schema, kept.rows, kept.latest, fetch, lambda: state.upper)
+        return self.fetch(self.id, self.collection, self.upper())
 
 
 def restore(
@@ -63,7 +47,9 @@ def restore(
         found = kept[kind, name]
         collection.since = max(found.since, upper - max(collection.retain, 1))
         by_id[found.id] = collection
-        collection.stored = stored(found, collection, fetch, state)
+        collection.stored = OnDisk(found.id, collection, fetch, lambda: state.upper)
+        if found.rows:
+            collection.cold = Cold(found.rows, found.latest)
 
     def enter_indexes(name: str) -> None:
         for index in document.indexes:

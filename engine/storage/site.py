@@ -75,3 +75,16 @@ def site_of(warehouse: str | PathLike[str]) -> Site:
 def place_of(site: Site, kept: Kept) -> Place:
     """Where a collection's Delta table is."""
     return site.place / kept.kind / folder_name(kept.name)
+
+
+ARRANGEMENTS = "arrangements"
+
+
+def arrangements_of(site: Site, kept: Kept) -> Place:
+    """Where the Delta tables of a collection's arrangements are."""
+    return site.place / ARRANGEMENTS / arrangements_name(kept)
+
+
+def arrangements_name(kept: Kept) -> str:
+    """The folder of a collection's arrangements; the id tells it from another that had its name."""
+    return f"{folder_name(kept.name)}-{kept.id}"

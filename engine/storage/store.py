@@ -43,6 +43,13 @@ class Store(Protocol):
     def newest(self, prefix: str) -> str | None:
         """The greatest batch id that begins with a prefix (which ends with a slash), None if there is none."""
 
+    def room(self, state: State, staged: Staged) -> Staged:
+        """Room within the budget for what is held and for a batch; some of that may come back in files.
+
+        Raises:
+            StorageError: there is not enough.
+        """
+
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
 
@@ -85,6 +92,11 @@ class Nowhere:
     def newest(self, prefix: str) -> str | None:
         """The greatest batch id that begins with a prefix, None if there is none."""
         return max((batch for batch in self._answers if batch.startswith(prefix)), default=None)
+
+    def room(self, state: State, staged: Staged) -> Staged:
+        """All is in memory, and stays there."""
+        state.memory.check(staged.size)
+        return staged
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Remember the batch's id."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +17,14 @@ from halfjoin.engine.storage.parquet_reader import Bounds, opened
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import MAXIMUM, MINIMUM, TIME, Ints, Mask, Updates, concat, empty
 from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column, columns_of
 
-READ_ROWS = 1 << 18  # of files, that are in memory at a time
+READ_ROWS = 1 << 17  # of files, that are in memory at a time
+SEARCHED_ROWS = 1 << 16  # fewer are searched through faster than an arrangement of them is kept up to date
+CODE = "__code"  # in the files of an arrangement: the code of the row's key, by which they are sorted
+
+_log = logging.getLogger("halfjoin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +32,15 @@ class StoredRun:
     """Updates in files that never change: those of a version of a Delta table, or of a batch that is not in it yet.
 
     A lookup reads the row groups whose statistics allow for one of the keys, and keeps the rows that have one; so it
-    costs little where the files are sorted by the key, or by a column of it.
+    costs little where the files are sorted by a column of the key. Where they are not, `arranged` may have the same
+    updates in files that are.
     """
 
     place: Place
     files: tuple[StoredFile, ...]
     schema: Mapping[str, pa.DataType]
+    arranged: Mapping[ArrangementKey, StoredRun] = field(default_factory=dict)
+    coded: bool = False  # whether the files have the code of a key, and are sorted by it
 
     def __len__(self) -> int:
         return sum(file.rows for file in self.files)
@@ -55,6 +65,12 @@ class StoredRun:
         """No indexes are in memory."""
         return 0
 
+    @property
+    def stored(self) -> tuple[int, int]:
+        """Files in which the rows stay, and their bytes, those of arrangements included."""
+        runs = [self, *self.arranged.values()]
+        return sum(len(run.files) for run in runs), sum(file.size for run in runs for file in run.files)
+
     def close(self, upper: int) -> None:
         """Files know their times."""
 
@@ -63,9 +79,12 @@ class StoredRun:
         found = list(self.pieces(low, high))
         return concat(found) if found else empty(self.schema)
 
-    def pieces(self, low: int = MINIMUM, high: int = MAXIMUM) -> Iterator[Updates]:
-        """The updates with times in `[low, high)`, some row groups at a time."""
+    def pieces(
+        self, low: int = MINIMUM, high: int = MAXIMUM, names: Iterable[str] | None = None
+    ) -> Iterator[Updates]:
+        """The updates with times in `[low, high)`, some row groups at a time, with these columns (all)."""
         everything = low == MINIMUM and high == MAXIMUM
+        schema = self.schema if names is None else {name: self.schema[name] for name in dict.fromkeys(names)}
         for file in self.files:
             if file.latest < low:
                 continue
@@ -75,7 +94,7 @@ class StoredRun:
                 bounds = source.bounds(TIME, pa.int64())
                 if bounds is not None:
                     groups = (bounds[1] >= low) & (bounds[0] < high)
-            for updates in source.read(groups, self.schema, READ_ROWS):
+            for updates in source.read(groups, schema, READ_ROWS):
                 found = updates if everything else updates.filter((low <= updates.time) & (updates.time < high))
                 if len(found):
                     yield found
@@ -85,18 +104,41 @@ class StoredRun:
     ) -> Run:
         """The updates that have one of these keys, or one of the same code."""
         probes = np.unique(codes(keys, len(keys[0])))
-        wanted = dict.fromkeys([*names, *_reads(key, self.schema)])
-        schema = {name: self.schema[name] for name in wanted}
+        wanted = list(dict.fromkeys([*names, *_reads(key, self.schema)]))
+        arranged = self.arranged.get(key)
+        if arranged is not None:
+            try:
+                return arranged._found(key, columns, keys, probes, wanted)
+            except StorageError as problem:  # it is a copy, and the rows themselves are here
+                _log.warning("an arrangement on disk cannot be used, which makes lookups slow: %s", problem)
+        return self._found(key, columns, keys, probes, wanted)
+
+    def _found(
+        self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], probes: Ints, names: Sequence[str]
+    ) -> Run:
+        schema = {name: self.schema[name] for name in names}
+        sought = [(CODE, _Sought(probes, False))] if self.coded else []
+        if key.through is None:
+            pairs = zip(key.keys, keys, strict=True)
+            sought += [(expr.name, _sought(array)) for expr, array in pairs if isinstance(expr, Column)]
         found = [empty(schema)]
         for file in self.files:
             source = opened(self.place, file.name)
             groups = np.ones(source.groups, np.bool_)
-            for expr, array in zip(key.keys, keys, strict=True):
-                if key.through is None and isinstance(expr, Column):
-                    groups &= _possible(source.bounds(expr.name, self.schema[expr.name]), array)
+            for name, values in sought:
+                groups &= _possible(source.bounds(name, self.schema[name]), values)
             read = source.read(groups, schema, READ_ROWS)
             found.extend(updates.take(_hits(updates, columns, probes)) for updates in read)
         return Run(concat(found))
+
+    def serves(self, key: ArrangementKey) -> bool:
+        """Whether lookups by a key read little: a column of it ascends in each file, or there is an arrangement, or
+        the rows are few."""
+        if not key.keys or key in self.arranged or len(self) < SEARCHED_ROWS:
+            return True
+        names = [expr.name for expr in key.keys if isinstance(expr, Column)] if key.through is None else []
+        sources = [opened(self.place, file.name) for file in self.files] if names else []
+        return any(all(source.ascends(name, self.schema[name]) for source in sources) for name in names)
 
 
 def _reads(key: ArrangementKey, schema: Mapping[str, pa.DataType]) -> list[str]:
@@ -110,16 +152,34 @@ def _hits(updates: Updates, columns: KeyColumns, probes: Ints) -> Ints:
     """The rows that have an entry with one of the codes (sorted, each once)."""
     arrays, origins = columns(updates)
     entries = codes(arrays, len(updates) if origins is None else len(origins))
-    found = np.minimum(np.searchsorted(probes, entries), len(probes) - 1)
-    rows = np.flatnonzero(probes[found] == entries)
+    mask = np.zeros(len(entries), np.bool_)
+    if bool((entries[1:] >= entries[:-1]).all()):
+        low, high = (np.searchsorted(entries, probes, side) for side in ("left", "right"))
+        found = np.flatnonzero(low < high)
+        starts, counts = low[found], high[found] - low[found]
+        mask[np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())] = True
+    elif len(probes):
+        mask = probes[np.minimum(np.searchsorted(probes, entries), len(probes) - 1)] == entries
+    rows = np.flatnonzero(mask)
     return rows if origins is None else np.unique(origins[rows])
 
 
-def _possible(bounds: Bounds | None, probes: pa.Array) -> Mask | bool:
+class _Sought(NamedTuple):
+    """What is looked for in a column: values as their codes (sorted), None where codes do not tell; and NULL."""
+
+    values: Ints | None
+    null: bool
+
+
+def _sought(array: pa.Array) -> _Sought:
+    values = array.drop_null()
+    return _Sought(np.unique(codes([values], len(values))) if is_exact([values]) else None, array.null_count > 0)
+
+
+def _possible(bounds: Bounds | None, sought: _Sought) -> Mask | bool:
     """The row groups that may hold one of the values; all where nothing is known of them."""
-    if bounds is None or not is_exact([probes.drop_null()]):
+    if bounds is None or sought.values is None:
         return True
     least, greatest, nulls = bounds
-    values = np.unique(codes([probes.drop_null()], len(probes) - probes.null_count))
-    mask: Mask = np.searchsorted(values, least, "left") < np.searchsorted(values, greatest, "right")
-    return mask | nulls if probes.null_count else mask
+    mask: Mask = np.searchsorted(sought.values, least, "left") < np.searchsorted(sought.values, greatest, "right")
+    return mask | nulls if sought.null else mask

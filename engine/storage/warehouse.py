@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from os import PathLike
 
 from halfjoin.catalog.models import Document
@@ -16,23 +17,27 @@ from halfjoin.engine.batch import Staged
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.feeds.ids import prefix_of
 from halfjoin.engine.memory import Memory
-from halfjoin.engine.run import Part
+from halfjoin.engine.run import Part, Run
 from halfjoin.engine.state import State
+from halfjoin.engine.storage.arranging import arrangements, unserved
 from halfjoin.engine.storage.encoding import Piece, encode
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.flusher import FOLDERS, Flusher, Target
-from halfjoin.engine.storage.journal import Answered, New
+from halfjoin.engine.storage.journal import Answered, Kept, New
 from halfjoin.engine.storage.names import check_columns, folder_name
-from halfjoin.engine.storage.parquet import StoredFile
-from halfjoin.engine.storage.restore import restore
-from halfjoin.engine.storage.site import place_of, site_of
+from halfjoin.engine.storage.parquet import StoredFile, write
+from halfjoin.engine.storage.place import Place
+from halfjoin.engine.storage.restore import OnDisk, restore
+from halfjoin.engine.storage.site import ARRANGEMENTS, arrangements_name, arrangements_of, place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.planner.plan import ArrangementKey
+from halfjoin.engine.updates import Updates
 from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
 
 FLUSH_BYTES = 32 << 20  # of updates in the journal alone, after which they are flushed between batches
+BULK_ROWS = 1 << 17  # of a run, from which it is kept as files that the journal refers to
+_JOURNAL_SHARE = 16  # of the budget: what is in the journal alone is in memory, too
 
 
 class Warehouse:
@@ -67,12 +72,13 @@ class Warehouse:
         if known != str(retain):
             journal.keep(retain=retain)
         kept = {(item.kind, item.name): item for item in journal.kept()}
-        self._remove_strangers({(item.kind, folder_name(item.name)) for item in kept.values()})
+        self._remove_strangers(kept.values())
         catalog = journal.meta("catalog")
         document = Document.model_validate_json(catalog) if catalog else Document()
         self._catalog = catalog
-        fetch = Disk(self._site, journal, memory).fetch
-        state, self._ids = restore(document, kept, int(journal.meta("upper")), retain, memory, fetch)
+        self._disk = Disk(self._site, journal, memory)
+        state, self._ids = restore(document, kept, int(journal.meta("upper")), retain, memory, self._fetch)
+        state.spill = self._spill
         self._created = {item.id: item.created for item in kept.values()}
         self._pending = journal.pending()
         return state
@@ -103,12 +109,28 @@ class Warehouse:
         """The greatest batch id that begins with a prefix, None if there is none."""
         return self._journal.newest(prefix)
 
+    def room(self, state: State, staged: Staged) -> Staged:
+        """Room within the budget: what is held goes to disk, the largest first, and if need be parts of the batch."""
+        if state.memory.takes(staged.size):
+            return staged
+        self.flush(state)
+        state.release(staged.size)
+        for part, kind, name in sorted(_parts(state, staged), key=lambda found: len(found[0]), reverse=True):
+            if state.memory.takes(staged.size):
+                break
+            parts = staged.errors if kind == "errors" else staged.runs
+            filed = {**parts, name: self._filed(kind, name, part, sort_columns(_collection(state, kind, name)))}
+            staged = replace(staged, errors=filed) if kind == "errors" else replace(staged, runs=filed)
+        state.memory.check(staged.size)
+        return staged
+
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
         ids = {id(collection): number for number, collection in self._ids.items()}
-        pieces = {ids[id(state.collection(name))]: list(_kept(part)) for name, part in staged.runs.items()}
-        for name, run in staged.errors.items():
-            pieces[ids[id(state.views[name].errors)]] = list(_kept(run))
+        pieces = {}
+        for part, kind, name in _parts(state, staged):
+            collection = _collection(state, kind, name)
+            pieces[ids[id(collection)]] = list(self._kept(kind, name, collection, part))
         kept = None
         if batch is not None:
             kept = Answered(
@@ -116,8 +138,7 @@ class Warehouse:
                 applied.seconds,
             )  # fmt: skip
         self._journal.append(pieces, staged.upper, kept)
-        inside = (piece for parts in pieces.values() for piece in parts if isinstance(piece, Piece))
-        self._pending += sum(len(piece.data) for piece in inside)
+        self._pending += sum(piece.size for parts in pieces.values() for piece in parts)
 
     def define(self, state: State) -> None:
         """Keep what is defined now: the catalog, new collections with what is in them, and which are gone."""
@@ -133,7 +154,8 @@ class Warehouse:
             check_columns(name, collection.schema)
         if gone:
             self._flusher.wait()
-        made = [New(kind, name, c.since, (p for part in c.runs for p in _kept(part))) for kind, name, c in new]
+        files: dict[tuple[str, str], set[str]] = {}
+        made = [New(kind, name, c.since, self._first(kind, name, c, files)) for kind, name, c in new]
         kept = self._journal.kept() if gone else []
         forgotten = [prefix_of(item.name) for item in kept if item.id in gone and item.kind == "tables"]
         ids = self._journal.define(catalog, state.upper, made, gone, forgotten)
@@ -143,34 +165,41 @@ class Warehouse:
             del self._ids[number], self._created[number]
         for number, (_, _, collection) in zip(ids, new, strict=True):
             self._ids[number], self._created[number] = collection, entry
+            collection.stored = OnDisk(number, collection, self._fetch, lambda: state.upper)
         self._pending = self._journal.pending()
         for item in kept:
             if item.id in gone:
-                place_of(self._site, item).clear()
+                place_of(self._site, item).clear(files.get((item.kind, item.name), ()))
+                arrangements_of(self._site, item).clear()
 
     def settle(self, state: State) -> None:
-        """Start to flush once enough has gathered; wait for it only where batches come faster than it goes."""
-        if self._pending < FLUSH_BYTES or (self._flusher.busy and self._pending < 4 * FLUSH_BYTES):
-            return
-        self._flusher.wait()
+        """Take newer files, start to flush once enough has gathered (waiting for the last flush only where batches come
+        faster than it goes), and hold no more than the budget."""
+        limit = state.memory.limit
+        most = FLUSH_BYTES if limit is None else max(1, min(FLUSH_BYTES, limit // _JOURNAL_SHARE))
         try:
+            if not state.memory.takes(0):
+                self.flush(state)
+                state.release(0)
+            if not self._flusher.busy:
+                self._renew()
+            if self._pending < most or (self._flusher.busy and self._pending < 4 * most):
+                return
+            self._flusher.wait()
+            self._renew()
             self._pending = self._journal.pending()
         except StorageError:  # what there is to say, the next batch will say
             return
-        if self._pending >= FLUSH_BYTES:
+        if self._pending >= most:
             self._flusher.start(self._targets())
 
     def flush(self, state: State) -> None:
         """Bring every Delta table up to the journal."""
-        self._flusher.wait()
-        self._flusher.flush(self._targets())
-        self._pending = self._journal.pending()
+        self._flush_now(self._targets(), everything=False)
 
     def compact(self, state: State) -> None:
         """Flush, and write every Delta table anew without the history below since."""
-        self._flusher.wait()
-        self._flusher.flush(self._targets(), everything=True)
-        self._pending = self._journal.pending()
+        self._flush_now(self._targets(), everything=True)
 
     def close(self) -> None:
         """Let go of the files and the lock."""
@@ -178,32 +207,105 @@ class Warehouse:
         self._journal.close()
         self._unlock()
 
+    def _flush_now(self, targets: Sequence[Target], *, everything: bool) -> None:
+        self._flusher.wait()
+        try:
+            self._flusher.flush(targets, everything=everything)
+        finally:
+            self._renew()
+        self._pending = self._journal.pending()
+
+    def _renew(self) -> None:
+        """Open what is held in files anew where there are newer ones: older ones are removed after a while, and runs in
+        memory are in the newer ones. Nothing may be flushed meanwhile."""
+        for number in self._flusher.changed():
+            collection = self._ids.get(number)
+            if collection is not None and collection.in_files:
+                collection.unload()
+
+    def _fetch(self, number: int, collection: Collection, upper: int) -> Sequence[Part]:
+        """What a collection has on disk, with the arrangements that it needs there."""
+        parts = self._disk.fetch(number, collection, upper)
+        missing = unserved(parts, collection)
+        if missing:
+            self._flush_now([replace(self._target(number), missing=missing)], everything=False)
+            parts = self._disk.fetch(number, collection, upper)
+        return parts
+
+    def _spill(self, kind: str, name: str, updates: Updates, sort: Sequence[str]) -> StoredRun:
+        """Write updates to files of a collection, which count once the journal refers to them."""
+        place = self._site.place / kind / folder_name(name)
+        place.make()
+        schema = {column: array.type for column, array in updates.columns.items()}
+        return StoredRun(place, tuple(write(place, updates, schema, sort)), schema)
+
+    def _filed(self, kind: str, name: str, part: Part, sort: Sequence[str]) -> Part:
+        """A run in files."""
+        return self._spill(kind, name, part.updates, sort) if isinstance(part, Run) else part
+
+    def _kept(self, kind: str, name: str, collection: Collection, part: Part) -> Iterator[Piece | StoredFile]:
+        """A run as the journal keeps it: its updates, or the files that hold them in the collection's folder."""
+        if len(part) >= BULK_ROWS:
+            part = self._filed(kind, name, part, sort_columns(collection))
+        if isinstance(part, StoredRun):
+            yield from part.files
+        else:
+            for updates in part.pieces():
+                yield from encode(updates)
+
+    def _first(
+        self, kind: str, name: str, collection: Collection, files: dict[tuple[str, str], set[str]]
+    ) -> Iterator[Piece | StoredFile]:
+        """What a new collection has; the names of its files are noted."""
+        noted = files.setdefault((kind, name), set())
+        for part in collection.held:
+            for piece in self._kept(kind, name, collection, part):
+                if isinstance(piece, StoredFile):
+                    noted.add(piece.name)
+                yield piece
+
     def _unlock(self) -> None:
         if self._lock is not None:
             self._lock.release()
 
     def _targets(self) -> list[Target]:
-        return [
-            Target(number, collection.schema, collection.since, sort_columns(collection))
-            for number, collection in self._ids.items()
-        ]
+        return [self._target(number) for number in self._ids]
 
-    def _remove_strangers(self, known: set[tuple[str, str]]) -> None:
+    def _target(self, number: int) -> Target:
+        """How a collection is flushed. All in memory, it needs no arrangements on disk."""
+        collection = self._ids[number]
+        wanted = arrangements(collection) if collection.cold is not None or collection.in_files else ()
+        return Target(number, collection.schema, collection.since, sort_columns(collection), tuple(wanted))
+
+    def _remove_strangers(self, known: Iterable[Kept]) -> None:
         """Folders of collections that were dropped, or never came to be, when a process ended."""
-        for kind in FOLDERS:
-            place = self._site.place / kind
-            for name in place.folders():
-                if (kind, name) not in known:
-                    (place / name).clear()
+        folders = {kind: {folder_name(item.name) for item in known if item.kind == kind} for kind in FOLDERS}
+        folders[ARRANGEMENTS] = set()
+        for item in known:
+            versions = self._journal.arranged(item.id)
+            if versions:
+                folders[ARRANGEMENTS].add(arrangements_name(item))
+                self._keep_folders(arrangements_of(self._site, item), versions)
+        for kind, names in folders.items():
+            self._keep_folders(self._site.place / kind, names)
+
+    @staticmethod
+    def _keep_folders(place: Place, names: Container[str]) -> None:
+        for name in list(place.folders()):
+            if name not in names:
+                (place / name).clear()
 
 
-def _kept(part: Part) -> Iterator[Piece | StoredFile]:
-    """A run as the journal keeps it: its updates, or the files that hold them in the collection's folder."""
-    if isinstance(part, StoredRun):
-        yield from part.files
-        return
-    for updates in part.pieces():
-        yield from encode(updates)
+def _parts(state: State, staged: Staged) -> Iterator[tuple[Part, str, str]]:
+    """What is staged, with the kind and the name of its collection."""
+    for name, part in staged.runs.items():
+        yield part, "tables" if name in state.tables else "views", name
+    for name, part in staged.errors.items():
+        yield part, "errors", name
+
+
+def _collection(state: State, kind: str, name: str) -> Collection:
+    return state.views[name].errors if kind == "errors" else state.collection(name)
 
 
 def _collections(state: State) -> list[tuple[str, str, Collection]]:
@@ -215,9 +317,12 @@ def _collections(state: State) -> list[tuple[str, str, Collection]]:
 
 
 def sort_columns(collection: Collection) -> tuple[str, ...]:
-    """The key of the first arrangement that is on columns: by which files are sorted."""
+    """The columns that files are sorted by: those of the primary key as declared, else of the first arrangement that is
+    on columns."""
+    if collection.order:
+        return collection.order
     for key in collection.arrangements:
         names = tuple(expr.name for expr in key.keys if isinstance(expr, Column))
-        if isinstance(key, ArrangementKey) and key.through is None and names and len(names) == len(key.keys):
+        if key.through is None and names and len(names) == len(key.keys):
             return names
     return ()

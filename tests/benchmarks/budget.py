@@ -1,0 +1,124 @@
+"""A warehouse opened with a budget of a tenth of its data, beside one that fits. `python -m tests.benchmarks.budget`.
+
+Each engine has a process of its own, so that its peak memory is its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import halfjoin as hj
+from examples.tpch import Q3, Q3_COLUMNS, Changes, load
+from tests.benchmarks.alone import ROWS, SIZES, loaded
+
+SHARE = 10  # the budget is the data divided by this
+
+
+def main() -> None:
+    """Print the table."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--sf", default="1", help="TPC-H scale factor")
+    scale = options.parse_args().sf
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        warehouse = str(Path(folder) / "warehouse")
+        made = _run("make", warehouse, scale, 0)
+        print(
+            f"TPC-H Q3's join at scale {scale}: {made['rows']:,} rows, {made['bytes'] / 1e6:.0f} MB in memory with "
+            f"indexes; loaded, filled and compacted in {made['seconds']:.1f} s"
+        )
+        budget = made["bytes"] // SHARE
+        print(f"{'':>22} {'in memory':>10} {'on disk':>10}")
+        both = []
+        for limit in (0, budget):
+            copy = shutil.copytree(warehouse, Path(folder) / str(limit))
+            both.append(_run("use", str(copy), scale, limit))
+        _row("budget, MB", ["none", f"{budget / 1e6:.1f}"])
+        _row("most held, MB", [f"{one['held'] / 1e6:.1f}" for one in both])
+        _row("peak of process, MB", [f"{one['peak'] / 1e6:.0f}" for one in both])
+        _row("without the engine, MB", [f"{one['before'] / 1e6:.0f}" for one in both])
+        _row("first batch after, s", [f"{one['ready']:.2f}" for one in both])
+        for size in SIZES:
+            _row(f"batch of {size}, ms", [f"{one['medians'][str(size)] * 1e3:.2f}" for one in both])
+
+
+def _row(name: str, cells: list[str]) -> None:
+    print(f"{name:>22} {cells[0]:>10} {cells[1]:>10}")
+
+
+def _run(what: str, warehouse: str, scale: str, budget: int) -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.benchmarks.budget", what, warehouse, scale, str(budget)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def make(warehouse: str, scale: str) -> dict[str, Any]:
+    """Load the tables, fill the view, prepare the batches. Gives what is held in memory."""
+    tables = load(scale, Q3_COLUMNS, Q3_COLUMNS)
+    started = time.perf_counter()
+    engine, _ = loaded(tables, Path(warehouse))
+    with engine:
+        engine.execute(f"CREATE MATERIALIZED VIEW q3 AS {Q3}")
+        engine.compact()
+        held = _held(engine)
+    seconds = time.perf_counter() - started
+    changes = Changes(tables, ROWS, seed=1)
+    batches = {size: [_alone(changes.take(size)) for _ in range(count)] for size, count in SIZES.items()}
+    (Path(warehouse).parent / "batches").write_bytes(pickle.dumps(batches))
+    return {"rows": sum(table.num_rows for table in tables.values()), "bytes": held, "seconds": seconds}
+
+
+def use(warehouse: str, budget: int) -> dict[str, Any]:
+    """Open, and apply the batches of the uniform profile."""
+    batches = pickle.loads((Path(warehouse).parent / "batches").read_bytes())
+    before, most, at = _peak(), 0, 10
+    started = time.perf_counter()
+    with hj.Engine(warehouse, memory=budget or None) as engine:
+        medians, ready = {}, 0.0
+        for size, waiting in batches.items():
+            seconds = []
+            for batch in waiting:
+                begun, at = time.perf_counter(), at + 1
+                engine.apply(batch, time=at)
+                seconds.append(time.perf_counter() - begun)
+                ready = ready or time.perf_counter() - started
+                most = max(most, _held(engine))
+            medians[size] = statistics.median(seconds)
+    return {"held": most, "peak": _peak(), "before": before, "ready": ready, "medians": medians}
+
+
+def _held(engine: hj.Engine) -> int:
+    return sum(one.row_bytes + one.index_bytes for one in engine.stats().collections)
+
+
+def _alone(batch: dict[str, pa.Table]) -> dict[str, pa.Table]:
+    """The rows without those that they are slices of."""
+    return {name: rows.take(pa.array(range(len(rows)))) for name, rows in batch.items()}
+
+
+def _peak() -> int:
+    """Of this process; what the system counts for it otherwise includes the process that it was started from."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["make", warehouse, scale, _]:
+            print(json.dumps(make(warehouse, scale)))
+        case ["use", warehouse, _, budget]:
+            print(json.dumps(use(warehouse, int(budget))))
+        case _:
+            main()
