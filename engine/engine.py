@@ -30,6 +30,7 @@ from halfjoin.engine.fingerprint import agree, digest
 from halfjoin.engine.memory import Memory, machine_memory
 from halfjoin.engine.run import Part
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting, holds_frame
+from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
@@ -102,6 +103,10 @@ class Engine:
         self._state.kept = self._store.kept
         self._closed: str | None = None  # why no more calls are taken
         self._released = False
+        self._sinks = Sinks(self._store.place)
+        if not read_only:
+            self._state.sinks = self._sinks
+            self._sinks.open(self._state)
 
     def execute(self, sql: str) -> pa.Table | None:
         """Run one or several statements, in order.
@@ -192,9 +197,11 @@ class Engine:
             at, upper, runner.name, clock.perf_counter() - started, diffs_of(staged.diffs), reason,
             partial(self._changes_frame, staged.diffs),
         )  # fmt: skip
+        low, closing = self._state.upper, self._sinks.closing(self._state, staged)
         with self._unless_interrupted():
             self._store.append(self._state, staged, applied, batch)
             publish(self._state, staged)
+        self._sinks.offer(self._state, low, closing)
         for name, waiting in self._state.subscriptions.items():
             for subscription in list(waiting):
                 subscription.push(staged.diffs[name], upper)
@@ -405,12 +412,17 @@ class Engine:
             self._state.functions[name] = UserFunction(name, function, types)
 
     def flush(self) -> None:
-        """Do now what is otherwise left to later batches: merge the newest runs, bring the Delta tables up to date."""
+        """Do now what is otherwise left to later batches: merge the newest runs, bring all Delta tables up to date.
+
+        Raises:
+            StorageError: a table of the warehouse, or of a sink, cannot be written; nothing is lost.
+        """
         with self._changed:
             self._check_open()
             for collection in self._state.collections():
                 collection.tidy(self._state.upper)
             self._store.flush(self._state)
+            self._sinks.flush(self._state)
 
     def compact(self) -> None:
         """Merge the runs, and the files, of every collection into one; history below its since goes."""
@@ -426,6 +438,7 @@ class Engine:
             for subscription in [one for waiting in self._state.subscriptions.values() for one in waiting]:
                 subscription.close()
             if not self._released:
+                self._sinks.close()
                 self._store.close()
                 self._runners.close()
             self._released = True

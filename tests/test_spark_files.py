@@ -250,6 +250,17 @@ def _written_by(call: Any, frame: Any, layout: Any, place: Any) -> tuple[StoredR
     return StoredRun(place, found.files, dict(layout.columns)), StoredRun(place, found.failed, runner.ERROR_SCHEMA)
 
 
+def test_a_sink_gets_what_stays_in_files(spark: Any, engine: hj.Engine, tmp_path: Path) -> None:
+    from deltalake import DeltaTable
+
+    engine.execute(VIEW)
+    engine.execute(f"CREATE SINK s FROM v INTO DELTA '{tmp_path / 'out'}'")
+    engine.apply({"a": _a(spark), "b": _b(spark)}, time=1)
+    engine.flush()
+    assert isinstance(engine._state.views["v"].contents.held[0], StoredRun) or engine.read("v").num_rows == 6
+    assert DeltaTable(str(tmp_path / "out")).to_pyarrow_table().num_rows == 6
+
+
 def test_failing_rows_stay_in_files_too(spark: Any, engine: hj.Engine, tmp_path: Path) -> None:
     engine.execute(VIEW)
     engine.apply({"a": spark.sql("SELECT id AS k, 0L AS x FROM range(3)"), "b": _b(spark)}, time=1)

@@ -184,3 +184,29 @@ def test_follows_a_delta_table_beside_it(bucket: str) -> None:
     ObjectPlace(source).cut(0)
     with hj.Engine(warehouse) as engine, pytest.raises(hj.Conflict, match="is at version 0"):
         engine.follow("t", source)
+
+
+def test_sinks_in_the_store(bucket: str, url: str, tmp_path: Path) -> None:
+    elsewhere = f"{bucket}/{uuid.uuid4()}/out"
+    with hj.Engine(url) as engine:
+        engine.execute(DDL)
+        engine.apply({"o": [{"id": 1, "v": 9}, {"id": 2, "v": 9}]}, time=1)
+        engine.execute(f"CREATE SINK near FROM big INTO DELTA 'near'; CREATE SINK far FROM o INTO DELTA '{elsewhere}'")
+        for target, says in ((url, "warehouse"), (f"{url}/journal", "warehouse"), (f"{elsewhere}/x", "sink far")):
+            with pytest.raises(hj.UnsupportedSQL, match=says):
+                engine.execute(f"CREATE SINK s FROM big INTO DELTA '{target}'")
+        engine.apply({"o": hj.deletes([{"id": 1, "v": 9}])}, time=2)
+    with hj.Engine(url) as engine:
+        engine.apply({"o": [{"id": 3, "v": 7}]}, time=3)
+        engine.flush()
+        assert bag(DeltaTable(f"{url}/sinks/near").to_pyarrow_table()) == {(2, 9): 1, (3, 7): 1}
+        assert bag(DeltaTable(elsewhere).to_pyarrow_table()) == {(2, 9, None): 1, (3, 7, None): 1}
+        assert bag(DeltaTable(elsewhere, version=2).to_pyarrow_table()) == {(2, 9, None): 1}
+        engine.execute("DROP SINK far")
+        with pytest.raises(hj.Conflict, match="holds a Delta table already"):
+            engine.execute(f"CREATE SINK far FROM o INTO DELTA '{elsewhere}'")
+    with hj.Engine(tmp_path / "local") as engine:
+        engine.execute(f"{DDL} CREATE SINK s FROM o INTO DELTA '{elsewhere}2'")
+        engine.apply({"o": [{"id": 3, "v": 7}]})
+        engine.flush()
+    assert bag(DeltaTable(f"{elsewhere}2").to_pyarrow_table()) == {(3, 7, None): 1}

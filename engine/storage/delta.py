@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import time as clock
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
@@ -25,9 +25,10 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import MINIMUM, Updates
 from halfjoin.sql.errors import StorageError
 
+Run = TypeVar("Run")
 _UNORDERED_BYTES = 64 << 20
 _STARTED = clock.time()
-_KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
+KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class DeltaFolder:
         if table is None:
             table = self._create(layout)
         added = [*(write(self.place, updates, layout.schema, layout.sort) if updates is not None else ()), *files]
-        return self._commit(table, [_add(file, True) for file in added], layout, entry)
+        return self._commit(table, [add_action(file, True) for file in added], layout, entry)
 
     def merge(self, layout: Layout, since: int, *, everything: bool) -> int | None:
         """Write the smaller runs of files, or all files, anew as one run, as far as there are several; None if there
@@ -108,12 +109,12 @@ class DeltaFolder:
             return None
         added = merged(self.place, old, layout.schema, layout.sort, since)
         now = int(clock.time() * 1000)
-        actions = [*(_add(file, False) for file in added), *(RemoveAction(p.name, False, now, p.size) for p in old)]
-        version = self._commit(table, actions, layout, None)
+        removed = [RemoveAction(part.name, False, now, part.size) for part in old]
+        version = self._commit(table, [*(add_action(file, False) for file in added), *removed], layout, None)
         table.update_incremental()
-        table.vacuum(_KEEP_HOURS, dry_run=False, enforce_retention_duration=False)
+        table.vacuum(KEEP_HOURS, dry_run=False, enforce_retention_duration=False)
         # What is in no version, and not written by this process for a batch that is under way, is of one that failed.
-        hours = _KEEP_HOURS + math.ceil((clock.time() - _STARTED) / 3600)
+        hours = KEEP_HOURS + math.ceil((clock.time() - _STARTED) / 3600)
         table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
         return version
 
@@ -174,26 +175,40 @@ def _parts(table: DeltaTable) -> list[StoredFile]:
     ]
 
 
+def mergeable(runs: Iterable[Run], rows: Callable[[Run], int]) -> list[Run]:
+    """The runs to be merged: each of them no larger than the smaller ones together by far, so that a row is rewritten
+    a logarithmic number of times."""
+    chosen: list[Run] = []
+    size = 0
+    for run in sorted(runs, key=rows):
+        if chosen and rows(run) > GROWTH * size:
+            break
+        chosen.append(run)
+        size += rows(run)
+    return chosen if len(chosen) > GROWTH else []
+
+
 def _mergeable(parts: list[StoredFile], everything: bool, most: int | None) -> list[StoredFile]:
-    """The files of the runs to be merged: each of them no larger than the smaller ones together by far, so that a row
-    is rewritten a logarithmic number of times; and, but for everything, no more than so many bytes."""
+    """The files of the runs to be merged; but for everything, no more than so many bytes."""
     if everything:
         return parts
     runs: dict[str, list[StoredFile]] = {}
     for part in parts:
         runs.setdefault(run_of(part.name), []).append(part)
-    chosen: list[StoredFile] = []
-    count = size = taken = 0
-    for rows, files in sorted(((sum(f.rows for f in files), files) for files in runs.values()), key=lambda run: run[0]):
+    small, taken = [], 0
+    for files in sorted(runs.values(), key=_rows):
         taken += sum(file.size for file in files)
-        if (chosen and rows > GROWTH * size) or (most is not None and taken > most):
-            break
-        chosen += files
-        count, size = count + 1, size + rows
-    return chosen if count > GROWTH else []
+        if most is None or taken <= most:
+            small.append(files)
+    return [file for files in mergeable(small, _rows) for file in files]
 
 
-def _add(file: StoredFile, changes: bool) -> AddAction:
+def _rows(files: Iterable[StoredFile]) -> int:
+    return sum(file.rows for file in files)
+
+
+def add_action(file: StoredFile, changes: bool) -> AddAction:
+    """The entry of a file in a commit; `changes` whether it is more than other files' rows written anew."""
     return AddAction(file.name, file.size, {}, int(clock.time() * 1000), changes, file.stats)
 
 

@@ -55,6 +55,9 @@ class Place(Protocol):
             OSError: the disk does not take them.
         """
 
+    def remove(self, name: str) -> None:
+        """Take a file away, if it is there."""
+
     def settle(self) -> None:
         """Make the newest commit of the table durable."""
 
@@ -104,10 +107,14 @@ class LocalPlace:
 
     def write(self, name: str, data: pa.Buffer) -> None:
         """Make a file."""
-        with (self.path / name).open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with (self.path / name).open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:  # a part of it must not fill the disk for good
+            self.remove(name)
+            raise
         sync(self.path)
 
     def read(self, name: str) -> pa.Buffer:
@@ -129,6 +136,10 @@ class LocalPlace:
             os.utime(folder / name)
             os.link(folder / name, self.path / name)
         sync(self.path)
+
+    def remove(self, name: str) -> None:
+        """Take a file away, if it is there."""
+        (self.path / name).unlink(missing_ok=True)
 
     def settle(self) -> None:
         """The log's newest files, and its folder, on disk."""
@@ -203,6 +214,11 @@ class ObjectPlace:
         """Put them there."""
         for name in names:
             self.write(name, pa.memory_map(str(folder / name)).read_buffer())
+
+    def remove(self, name: str) -> None:
+        """Take a file away, if it is there."""
+        if self.size(name) is not None:
+            self._files.delete_file(name)
 
     def settle(self) -> None:
         """A commit is durable when it is made."""

@@ -15,6 +15,7 @@ from halfjoin.engine.feeds.ids import table_of
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
+from halfjoin.engine.storage.place import Place
 
 RETAIN = 1_000_000  # time units of history, where nobody says otherwise
 
@@ -29,6 +30,10 @@ class BatchId:
 
 class Store(Protocol):
     """Keeps what is acknowledged. Every method may raise StorageError, and has then changed nothing."""
+
+    @property
+    def place(self) -> Place | None:
+        """The warehouse's folder, None where there is none."""
 
     def open(self, retain: int | None, memory: Memory) -> State:
         """The state that was kept, within a budget of memory; `retain` replaces the kept default for history."""
@@ -80,6 +85,8 @@ class Store(Protocol):
 
 class Nowhere:
     """Keeps nothing but the answers to batch ids, in memory."""
+
+    place = None
 
     def __init__(self) -> None:
         self._answers: dict[str, tuple[bytes, Applied]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -116,15 +117,16 @@ class StoredRun:
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], probes: Ints, names: Sequence[str]
     ) -> Run:
         schema = {name: self.schema[name] for name in names}
+        sought = [(CODE, _Sought(probes, False))] if self.coded else []
+        if key.through is None:
+            pairs = zip(key.keys, keys, strict=True)
+            sought += [(expr.name, _sought(array)) for expr, array in pairs if isinstance(expr, Column)]
         found = [empty(schema)]
         for file in self.files:
             source = opened(self.place, file.name)
             groups = np.ones(source.groups, np.bool_)
-            if self.coded:
-                groups &= _possible(source.bounds(CODE, pa.int64()), pa.array(probes))
-            for expr, array in zip(key.keys, keys, strict=True):
-                if key.through is None and isinstance(expr, Column):
-                    groups &= _possible(source.bounds(expr.name, self.schema[expr.name]), array)
+            for name, values in sought:
+                groups &= _possible(source.bounds(name, self.schema[name]), values)
             read = source.read(groups, schema, READ_ROWS)
             found.extend(updates.take(_hits(updates, columns, probes)) for updates in read)
         return Run(concat(found))
@@ -162,11 +164,22 @@ def _hits(updates: Updates, columns: KeyColumns, probes: Ints) -> Ints:
     return rows if origins is None else np.unique(origins[rows])
 
 
-def _possible(bounds: Bounds | None, probes: pa.Array) -> Mask | bool:
+class _Sought(NamedTuple):
+    """What is looked for in a column: values as their codes (sorted), None where codes do not tell; and NULL."""
+
+    values: Ints | None
+    null: bool
+
+
+def _sought(array: pa.Array) -> _Sought:
+    values = array.drop_null()
+    return _Sought(np.unique(codes([values], len(values))) if is_exact([values]) else None, array.null_count > 0)
+
+
+def _possible(bounds: Bounds | None, sought: _Sought) -> Mask | bool:
     """The row groups that may hold one of the values; all where nothing is known of them."""
-    if bounds is None or not is_exact([probes.drop_null()]):
+    if bounds is None or sought.values is None:
         return True
     least, greatest, nulls = bounds
-    values = np.unique(codes([probes.drop_null()], len(probes) - probes.null_count))
-    mask: Mask = np.searchsorted(values, least, "left") < np.searchsorted(values, greatest, "right")
-    return mask | nulls if probes.null_count else mask
+    mask: Mask = np.searchsorted(sought.values, least, "left") < np.searchsorted(sought.values, greatest, "right")
+    return mask | nulls if sought.null else mask

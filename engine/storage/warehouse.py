@@ -25,7 +25,7 @@ from halfjoin.engine.storage.encoding import Piece, encode
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.flusher import FOLDERS, Flusher, Target
 from halfjoin.engine.storage.journal import Answered, Kept, New
-from halfjoin.engine.storage.names import folder_name
+from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.restore import OnDisk, restore
@@ -34,7 +34,7 @@ from halfjoin.engine.storage.site import ARRANGEMENTS, arrangements_name, arrang
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import Updates
-from halfjoin.sql.errors import StorageError, UnsupportedSQL
+from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
 
 FLUSH_BYTES = 32 << 20  # of updates in the journal alone, after which they are flushed between batches
@@ -52,6 +52,7 @@ class Warehouse:
 
     def __init__(self, warehouse: str | PathLike[str]) -> None:
         self._site = site_of(warehouse)
+        self.place = self._site.place
         self._lock = self._site.lock()
         try:
             self._journal = self._site.journal(read_only=False)
@@ -152,7 +153,7 @@ class Warehouse:
             if state.memory.takes(staged.size):
                 break
             parts = staged.errors if kind == "errors" else staged.runs
-            filed = {**parts, name: self._filed(kind, name, part, _sort_columns(_collection(state, kind, name)))}
+            filed = {**parts, name: self._filed(kind, name, part, sort_columns(_collection(state, kind, name)))}
             staged = replace(staged, errors=filed) if kind == "errors" else replace(staged, runs=filed)
         state.memory.check(staged.size)
         return staged
@@ -184,7 +185,7 @@ class Warehouse:
         if not new and not gone and catalog == self._catalog:
             return
         for kind, name, collection in new:
-            _check_columns(name, collection)
+            check_columns(name, collection.schema)
             collection.held = tuple(self._adopted(kind, name, part) for part in collection.held)
         if gone:
             self._flusher.wait()
@@ -280,7 +281,7 @@ class Warehouse:
     def _kept(self, kind: str, name: str, collection: Collection, part: Part) -> Iterator[Piece | StoredFile]:
         """A run as the journal keeps it: its updates, or the files that hold them in the collection's folder."""
         if len(part) >= BULK_ROWS:
-            part = self._filed(kind, name, part, _sort_columns(collection))
+            part = self._filed(kind, name, part, sort_columns(collection))
         if isinstance(part, StoredRun):
             yield from part.files
         else:
@@ -309,7 +310,7 @@ class Warehouse:
         """How a collection is flushed. All in memory, it needs no arrangements on disk."""
         collection = self._ids[number]
         wanted = arrangements(collection) if collection.cold is not None or collection.in_files else ()
-        return Target(number, collection.schema, collection.since, _sort_columns(collection), tuple(wanted))
+        return Target(number, collection.schema, collection.since, sort_columns(collection), tuple(wanted))
 
     def _remove_strangers(self, known: Iterable[Kept]) -> None:
         """Folders of collections that were dropped, or never came to be, when a process ended."""
@@ -350,7 +351,7 @@ def _collections(state: State) -> list[tuple[str, str, Collection]]:
     return found
 
 
-def _sort_columns(collection: Collection) -> tuple[str, ...]:
+def sort_columns(collection: Collection) -> tuple[str, ...]:
     """The columns that files are sorted by: those of the primary key as declared, else of the first arrangement that is
     on columns."""
     if collection.order:
@@ -360,15 +361,3 @@ def _sort_columns(collection: Collection) -> tuple[str, ...]:
         if key.through is None and names and len(names) == len(key.keys):
             return names
     return ()
-
-
-def _check_columns(name: str, collection: Collection) -> None:
-    """Refuse columns that Delta tables cannot hold."""
-    seen: dict[str, str] = {}
-    for column in collection.schema:
-        other = seen.setdefault(column.lower(), column)
-        if other != column:
-            raise UnsupportedSQL(
-                f"{name}: the columns {other} and {column} differ in case alone, which a Delta table cannot hold",
-                instead="call one of them something else",
-            )
