@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from halfjoin.catalog.models import Sink
+from halfjoin.engine.changes import StoredChanges
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.reading import readable
 from halfjoin.engine.sinks.courier import Courier, Delivery
@@ -27,8 +28,7 @@ from halfjoin.sql.errors import HalfjoinError, StorageError
 
 if TYPE_CHECKING:
     from halfjoin.engine.batch import Staged
-    from halfjoin.engine.changes import StoredChanges
-from halfjoin.engine.state import State
+    from halfjoin.engine.state import State
 
 _log = logging.getLogger("halfjoin")
 
