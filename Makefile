@@ -18,7 +18,7 @@ lint: $(VENV)/.lint
 
 examples: $(VENV)/.test
 	@for example in quickstart shared_arrangements temporal_filter table_functions debezium as_of_and_subscribe \
-		views_over_views; do echo "== $$example" && $(RUN)/python examples/$$example.py || exit 1; done
+		views_over_views delta_sink; do echo "== $$example" && $(RUN)/python examples/$$example.py || exit 1; done
 
 # One stamp for each of the extras; the environment itself is made by the first. (setuptools warns of every editable
 # installation that has a folder of the package's name, which is meant here.)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import TypeAlias
 
-from halfjoin.catalog.models import Document, Index, Table, View
+from halfjoin.catalog.models import Document, Index, Sink, Table, View
 from halfjoin.sql.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
 
+Item: TypeAlias = Table | View | Index | Sink
+
 
 class Catalog:
-    """Tables, views and indexes in the order of their creation, which is also the order of dependency.
+    """Tables, views, indexes and sinks in the order of their creation, which is also the order of dependency.
 
     It is the binder's `Schema` (`catalog.facts`), together with the user's table functions.
     """
@@ -20,13 +23,14 @@ class Catalog:
         self.tables: dict[str, Table] = {}
         self.views: dict[str, View] = {}
         self.indexes: dict[str, Index] = {}
+        self.sinks: dict[str, Sink] = {}
         self.functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
 
     def copy(self) -> Catalog:
         """One that changes apart from this one."""
         other = Catalog()
         other.tables, other.views, other.indexes = dict(self.tables), dict(self.views), dict(self.indexes)
-        other.functions = dict(self.functions)
+        other.sinks, other.functions = dict(self.sinks), dict(self.functions)
         return other
 
     def document(self) -> Document:
@@ -35,6 +39,7 @@ class Catalog:
             tables=tuple(self.tables.values()),
             views=tuple(self.views.values()),
             indexes=tuple(self.indexes.values()),
+            sinks=tuple(self.sinks.values()),
             functions=self.functions,
         )
 
@@ -73,21 +78,23 @@ class Catalog:
             raise UnknownName("table", name, self.tables)
         return found
 
-    def add(self, item: Table | View | Index) -> None:
+    def add(self, item: Item) -> None:
         """Enter a definition.
 
         Raises:
             Conflict: the name is taken.
             UnsupportedSQL: it is one that only the planner gives.
         """
-        names = [item.name] if isinstance(item, Index) else [item.name, *(column.name for column in item.columns)]
+        names = [item.name]
+        if isinstance(item, Table | View):
+            names += [column.name for column in item.columns]
         for name in names:
             if not name or name.startswith("=") or "#" in name or "\0" in name:
                 raise UnsupportedSQL(f"the name {name!r} is not supported", instead="a name is not empty, does not "
                                      "begin with =, and has no #, which mark what the planner makes")
-        taken: dict[str, Table | View | Index] = {**self.tables, **self.views}
-        if isinstance(item, Index):
-            taken = {**self.indexes}
+        taken: dict[str, Item] = {**self.tables, **self.views}
+        if isinstance(item, Index | Sink):
+            taken = {**(self.indexes if isinstance(item, Index) else self.sinks)}
         if item.name in taken:
             kind = _kind(taken[item.name])
             raise Conflict(f"{item.name} is a {kind} already; drop it first, or write IF NOT EXISTS")
@@ -98,9 +105,11 @@ class Catalog:
                 self.views[item.name] = item
             case Index():
                 self.indexes[item.name] = item
+            case Sink():
+                self.sinks[item.name] = item
 
-    def find(self, kind: str, name: str) -> Table | View | Index:
-        """The definition of that kind (`table`, `view`, `materialized view`, `index`) and name.
+    def find(self, kind: str, name: str) -> Item:
+        """The definition of that kind (`table`, `view`, `materialized view`, `index`, `sink`) and name.
 
         Raises:
             UnknownName: there is none.
@@ -118,36 +127,42 @@ class Catalog:
         """Whether there is a definition of that kind and name."""
         return any(item.name == name and _kind(item) == kind for item in self._all())
 
-    def check_unread(self, item: Table | View | Index, going: Collection[str] = ()) -> None:
+    def check_unread(self, item: Item, going: Collection[str] = ()) -> None:
         """Whether a definition may go, together with those of the names `going`.
 
         Raises:
-            Conflict: a view that stays reads it.
+            Conflict: a view that stays, or a sink, reads it.
         """
+        if isinstance(item, Index | Sink):
+            return
         readers = [view.name for view in self.views.values() if item.name in view.reads and view.name not in going]
-        if readers and not isinstance(item, Index):
+        readers += [f"sink {sink.name}" for sink in self.sinks.values() if sink.collection == item.name]
+        if readers:
             raise Conflict(f"{item.name} is read by {', '.join(readers)}; drop what reads it first")
 
-    def remove(self, item: Table | View | Index) -> None:
+    def remove(self, item: Item) -> None:
         """Take a definition out, with the indexes on it."""
-        if isinstance(item, Index):
-            del self.indexes[item.name]
+        if isinstance(item, Index | Sink):
+            del (self.indexes if isinstance(item, Index) else self.sinks)[item.name]
             return
         for index in [index for index in self.indexes.values() if index.collection == item.name]:
             del self.indexes[index.name]
         (self.tables if isinstance(item, Table) else self.views).pop(item.name)
 
-    def _all(self) -> Iterator[Table | View | Index]:
+    def _all(self) -> Iterator[Item]:
         yield from self.tables.values()
         yield from self.views.values()
         yield from self.indexes.values()
+        yield from self.sinks.values()
 
 
-def _kind(item: Table | View | Index) -> str:
+def _kind(item: Item) -> str:
     match item:
         case Table():
             return "table"
         case Index():
             return "index"
+        case Sink():
+            return "sink"
         case View(materialized=materialized):
             return "materialized view" if materialized else "view"

@@ -58,11 +58,23 @@ class Index(Definition):
     text: str
 
 
+class Sink(Definition):
+    """A Delta table outside, kept at the contents of a table or materialized view: CREATE SINK.
+
+    `target` is the path or URL as it was written. `id` tells the sink from any other that had or gets its name.
+    """
+
+    collection: str
+    target: str
+    id: str
+
+
 class Document(BaseModel):
-    """A whole catalog, as it is kept on disk; each kind in the order of creation."""
+    """A whole catalog, as it is kept on disk; each kind in the order of creation. A kind that is missing has none."""
 
     model_config = ConfigDict(frozen=True)
     tables: tuple[Table, ...] = ()
     views: tuple[View, ...] = ()
     indexes: tuple[Index, ...] = ()
+    sinks: tuple[Sink, ...] = ()
     functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}

@@ -5,20 +5,20 @@ Durability and failure: nothing of the state is changed before `publish`, so a r
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.rows import Submitted
 from halfjoin.engine.run import Part, Run, make_run
 from halfjoin.engine.runners import LOCAL, Runner
 from halfjoin.engine.state import State
 from halfjoin.engine.times import now
-from halfjoin.engine.updates import Updates, constant
+from halfjoin.engine.updates import Updates, concat, constant
 from halfjoin.sql.errors import InvalidTime
 
 
@@ -35,23 +35,6 @@ class Staged:
     def size(self) -> int:
         """Bytes that it holds in memory, besides the answer."""
         return sum(part.row_bytes + part.index_bytes for part in (*self.runs.values(), *self.errors.values()))
-
-
-def fingerprint(batch: Mapping[str, Submitted], time: int | None, close: bool) -> bytes:
-    """Equal for equal content, whatever form the rows came in."""
-    digest = hashlib.sha256(repr((time, close)).encode())
-    for name in sorted(batch):
-        rows = batch[name]
-        digest.update(repr((name, rows.length, rows.upsert)).encode())
-        for ints in (rows.time, rows.diff):
-            digest.update(b"-" if ints is None else np.ascontiguousarray(ints).tobytes())
-        table = pa.table(rows.columns) if rows.columns else pa.table({})
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            # A copy has no offsets and no bytes that are not seen.
-            writer.write_table(table.take(np.arange(len(table))).combine_chunks())
-        digest.update(sink.getvalue())
-    return digest.digest()
 
 
 def batch_times(state: State, batch: Mapping[str, Submitted], given: int | None) -> tuple[int, int]:
@@ -92,6 +75,8 @@ def runs_of(state: State, batch: Mapping[str, Submitted], time: int, upper: int)
             )
         updates = Updates(rows.columns, times, constant(1, rows.length) if rows.diff is None else rows.diff)
         table, collection = state.catalog.tables[name], state.tables[name]
+        if rows.whole:
+            updates = _in_place_of(collection.as_of(time, distinct=True), updates, time, upsert=rows.upsert)
         indexes = {}
         if table.primary_key:
             arrangement = arrangement_of(table)
@@ -104,6 +89,13 @@ def runs_of(state: State, batch: Mapping[str, Submitted], time: int, upper: int)
         if len(updates):
             runs[name] = make_run(updates, upper, indexes)
     return runs
+
+
+def _in_place_of(contents: Updates, updates: Updates, time: int, *, upsert: bool) -> Updates:
+    """Updates by which all of a table's contents go, and what is given comes; what does both does neither."""
+    count = constant(0, len(contents)) if upsert else -contents.diff
+    every = concat([Updates(contents.columns, constant(time, len(contents)), count), updates])
+    return every if upsert else consolidate(every)
 
 
 def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = LOCAL) -> Staged:

@@ -41,7 +41,7 @@ def codes(columns: Sequence[pa.Array], length: int) -> Ints:
         return _integers(columns[0])
     state = np.zeros(length, np.uint64)
     for column in columns:
-        state = _mix(state * _BASE + _hash(column))
+        state = mix(state * _BASE + _hash(column))
     signed: Ints = state.view(np.int64)
     return signed
 
@@ -135,14 +135,14 @@ def _hash(column: pa.Array) -> Words:
     if pt.is_null(kind):
         return np.full(len(column), _NULL)
     if _is_integral(kind):
-        return _mix(_integers(column).view(np.uint64))
+        return mix(_integers(column).view(np.uint64))
     if pt.is_floating(kind):
-        hashed = _mix(_integers_of_floats(column).view(np.uint64))
+        hashed = mix(_integers_of_floats(column).view(np.uint64))
     elif pt.is_decimal(kind):
         words = _raw(column, np.dtype("u8")).reshape(len(column), kind.bit_width // 64)
-        hashed = _mix(words[:, 0])
+        hashed = mix(words[:, 0])
         for word in range(1, words.shape[1]):
-            hashed = _mix(hashed * _BASE + words[:, word])
+            hashed = mix(hashed * _BASE + words[:, word])
     elif pt.is_list(kind):
         hashed = _hash_lists(column)
     else:
@@ -154,7 +154,7 @@ def _hash(column: pa.Array) -> Words:
 
 def _hash_lists(column: pa.Array) -> Words:
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
-    return _polynomial(_hash(column.flatten()), lengths)
+    return polynomial(_hash(column.flatten()), lengths)
 
 
 def _hash_bytes(column: pa.Array) -> Words:
@@ -172,12 +172,12 @@ def _hash_bytes(column: pa.Array) -> Words:
         stop = int(np.searchsorted(offsets, offsets[start] + _CHUNK_BYTES, "right")) - 1
         stop = min(max(stop, start + 1), len(column))
         part = data[offsets[start] : offsets[stop]].astype(np.uint64)
-        hashed[start:stop] = _polynomial(part, np.diff(offsets[start : stop + 1]))
+        hashed[start:stop] = polynomial(part, np.diff(offsets[start : stop + 1]))
         start = stop
     return hashed
 
 
-def _polynomial(elements: Words, lengths: Ints) -> Words:
+def polynomial(elements: Words, lengths: Ints) -> Words:
     """sum over position p of (element + 1) * base**p, for consecutive groups of the given lengths."""
     if not len(lengths):
         return np.zeros(0, np.uint64)
@@ -186,7 +186,7 @@ def _polynomial(elements: Words, lengths: Ints) -> Words:
     position = np.arange(len(elements)) - np.repeat(starts, lengths)
     terms = (elements + np.uint64(1)) * _powers(int(lengths.max()))[position]
     totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
-    return _mix(totals[ends] - totals[starts] + lengths.view(np.uint64))
+    return mix(totals[ends] - totals[starts] + lengths.view(np.uint64))
 
 
 @lru_cache(maxsize=8)
@@ -200,7 +200,7 @@ def _powers(length: int) -> Words:
     return _power_table(1 << max(length, 32).bit_length())
 
 
-def _mix(words: Words) -> Words:
+def mix(words: Words) -> Words:
     """splitmix64's finaliser: every input bit reaches every output bit."""
     mixed: Words = words >> np.uint64(30)
     mixed ^= words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -19,11 +20,14 @@ _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
 
 
-def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
+def convert(
+    table: str, name: str, kind: SqlType, given: Any, place: Callable[[int], str] = lambda row: f"row {row}"
+) -> pa.Array:
     """`given` (an Arrow array or a list of Python values) as one array of the type of the table's column `name`.
 
     Values are widened, rescaled and parsed (dates, times, numerics and UUIDs from text) where nothing is lost; a float
-    for a numeric column is rounded to its scale. Nothing else is: no text becomes an integer.
+    for a numeric column is rounded to its scale. Nothing else is: no text becomes an integer. `place` says in errors
+    what a row is called.
 
     Raises:
         InvalidRow: with table, column, row number and value.
@@ -40,7 +44,7 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
         shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
         outside = kind.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool)
         why = f"{shown} is out of range for {kind}" if outside else f"{shown} is no {kind}"
-        raise InvalidRow(f"{table}.{name}: row {row}: {why}") from None
+        raise InvalidRow(f"{table}.{name}: {place(row)}: {why}") from None
 
 
 def _first_bad(given: Any, kind: SqlType) -> int:
@@ -109,7 +113,10 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
         case Kind.DATE:
             return _only(array, text or pt.is_date(source) or pt.is_timestamp(source)).cast(wanted)
         case Kind.TIME:
-            return _only(array, text or pt.is_time(source)).cast(wanted)
+            if text:  # Arrow has no cast from text to a time alone
+                array = pc.binary_join_element_wise("1970-01-01", array.cast(pa.string()), " ").cast(pa.timestamp("us"))
+                return array.cast(wanted)
+            return _only(array, pt.is_time(source)).cast(wanted)
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return _timestamp(_only(array, text or pt.is_date(source) or pt.is_timestamp(source)), wanted, text)
         case Kind.ARRAY if kind.element is not None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 
-from halfjoin.catalog.models import ColumnModel, Index, Table, View
+from halfjoin.catalog.models import ColumnModel, Index, Sink, Table, View
 from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.primary_key import arrangement_of
 from halfjoin.engine.run import make_run
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.sinks.target import check
 from halfjoin.engine.state import MaintainedView, State
+from halfjoin.engine.storage.names import check_columns
 from halfjoin.engine.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
@@ -21,10 +24,12 @@ from halfjoin.sql.errors import Conflict, StorageError, UnknownName, Unsupported
 from halfjoin.sql.expr import Expr, is_temporal
 from halfjoin.sql.functions import render
 from halfjoin.sql.parse import parse, parse_query
-from halfjoin.sql.statements import CreateIndex, CreateTable, CreateView, Drop
+from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateView, Drop
 
 
-def define(state: State, statement: CreateTable | CreateView | CreateIndex | Drop, text: str) -> None:
+def define(
+    state: State, statement: CreateTable | CreateView | CreateIndex | CreateSink | Drop, text: str
+) -> None:
     """Carry a definition out."""
     match statement:
         case CreateTable():
@@ -33,6 +38,8 @@ def define(state: State, statement: CreateTable | CreateView | CreateIndex | Dro
             create_view(state, statement, text)
         case CreateIndex():
             create_index(state, statement, text)
+        case CreateSink():
+            create_sink(state, statement)
         case Drop():
             drop(state, statement)
 
@@ -181,6 +188,26 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
     _arranged(state, index_name, name, keys).build(ArrangementKey(name, _ordered(keys)))
 
 
+def create_sink(state: State, statement: CreateSink) -> None:
+    """A sink, not filled yet."""
+    catalog, name = state.catalog, statement.collection
+    if statement.if_not_exists and statement.name in catalog.sinks:
+        return
+    columns = catalog.columns(name)
+    if columns is None:
+        if name in catalog.views:
+            raise UnsupportedSQL(f"{name} is a plain view, which reports no changes",
+                                 instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
+        raise UnknownName("table or materialized view", name, catalog.names())
+    if not columns:
+        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", instead="select a constant")
+    check_columns(name, state.schema(name))
+    sink = Sink(name=statement.name, collection=name, target=statement.target, id=uuid.uuid4().hex)
+    catalog.add(sink)
+    assert state.sinks is not None  # whoever defines, writes
+    check(sink.target, state.sinks.home, [other for other in catalog.sinks.values() if other is not sink])
+
+
 def enter_index(state: State, index: Index) -> None:
     """Share the arrangement of an index that is in the catalog."""
     columns = state.catalog.columns(index.collection)
@@ -209,7 +236,7 @@ def _free_name(state: State, collection: str, keys: tuple[str, ...]) -> str:
 
 
 def drop(state: State, statement: Drop) -> None:
-    """Drop tables, views or indexes; all of them or none."""
+    """Drop tables, views, indexes or sinks; all of them or none."""
     catalog = state.catalog
     found_all = [
         catalog.find(statement.kind, name)
@@ -223,6 +250,8 @@ def drop(state: State, statement: Drop) -> None:
         match found:
             case View():
                 drop_view(state, found)
+            case Sink():
+                state.catalog.remove(found)
             case Index():
                 state.catalog.remove(found)
                 state.collection(found.collection).release(User("index", found.name))

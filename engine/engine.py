@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time as clock
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
@@ -16,13 +16,20 @@ import pyarrow as pa
 
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import Staged, batch_times, fingerprint, publish, runs_of, stage
+from halfjoin.engine.batch import Staged, batch_times, publish, runs_of, stage
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
+from halfjoin.engine.feeds.delta_source import DeltaSource
+from halfjoin.engine.feeds.follow import batches
+from halfjoin.engine.feeds.ids import follow_prefix, place_of, reused
+from halfjoin.engine.feeds.sink import Format as SinkFormat
+from halfjoin.engine.feeds.sink import Sink
+from halfjoin.engine.fingerprint import agree, digest, partial
 from halfjoin.engine.memory import Memory, machine_memory
 from halfjoin.engine.rows import submitted
 from halfjoin.engine.run import Part
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting, holds_frame
+from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
@@ -31,6 +38,7 @@ from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, now, time_of, to_time
+from halfjoin.engine.upserts import latest
 from halfjoin.sql.errors import (
     Conflict,
     HalfjoinError,
@@ -94,6 +102,10 @@ class Engine:
         self._runners = self._state.runners = Runners(runner, spark)
         self._closed: str | None = None  # why no more calls are taken
         self._released = False
+        self._sinks = Sinks(self._store.place)
+        if not read_only:
+            self._state.sinks = self._sinks
+            self._sinks.open(self._state)
 
     def execute(self, sql: str) -> pa.Table | None:
         """Run one or several statements, in order.
@@ -123,7 +135,8 @@ class Engine:
                 a Spark DataFrame, a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those.
                 Columns go by name; `__diff` (+1) and `__time` (`time`) are optional.
             time: of rows without their own; None is the present in milliseconds, or `upper` if that is later.
-            batch_id: a second batch with the same id and content is answered as the first was and changes nothing.
+            batch_id: a second batch with the same id and content is answered as the first was and changes nothing. The
+                order of rows does not count, save that of upserts of one key. `halfjoin/...` is for feeds.
             close: whether all times up to the batch's last are closed by it.
 
         Raises:
@@ -141,12 +154,13 @@ class Engine:
             given_time = None if time is None else to_time(time)
             batch = None
             if batch_id is not None:
-                batch = BatchId(batch_id, fingerprint(rows, given_time, close))
+                parts = {name: partial(latest(state.catalog.table(name), given)) for name, given in rows.items()}
+                batch = BatchId(batch_id, digest(parts, given_time, close))
                 known = self._store.answered(state, batch_id)
                 if known is not None:
-                    if known[0] == batch.mark:
+                    if agree(known[0], batch.mark):
                         return known[1]
-                    raise Conflict(f"batch id {batch_id!r} was used for another batch; a new batch needs a new id")
+                    raise Conflict(reused(batch_id))
             at, last = batch_times(state, rows, given_time)
             upper = last + 1 if close else state.upper
             runs = runs_of(state, rows, at, upper)
@@ -175,9 +189,11 @@ class Engine:
         runner, reason = choice
         staged = self._store.room(self._state, stage(self._state, runs, upper, runner))
         applied = Applied(at, upper, runner.name, clock.perf_counter() - started, staged.diffs, reason)
+        low, closing = self._state.upper, self._sinks.closing(self._state, staged)
         with self._unless_interrupted():
             self._store.append(self._state, staged, applied, batch)
             publish(self._state, staged)
+        self._sinks.offer(self._state, low, closing)
         for name, waiting in self._state.subscriptions.items():
             for subscription in list(waiting):
                 subscription.push(staged.diffs[name], upper)
@@ -296,6 +312,60 @@ class Engine:
         with self._reading() as state:
             return stats(state)
 
+    def sink(
+        self, table: str, *, name: str | None = None, format: SinkFormat = "rows", time: str | None = None,
+        close: bool = True,
+    ) -> Sink:  # fmt: skip
+        """A function for Structured Streaming's `foreachBatch` that applies each micro-batch to a table, exactly once.
+
+        Args:
+            table: where the rows go.
+            name: of the sink, which with the query's epochs makes batch ids; None is the table's name. Two queries into
+                one table need two names.
+            format: what the rows mean: `rows` as for `apply` (with columns `__diff` and `__time`, if there are such),
+                `deletes`, `upserts`, or `debezium` for messages as `hj.debezium` reads them; or a function from the
+                micro-batch to rows as `apply` takes them.
+            time: the column with the rows' times, which must not be closed; None: the present.
+            close: whether an epoch closes its times, as for `apply`.
+
+        Raises:
+            UnknownName: there is no such table. What `apply` raises ends the query.
+        """
+        with self._reading() as state:
+            columns = [column.name for column in state.catalog.table(table).columns]
+        return Sink(self.apply, table, table if name is None else name, format, time, close, tuple(columns))
+
+    def follow(
+        self, table: str, path: str | PathLike[str], *, columns: Sequence[str] | None = None, restart: bool = False
+    ) -> list[Applied]:
+        """Apply what a Delta table has changed since the last call, exactly once: a batch for each of its versions.
+
+        The first call applies its rows (several batches, of which the last closes the times, where they are many).
+        Later ones apply each version's changes at a time of its own, from the files of a version that only added rows,
+        and else from the Change Data Feed. Where it stopped is kept with the rows.
+
+        Args:
+            table: what the rows go to; it follows one source.
+            path: of the Delta table, a folder or the URL of an object store.
+            columns: those to take, where the two tables do not have the same.
+            restart: make the source's rows the table's, by what differs, and go on from there: for a source that was
+                made anew, or whose history is gone.
+
+        Returns:
+            What each batch did; nothing where there is no new version.
+
+        Raises:
+            Conflict: the source is another one than before, or at an older version.
+            StorageError: a version cannot be read (any more), or deletes rows without a feed. Those before it stay.
+            UnknownName, InvalidRow: the source's columns or rows do not fit.
+        """
+        with self._changed:
+            self._check_open(writing=True)
+            definition = self._state.catalog.table(table)
+            last = place_of(self._store.newest(follow_prefix(table)))
+        due = batches(table, DeltaSource(path, definition, columns), last, restart=restart)
+        return [self.apply({table: one.rows}, batch_id=one.batch_id, close=one.close) for one in due]
+
     def register_table_function(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]
     ) -> None:
@@ -329,12 +399,17 @@ class Engine:
             self._state.functions[name] = UserFunction(name, function, types)
 
     def flush(self) -> None:
-        """Do now what is otherwise left to later batches: merge the newest runs, bring the Delta tables up to date."""
+        """Do now what is otherwise left to later batches: merge the newest runs, bring all Delta tables up to date.
+
+        Raises:
+            StorageError: a table of the warehouse, or of a sink, cannot be written; nothing is lost.
+        """
         with self._changed:
             self._check_open()
             for collection in self._state.collections():
                 collection.tidy(self._state.upper)
             self._store.flush(self._state)
+            self._sinks.flush(self._state)
 
     def compact(self) -> None:
         """Merge the runs, and the files, of every collection into one; history below its since goes."""
@@ -350,6 +425,7 @@ class Engine:
             for subscription in [one for waiting in self._state.subscriptions.values() for one in waiting]:
                 subscription.close()
             if not self._released:
+                self._sinks.close()
                 self._store.close()
                 self._runners.close()
             self._released = True

@@ -18,6 +18,7 @@ from halfjoin.sql.errors import UnknownName
 from halfjoin.sql.parse import parse
 from halfjoin.sql.statements import (
     CreateIndex,
+    CreateSink,
     CreateTable,
     CreateView,
     Delete,
@@ -51,6 +52,10 @@ def _run(engine: Engine, state: State, statement: Statement, sql: str, keep: Kee
     match statement:
         case CreateTable() | CreateView() | CreateIndex() | Drop():
             keep(lambda: define(state, statement, sql))
+            if isinstance(statement, Drop) and state.sinks is not None:
+                state.sinks.follow(state)
+        case CreateSink():
+            _create_sink(state, statement, sql, keep)
         case Insert() | Delete() | Update():
             engine.apply({statement.table: changed_rows(state, statement, sql)})
         case Select(query, as_of):
@@ -78,6 +83,20 @@ def changed_rows(state: State, statement: Insert | Delete | Update, sql: str) ->
             old, new = (reading.evaluate(state, part, None) for part in bind_update(statement, state.catalog, sql))
             changed = concat([Updates(old.columns, old.time, -old.diff), new])
     return changed.select([column.name for column in table.columns]).table(changes=True).drop_columns(["__time"])
+
+
+def _create_sink(state: State, statement: CreateSink, sql: str, keep: Keep) -> None:
+    """Define the sink, then make its table: nobody sees one of a sink that is not kept. If that fails, undo it."""
+    if statement.if_not_exists and statement.name in state.catalog.sinks:
+        return
+    keep(lambda: define(state, statement, sql))
+    assert state.sinks is not None
+    try:
+        state.sinks.fill(state, statement.name)
+    except BaseException:
+        keep(lambda: define(state, Drop("sink", (statement.name,)), sql))
+        state.sinks.follow(state)
+        raise
 
 
 def _changes(engine: Engine, state: State, name: str, as_of: int | None, up_to: int | None) -> pa.Table:
@@ -109,6 +128,8 @@ def _show(state: State, what: str, name: str | None) -> pa.Table:
                 "on": pa.array([index.collection for index in indexes], pa.string()),
                 "key": pa.array([", ".join(index.keys) for index in indexes], pa.string()),
             })
+        case "sinks":
+            return _show_sinks(state)
         case _:
             if name not in catalog.names():
                 raise UnknownName("table or view", str(name), catalog.names())
@@ -118,3 +139,17 @@ def _show(state: State, what: str, name: str | None) -> pa.Table:
                 "type": pa.array([str(column.type) for column in found.columns], pa.string()),
                 "nullable": pa.array([not column.not_null for column in found.columns], pa.bool_()),
             })
+
+
+def _show_sinks(state: State) -> pa.Table:
+    """The sinks and how far they are, which only the engine that writes can tell."""
+    sinks = list(state.catalog.sinks.values())
+    status = [None if state.sinks is None else state.sinks.status(sink.name) for sink in sinks]
+    return pa.table({
+        "name": pa.array([sink.name for sink in sinks], pa.string()),
+        "from": pa.array([sink.collection for sink in sinks], pa.string()),
+        "into": pa.array([sink.target for sink in sinks], pa.string()),
+        "upper": pa.array([None if one is None else one.upper for one in status], pa.int64()),
+        "waiting": pa.array([None if one is None else one.waiting for one in status], pa.int64()),
+        "error": pa.array([None if one is None else one.error for one in status], pa.string()),
+    })

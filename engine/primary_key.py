@@ -15,7 +15,8 @@ from halfjoin.engine.consolidate import groups
 from halfjoin.engine.index import Index, build
 from halfjoin.engine.key_pairs import Place, plain
 from halfjoin.engine.run import KeyColumns
-from halfjoin.engine.updates import Ints, Updates, concat, constant, empty
+from halfjoin.engine.updates import Ints, Updates, concat, empty
+from halfjoin.engine.upserts import last_of_each
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import InvalidRow
 from halfjoin.sql.expr import Column
@@ -85,24 +86,23 @@ class PrimaryKey:
     def replaced(self, collection: Collection, updates: Updates) -> Updates:
         """Upserts: the new rows, and for each the deletion of the row that has its key at its time, if any.
 
-        Of several new rows with one key and time the last stays.
+        A row with the diff 0 is no new row: it has the deletion alone. Of several with one key and time the last stays.
         """
         keys = groups([updates.columns[name] for name in self.table.primary_key], len(updates))
-        order = np.lexsort((np.arange(len(updates)), updates.time, keys))
-        last = np.ones(len(order), np.bool_)
-        last[:-1] = (keys[order][1:] != keys[order][:-1]) | (updates.time[order][1:] != updates.time[order][:-1])
-        new = updates.take(order[last])
-        keys = keys[order[last]]
+        last = last_of_each(keys, updates.time)
+        new = updates.take(last)
+        keys = keys[last]
         # A new row ends when the next new row of its key begins.
         follows = np.flatnonzero(keys[1:] == keys[:-1])
         ended = new.take(follows)
-        parts = [new, Updates(ended.columns, new.time[follows + 1], constant(-1, len(follows)))]
+        parts = [new, Updates(ended.columns, new.time[follows + 1], -ended.diff)]
         first = new.take(np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
         arrays, _ = self.columns(first)  # in the arrangement's order of columns
         held = self._held(collection, np.unique(codes(arrays, len(first))), arrays)
         if held:
             parts.append(self._ended(concat([place.updates.take(place.rows) for place in held]), first))
-        return concat(parts)
+        every = concat(parts)
+        return every if every.diff.all() else every.filter(every.diff != 0)
 
     def _ended(self, held: Updates, first: Updates) -> Updates:
         """Deletions, at the times of `first`, of what is held under their keys."""

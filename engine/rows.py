@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from halfjoin.engine.columns import convert
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.times import to_time
 from halfjoin.engine.updates import DIFF, TIME, Ints
+from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow, InvalidTime, UnknownName
 
 _MOST_COPIES = 2**31  # of one row in one update: products of a few of them still fit into an int64
@@ -22,10 +23,30 @@ _MOST_COPIES = 2**31  # of one row in one update: products of a few of them stil
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows and what is meant by them. Made by `inserts`, `deletes` and `upserts`."""
+    """Rows and what is meant by them. Made by `inserts`, `deletes`, `upserts`, and feeds.
+
+    `contents` are all that the table has from then on.
+
+    `ordered`: whether the order in which they stand means anything; that of a Spark DataFrame's rows does not.
+    """
 
     data: Any
-    meaning: Literal["inserts", "deletes", "upserts"]
+    meaning: Literal["inserts", "deletes", "upserts", "contents", "messages"]
+    ordered: bool = True
+
+    def checked(self, table: Table) -> Submitted:
+        """As `submitted`."""
+        if self.meaning == "upserts" and not table.primary_key:
+            raise InvalidRow(
+                f"{table.name} has no PRIMARY KEY, so there is nothing that an upsert could replace a row by; "
+                "submit hj.deletes of the old rows and hj.inserts of the new ones"
+            )
+        rows = _checked(table, self.data, self.meaning)
+        if self.meaning == "contents":
+            return replace(rows, whole=True)
+        if not self.ordered:
+            refuse_unordered(table, rows)
+        return rows
 
 
 def inserts(rows: Any) -> Rows:
@@ -39,19 +60,27 @@ def deletes(rows: Any) -> Rows:
 
 
 def upserts(rows: Any) -> Rows:
-    """Rows that replace the row with the same PRIMARY KEY, if there is one. Of several with one key the last stays."""
+    """Rows that replace the row with the same PRIMARY KEY, if there is one. Of several with one key the last stays.
+
+    The rows of a Spark DataFrame have no order; there no key may come twice.
+    """
     return Rows(rows, "upserts")
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """Checked rows of one table; `time` and `diff` are None where the rows did not say."""
+    """Checked rows of one table; `time` and `diff` are None where the rows did not say.
+
+    With `upsert` a row says how many rows of its key there are from its time on: it alone (`diff` 1 or None), or none
+    (0; what is not its key is then without meaning). With `whole` nothing else stays of what the table had.
+    """
 
     columns: dict[str, pa.Array]
     length: int
     time: Ints | None
     diff: Ints | None
     upsert: bool = False
+    whole: bool = False
 
 
 def submitted(table: Table, rows: Any) -> Submitted:
@@ -61,14 +90,10 @@ def submitted(table: Table, rows: Any) -> Submitted:
         UnknownName: a column that the table does not have.
         InvalidRow: a value that is not of its column's type, or NULL where it must not be.
     """
-    meaning = "plain"
-    if isinstance(rows, Rows):
-        rows, meaning = rows.data, rows.meaning
-    if meaning == "upserts" and not table.primary_key:
-        raise InvalidRow(
-            f"{table.name} has no PRIMARY KEY, so there is nothing that an upsert could replace a row by; "
-            "submit hj.deletes of the old rows and hj.inserts of the new ones"
-        )
+    return rows.checked(table) if isinstance(rows, Rows) else _checked(table, rows, "plain")
+
+
+def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
     source, length = _source(table, rows)
     known = [column.name for column in table.columns]
     for name in source:

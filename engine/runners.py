@@ -97,7 +97,7 @@ class Runners:
     def arrow(self, rows: Any) -> Any:
         """Rows of a batch; those of a Spark DataFrame as an Arrow table, all else as it is."""
         if isinstance(rows, Rows):
-            return replace(rows, data=self.arrow(rows.data))
+            return replace(rows, data=self.arrow(rows.data), ordered=not is_frame(rows.data))
         if not is_frame(rows):
             return rows
         return rows.toArrow() if self.setting == "local" else self.spark.rows(rows)

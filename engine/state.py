@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -17,6 +18,9 @@ from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
+
+if TYPE_CHECKING:
+    from halfjoin.engine.sinks.sinks import Sinks
 
 # Writes updates of a collection, of the kind and the name given, to files where they will be kept.
 Spill = Callable[[str, str, Updates, Sequence[str]], Part]
@@ -45,6 +49,7 @@ class State:
     functions: dict[str, UserFunction] = field(default_factory=dict)
     runners: Runners = field(default_factory=Runners)
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
+    sinks: Sinks | None = None  # of an engine that writes
     upper: int = 0
     memory: Memory = field(default_factory=Memory)
     spill: Spill | None = None

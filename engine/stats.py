@@ -57,6 +57,17 @@ class CollectionStats(BaseModel):
     file_bytes: int = 0
 
 
+class SinkStats(BaseModel):
+    """One sink: its table shows `collection` as of below `upper` (None: not known); how many batches wait; why."""
+
+    name: str
+    collection: str
+    target: str
+    upper: int | None
+    waiting: int
+    error: str | None
+
+
 class Stats(BaseModel):
     """Everything held: `Engine.stats()`. `memory`: bytes of rows and indexes, `budget`: how many there may be."""
 
@@ -65,6 +76,7 @@ class Stats(BaseModel):
     budget: int | None
     collections: list[CollectionStats]
     arrangements: list[ArrangementStats]
+    sinks: list[SinkStats]
 
 
 def stats(state: State) -> Stats:
@@ -78,9 +90,15 @@ def stats(state: State) -> Stats:
         for collection in state.collections()
         for key, arrangement in collection.arrangements.items()
     ]
+    sinks = [
+        SinkStats(name=sink.name, collection=sink.collection, target=sink.target,
+                  upper=status.upper, waiting=status.waiting, error=status.error)
+        for sink in state.catalog.sinks.values()
+        if state.sinks is not None and (status := state.sinks.status(sink.name))
+    ]  # fmt: skip
     return Stats(
         upper=state.upper, memory=state.memory.used(), budget=state.memory.limit, collections=collections,
-        arrangements=arrangements,
+        arrangements=arrangements, sinks=sinks,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from halfjoin.engine.applied import Applied
     from halfjoin.engine.engine import Engine
+    from halfjoin.engine.feeds.debezium import debezium
     from halfjoin.engine.rows import deletes, inserts, upserts
     from halfjoin.engine.stats import Stats
     from halfjoin.engine.subscription import Subscription
@@ -39,6 +40,7 @@ __all__ = [
     "Subscription",
     "UnknownName",
     "UnsupportedSQL",
+    "debezium",
     "deletes",
     "inserts",
     "upserts",
@@ -46,7 +48,8 @@ __all__ = [
 
 _HOMES = {
     "Applied": "engine.applied", "Engine": "engine.engine", "Stats": "engine.stats",
-    "Subscription": "engine.subscription", "deletes": "engine.rows", "inserts": "engine.rows", "upserts": "engine.rows",
+    "Subscription": "engine.subscription", "debezium": "engine.feeds.debezium", "deletes": "engine.rows",
+    "inserts": "engine.rows", "upserts": "engine.rows",
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ write another dialect. Here the text's own meaning is wanted, so a call is a nam
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.materialize import Materialize
@@ -37,9 +37,15 @@ class Explain(exp.Expression):
 
 
 class ShowObjects(exp.Expression):
-    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | COLUMNS FROM collection; `this` is what, in lower case."""
+    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name; `this` is what, in lower case."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": False}
+
+
+class CreateSink(exp.Expression):
+    """CREATE SINK name FROM source INTO DELTA target; `exists` where IF NOT EXISTS is written."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": True, "target": True, "exists": False}
 
 
 class RetainHistory(exp.Property):
@@ -48,7 +54,8 @@ class RetainHistory(exp.Property):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
-SHOWN = ("tables", "views", "materialized views", "indexes", "columns")
+SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "columns")
+SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder'"
 INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.VAR,
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
@@ -154,12 +161,36 @@ class HalfjoinParser(MaterializeParser):
                                 "write the units in the text: INTERVAL '1 year 2 months'")
         return self.expression(exp.Interval(this=text, unit=unit))
 
-    def _parse_create(self) -> exp.Create | exp.Command:
+    def _parse_create(self) -> Any:
+        if self._match_text_seq("SINK"):
+            return self._parse_create_sink()
         first = self._prev
         created = super()._parse_create()
         if first is not None and self._prev is not None:
             created.meta["text"] = self._find_sql(first, self._prev)
         return created
+
+    def _parse_drop(self, exists: bool = False, kind: str | None = None) -> exp.Drop | exp.Command:
+        if kind is None and self._match_text_seq("SINK"):
+            kind = "SINK"
+        return super()._parse_drop(exists, kind)
+
+    def _parse_create_sink(self) -> exp.Expr:
+        exists = self._match_text_seq("IF", "NOT", "EXISTS")
+        name = self._parse_table_parts()
+        if not self._match_text_seq("FROM"):
+            raise self._refused("a sink needs FROM and the name of a view or table", SINK_SYNTAX)
+        source = self._parse_table_parts()
+        if not self._match_text_seq("INTO"):
+            raise self._refused("a sink needs INTO DELTA and a path or URL", SINK_SYNTAX)
+        if not self._match_text_seq("DELTA"):
+            raise self._refused("a sink writes a Delta table, nothing else", SINK_SYNTAX)
+        target = self._parse_string()
+        if target is None:
+            raise self._refused("a sink needs a path or URL in quotes", SINK_SYNTAX)
+        if self._curr and self._curr.token_type is not TokenType.SEMICOLON:
+            raise self._refused("a sink has no options", SINK_SYNTAX)
+        return self.expression(CreateSink(this=name, source=source, target=target, exists=exists))
 
     def _parse_ddl_select(self) -> exp.Expr | None:
         first = self._curr

@@ -14,7 +14,7 @@ from halfjoin.sql import dialect
 from halfjoin.sql.dialect import Halfjoin
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.locate import as_query, name_of, only, place_of, refuse
-from halfjoin.sql.parse_create import CREATABLE, create, table_name
+from halfjoin.sql.parse_create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.statements import Delete, Drop, Explain, Insert, Select, Show, Statement, Subscribe, Update
 from halfjoin.sql.times import constant_time
 
@@ -148,9 +148,9 @@ def _drop(node: exp.Drop, text: str) -> Statement:
         raise refuse(node, text, "CASCADE is not supported in DROP", "drop what reads it first")
     only(node, text, "DROP", ("exists", "tables", "kind", "materialized", "restrict"))
     kind = node.args["kind"].lower()
-    if kind not in ("table", "view", "index"):
+    if kind not in ("table", "view", "index", "sink"):
         raise refuse(node, text, f"DROP {kind.upper()} is not supported",
-                     "drop a TABLE, VIEW, MATERIALIZED VIEW or INDEX")
+                     "drop a TABLE, VIEW, MATERIALIZED VIEW, INDEX or SINK")
     if node.args.get("materialized"):
         kind = f"materialized {kind}"
     return Drop(kind, tuple(table_name(table, text) for table in node.args["tables"]), bool(node.args.get("exists")))
@@ -211,6 +211,7 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     dialect.Subscribe: _subscribe,
     dialect.Explain: _explain,
     dialect.ShowObjects: _show,
+    dialect.CreateSink: create_sink,
     exp.Create: create,
     exp.Drop: _drop,
     exp.Insert: _insert,
@@ -220,7 +221,7 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
 }
 FIRST_WORDS = ("CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "SELECT", "SHOW", "SUBSCRIBE", "TABLE", "UPDATE",
                "VALUES", "WITH")
-CREATED = ("INDEX", "MATERIALIZED", "OR", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
+CREATED = ("INDEX", "MATERIALIZED", "OR", "SINK", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
 ATOMIC = "each batch is atomic: hand all changes to one engine.apply"
 REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
     exp.TruncateTable: ("TRUNCATE", "write DELETE FROM the table"),
@@ -234,5 +235,5 @@ REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
 }
 EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 MAX_DEPTH = 200
-KNOWN = ("CREATE TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, INSERT, DELETE, UPDATE, SELECT [AS OF], SUBSCRIBE, "
-         "EXPLAIN, SHOW, DROP")
+KNOWN = ("CREATE TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, UPDATE, SELECT [AS OF], "
+         "SUBSCRIBE, EXPLAIN, SHOW, DROP")

@@ -1,4 +1,4 @@
-"""CREATE TABLE, VIEW and INDEX: from syntax to statements."""
+"""CREATE TABLE, VIEW, INDEX and SINK: from syntax to statements."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from halfjoin.sql import dialect
 from halfjoin.sql.locate import as_query, name_of, only, refuse
-from halfjoin.sql.statements import ColumnDef, CreateIndex, CreateTable, CreateView, Statement
+from halfjoin.sql.statements import ColumnDef, CreateIndex, CreateSink, CreateTable, CreateView, Statement
 from halfjoin.sql.times import constant_duration
 from halfjoin.sql.type_names import stored_type
 
@@ -21,7 +21,7 @@ CONSTRAINTS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.GeneratedAsIdentityColumnConstraint: ("GENERATED", "write the value in every row"),
     exp.ComputedColumnConstraint: ("GENERATED", "compute the column in a view"),
 }
-CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW or INDEX"
+CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX or SINK"
 
 
 def create(node: exp.Create, text: str) -> Statement:
@@ -37,6 +37,15 @@ def create(node: exp.Create, text: str) -> Statement:
     if kind == "INDEX":
         return _index(node, text)
     raise refuse(node, text, f"CREATE {kind} is not supported", CREATABLE)
+
+
+def create_sink(node: dialect.CreateSink, text: str) -> CreateSink:
+    """A CREATE SINK statement."""
+    target = node.args["target"]
+    if not target.name:
+        raise refuse(target, text, "a sink needs a path or URL in quotes", dialect.SINK_SYNTAX)
+    return CreateSink(table_name(node.this, text), table_name(node.args["source"], text), target.name,
+                      bool(node.args.get("exists")))
 
 
 def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:

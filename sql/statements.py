@@ -59,6 +59,16 @@ class CreateIndex:
 
 
 @dataclass(frozen=True)
+class CreateSink:
+    """CREATE SINK [IF NOT EXISTS] name FROM collection INTO DELTA 'path or URL'."""
+
+    name: str
+    collection: str
+    target: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
 class Insert:
     """INSERT INTO table [(column, ...)] query."""
 
@@ -113,7 +123,7 @@ class Explain:
 
 @dataclass(frozen=True)
 class Show:
-    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | COLUMNS FROM name."""
+    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name."""
 
     what: str
     collection: str | None = None
@@ -121,15 +131,16 @@ class Show:
 
 @dataclass(frozen=True)
 class Drop:
-    """DROP TABLE | [MATERIALIZED] VIEW | INDEX [IF EXISTS] name, ..."""
+    """DROP TABLE | [MATERIALIZED] VIEW | INDEX | SINK [IF EXISTS] name, ..."""
 
-    kind: str  # "table", "view", "materialized view", "index"
+    kind: str  # "table", "view", "materialized view", "index", "sink"
     names: tuple[str, ...]
     if_exists: bool = False
 
 
 Statement: TypeAlias = (
-    CreateTable | CreateView | CreateIndex | Insert | Delete | Update | Select | Subscribe | Explain | Show | Drop
+    CreateTable | CreateView | CreateIndex | CreateSink | Insert | Delete | Update | Select | Subscribe | Explain
+    | Show | Drop
 )
 
 

@@ -20,6 +20,8 @@ VIEW = (
     "CREATE MATERIALIZED VIEW joined AS SELECT t.k, u.n FROM t, u WHERE t.k = u.k"
 )
 BUDGETS = (None, 1, 20_000)  # of memory, by turns: everything is in it, nothing, some
+SINKS = """CREATE SINK IF NOT EXISTS joined FROM joined INTO DELTA 'joined';
+    CREATE SINK IF NOT EXISTS t FROM t INTO DELTA 'of/t'"""
 ROWS = 6  # inserted into t by a batch
 
 
@@ -46,7 +48,7 @@ def carry_out(engine: hj.Engine, step: int) -> None:
     """One step; it returns when the step is acknowledged."""
     match kind(step):
         case "first definitions":
-            engine.execute(VIEW if step else TABLES)
+            engine.execute(f"{VIEW}; {SINKS}" if step else TABLES)
         case "create":
             engine.execute(f"CREATE OR REPLACE MATERIALIZED VIEW extra AS SELECT k FROM t WHERE k % {step} = 0")
         case "drop":
@@ -94,6 +96,8 @@ def main(folder: Path, notes: Path, first: int) -> None:
     memory = BUDGETS[first % len(BUDGETS)]
     handle = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     with hj.Engine(folder, retain=40, memory=memory) as engine:
+        if first > 1:  # there may have been no time for it after the view was made
+            engine.execute(SINKS)
         os.write(handle, b"open\n")
         for step in range(first, sys.maxsize):
             carry_out(engine, step)

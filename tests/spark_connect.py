@@ -9,7 +9,7 @@ import pyarrow as pa
 
 
 def main() -> None:
-    """Start a server and a session, then a batch, a first fill, a failing row and a DataFrame."""
+    """Start a server and a session, then a batch, a first fill, a failing row, a DataFrame, and a sink."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
@@ -33,6 +33,13 @@ def main() -> None:
         assert "division by zero" in str(problem), problem
     else:
         raise AssertionError("a failing row was not noticed")
+    stream = session.readStream.format("rate").load().selectExpr("value AS k", "value AS x").writeStream
+    try:
+        stream.foreachBatch(engine.sink("a"))
+    except Exception as problem:
+        assert "start the query from a classic session" in repr(problem.__context__), problem
+    else:
+        raise AssertionError("a sink was sent to the server")
     engine.close()
     session.stop()
 

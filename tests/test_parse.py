@@ -13,6 +13,7 @@ from halfjoin.sql.parse import parse, parse_query
 from halfjoin.sql.statements import (
     ColumnDef,
     CreateIndex,
+    CreateSink,
     CreateTable,
     CreateView,
     Delete,
@@ -168,6 +169,14 @@ def test_other_statements() -> None:
         Show("columns", "t")]
     assert parse("DROP TABLE a, b; DROP MATERIALIZED VIEW IF EXISTS v; DROP VIEW v; DROP INDEX i") == [
         Drop("table", ("a", "b")), Drop("materialized view", ("v",), True), Drop("view", ("v",)), Drop("index", ("i",))]
+
+
+def test_sinks() -> None:
+    assert parse("""CREATE SINK s FROM v INTO DELTA 'a b/c'; create sink if not exists "S" from "V" into delta 's3://b/c';
+        DROP SINK IF EXISTS s; SHOW SINKS; SELECT sink FROM sink""")[:4] == [
+        CreateSink("s", "v", "a b/c"), CreateSink("S", "V", "s3://b/c", if_not_exists=True),
+        Drop("sink", ("s",), if_exists=True), Show("sinks"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["", ";", " ; ;", "-- nothing"])

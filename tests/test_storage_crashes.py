@@ -1,4 +1,4 @@
-"""The durability law under SIGKILL: a reopened warehouse has exactly the acknowledged batches.
+"""The durability law under SIGKILL: a reopened warehouse has exactly the acknowledged batches, and so have its sinks.
 
 A few kills every day; HALFJOIN_CRASHES=300 for many.
 """
@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from deltalake import DeltaTable
 
 import halfjoin as hj
 from tests.crashing import BUDGETS, VIEW, batch, contents, kind
@@ -71,7 +73,20 @@ def _check(folder: Path, acknowledged: int, round: int) -> int:
                 assert engine.apply(batch(step), time=step, batch_id=str(step)).upper == step + 1
                 assert engine.stats().upper == upper
         assert _contents(engine) == found, f"round {round}: a batch tried again changed something"
+        engine.flush()
+        for sink in engine.stats().sinks:
+            _check_sink(folder / "sinks" / sink.target, sink.collection, found, f"round {round}: sink {sink.name}")
     return done
+
+
+def _check_sink(table: Path, collection: str, found: dict[str, Bag], what: str) -> None:
+    """The last version is what the engine reads; those before it are what was there at the times that they say."""
+    assert bag(DeltaTable(table).to_pyarrow_table()) == found[collection], what
+    for commit in DeltaTable(table).history(8):
+        upper = int(commit.get("halfjoin.upper", 0))
+        version = bag(DeltaTable(table, version=commit["version"]).to_pyarrow_table())
+        expected = contents(upper - 1).get(collection, {}) if upper else {}
+        assert version == expected, f"{what}: version {commit['version']} as of {upper - 1}"
 
 
 def _contents(engine: hj.Engine) -> dict[str, Bag]:

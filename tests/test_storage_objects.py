@@ -14,11 +14,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 
 import halfjoin as hj
 from halfjoin.engine.storage import object_journal
+from halfjoin.engine.storage.place import ObjectPlace
 from tests.oracle.replay import Replay
 from tests.oracle.rows import bag, changes
 from tests.oracle.streams import Program
@@ -158,3 +161,52 @@ def test_an_unreachable_store_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     with pytest.raises(hj.StorageError, match="s3://nowhere"):
         hj.Engine("s3://nowhere/w")
+
+
+def test_follows_a_delta_table_beside_it(bucket: str) -> None:
+    where = f"{bucket}/{uuid.uuid4()}"
+    source, warehouse = f"{where}/source", f"{where}/warehouse"
+    feed = {"delta.enableChangeDataFeed": "true"}
+    write_deltalake(source, pa.table({"k": [1, 2]}), configuration=feed)
+    with hj.Engine(warehouse) as engine:
+        engine.execute("CREATE TABLE t (k bigint)")
+        engine.follow("t", source)
+    DeltaTable(source).delete("k = 1")
+    with hj.Engine(warehouse) as engine:
+        assert len(engine.follow("t", source)) == 1
+        assert bag(engine.read("t")) == {(2,): 1}
+        engine.execute("DROP TABLE t; CREATE TABLE t (k bigint)")
+    with hj.Engine(warehouse) as engine:
+        engine.follow("t", source)
+        assert bag(engine.read("t")) == {(2,): 1}
+        assert engine.follow("t", source) == []
+    DeltaTable(source).delete("k = 2")
+    ObjectPlace(source).cut(0)
+    with hj.Engine(warehouse) as engine, pytest.raises(hj.Conflict, match="is at version 0"):
+        engine.follow("t", source)
+
+
+def test_sinks_in_the_store(bucket: str, url: str, tmp_path: Path) -> None:
+    elsewhere = f"{bucket}/{uuid.uuid4()}/out"
+    with hj.Engine(url) as engine:
+        engine.execute(DDL)
+        engine.apply({"o": [{"id": 1, "v": 9}, {"id": 2, "v": 9}]}, time=1)
+        engine.execute(f"CREATE SINK near FROM big INTO DELTA 'near'; CREATE SINK far FROM o INTO DELTA '{elsewhere}'")
+        for target, says in ((url, "warehouse"), (f"{url}/journal", "warehouse"), (f"{elsewhere}/x", "sink far")):
+            with pytest.raises(hj.UnsupportedSQL, match=says):
+                engine.execute(f"CREATE SINK s FROM big INTO DELTA '{target}'")
+        engine.apply({"o": hj.deletes([{"id": 1, "v": 9}])}, time=2)
+    with hj.Engine(url) as engine:
+        engine.apply({"o": [{"id": 3, "v": 7}]}, time=3)
+        engine.flush()
+        assert bag(DeltaTable(f"{url}/sinks/near").to_pyarrow_table()) == {(2, 9): 1, (3, 7): 1}
+        assert bag(DeltaTable(elsewhere).to_pyarrow_table()) == {(2, 9, None): 1, (3, 7, None): 1}
+        assert bag(DeltaTable(elsewhere, version=2).to_pyarrow_table()) == {(2, 9, None): 1}
+        engine.execute("DROP SINK far")
+        with pytest.raises(hj.Conflict, match="holds a Delta table already"):
+            engine.execute(f"CREATE SINK far FROM o INTO DELTA '{elsewhere}'")
+    with hj.Engine(tmp_path / "local") as engine:
+        engine.execute(f"{DDL} CREATE SINK s FROM o INTO DELTA '{elsewhere}2'")
+        engine.apply({"o": [{"id": 3, "v": 7}]})
+        engine.flush()
+    assert bag(DeltaTable(f"{elsewhere}2").to_pyarrow_table()) == {(3, 7, None): 1}

@@ -1,4 +1,4 @@
-"""Kernels that DuckDB computes, for what Arrow lacks: one private in-memory connection without access to anything."""
+"""What DuckDB computes, for what Arrow lacks: one private in-memory connection without access to anything."""
 
 from __future__ import annotations
 
@@ -31,6 +31,21 @@ def _connection() -> Any:
     return connection
 
 
+def rows_of(query: str, table: pa.Table) -> pa.Table:
+    """The rows of a query over a table, which it calls `arguments`; a column that is NULL throughout may have any type.
+
+    Raises:
+        duckdb.Error: an expression fails.
+    """
+    with _LOCK:
+        connection = _connection()
+        connection.register("arguments", table)
+        try:
+            return connection.sql(query).to_arrow_table()
+        finally:
+            connection.unregister("arguments")
+
+
 def duck_kernel(template: str, type: SqlType) -> Kernel:
     """A kernel from DuckDB SQL in which `$1`, `$2`, ... are the arguments."""
     sql = template
@@ -43,10 +58,7 @@ def duck_kernel(template: str, type: SqlType) -> Kernel:
     def run(*arrays: Any) -> Datum:
         table = pa.table({f"a{i}": array for i, array in enumerate(arrays, 1)})
         try:
-            with _LOCK:
-                connection = _connection()
-                connection.register("arguments", table)
-                column = connection.sql(query).to_arrow_table().column(0)
+            column = rows_of(query, table).column(0)
         except _duckdb().Error as error:
             raise Failed(str(error).split("\n")[0]) from error
         result = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

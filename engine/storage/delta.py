@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import time as clock
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
@@ -25,9 +25,28 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import MINIMUM, Updates
 from halfjoin.sql.errors import StorageError
 
-_UNORDERED_BYTES = 64 << 20
+_UNORDERED_BYTES = 16 << 20
 _STARTED = clock.time()
-_KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
+KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
+
+
+class HasRows(Protocol):
+    """Something of so many rows."""
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+
+
+Sized = TypeVar("Sized", bound=HasRows)
+
+
+@dataclass(frozen=True, slots=True)
+class _FileRun:
+    """The files of a run, which are sorted as a whole."""
+
+    rows: int
+    files: list[StoredFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +113,7 @@ class DeltaFolder:
         if table is None:
             table = self._create(layout)
         added = [*(write(self.place, updates, layout.schema, layout.sort) if updates is not None else ()), *files]
-        return self._commit(table, [_add(file, True) for file in added], layout, entry)
+        return self._commit(table, [add_action(file, True) for file in added], layout, entry)
 
     def merge(self, layout: Layout, since: int, *, everything: bool) -> int | None:
         """Write the smaller runs of files, or all files, anew as one run, as far as there are several; None if there
@@ -103,17 +122,18 @@ class DeltaFolder:
         table = self._open()
         # Without an order of integers a merge reads its files once for each part of them that memory holds.
         ordered = bool(layout.sort) and is_exact([pa.nulls(0, layout.schema[layout.sort[0]])])
-        old = [] if table is None else _mergeable(_parts(table), everything, None if ordered else _UNORDERED_BYTES)
+        parts = [] if table is None else _parts(table)
+        old = parts if everything else _mergeable(parts, math.inf if ordered else _UNORDERED_BYTES)
         if table is None or not old:
             return None
         added = merged(self.place, old, layout.schema, layout.sort, since)
         now = int(clock.time() * 1000)
-        actions = [*(_add(file, False) for file in added), *(RemoveAction(p.name, False, now, p.size) for p in old)]
-        version = self._commit(table, actions, layout, None)
+        removed = [RemoveAction(part.name, False, now, part.size) for part in old]
+        version = self._commit(table, [*(add_action(file, False) for file in added), *removed], layout, None)
         table.update_incremental()
-        table.vacuum(_KEEP_HOURS, dry_run=False, enforce_retention_duration=False)
+        table.vacuum(KEEP_HOURS, dry_run=False, enforce_retention_duration=False)
         # What is in no version, and not written by this process for a batch that is under way, is of one that failed.
-        hours = _KEEP_HOURS + math.ceil((clock.time() - _STARTED) / 3600)
+        hours = KEEP_HOURS + math.ceil((clock.time() - _STARTED) / 3600)
         table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
         return version
 
@@ -174,26 +194,31 @@ def _parts(table: DeltaTable) -> list[StoredFile]:
     ]
 
 
-def _mergeable(parts: list[StoredFile], everything: bool, most: int | None) -> list[StoredFile]:
-    """The files of the runs to be merged: each of them no larger than the smaller ones together by far, so that a row
-    is rewritten a logarithmic number of times; and, but for everything, no more than so many bytes."""
-    if everything:
-        return parts
+def _mergeable(parts: Iterable[StoredFile], most: float) -> list[StoredFile]:
+    """The files of the runs to be merged; runs of more than so many bytes are left alone."""
     runs: dict[str, list[StoredFile]] = {}
     for part in parts:
         runs.setdefault(run_of(part.name), []).append(part)
-    chosen: list[StoredFile] = []
-    count = size = taken = 0
-    for rows, files in sorted(((sum(f.rows for f in files), files) for files in runs.values()), key=lambda run: run[0]):
-        taken += sum(file.size for file in files)
-        if (chosen and rows > GROWTH * size) or (most is not None and taken > most):
+    found = [_FileRun(sum(file.rows for file in files), files) for files in runs.values()]
+    small = [run for run in found if sum(file.size for file in run.files) <= most]
+    return [file for run in mergeable(small, math.inf) for file in run.files]
+
+
+def mergeable(parts: Iterable[Sized], largest: float) -> list[Sized]:
+    """What is to be merged: each of them no larger than the smaller ones together by far, so that a row is rewritten a
+    logarithmic number of times; and of less than `largest` rows."""
+    chosen: list[Sized] = []
+    size = 0
+    for part in sorted(parts, key=lambda part: part.rows):
+        if part.rows >= largest or (chosen and part.rows > GROWTH * size):
             break
-        chosen += files
-        count, size = count + 1, size + rows
-    return chosen if count > GROWTH else []
+        chosen.append(part)
+        size += part.rows
+    return chosen if len(chosen) > GROWTH else []
 
 
-def _add(file: StoredFile, changes: bool) -> AddAction:
+def add_action(file: StoredFile, changes: bool) -> AddAction:
+    """The entry of a file in a commit; `changes` whether it is more than other files' rows written anew."""
     return AddAction(file.name, file.size, {}, int(clock.time() * 1000), changes, file.stats)
 
 

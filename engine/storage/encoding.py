@@ -54,11 +54,12 @@ def decode(pieces: Iterable[bytes], schema: Mapping[str, pa.DataType]) -> Update
 
 def from_table(table: pa.Table, schema: Mapping[str, pa.DataType]) -> Updates:
     """A table with `__time` and `__diff` as updates whose columns have exactly the types of `schema`."""
-    columns = {name: _one_chunk(table.column(name), kind) for name, kind in schema.items()}
+    columns = {name: one_chunk(table.column(name), kind) for name, kind in schema.items()}
     return Updates(columns, _ints(table.column(TIME)), _ints(table.column(DIFF)))
 
 
-def _one_chunk(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+def one_chunk(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """A column as one array of that type."""
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # what does not fit into one array stays apart
         array = pa.concat_arrays(array.chunks)
@@ -66,5 +67,5 @@ def _one_chunk(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
 
 
 def _ints(column: pa.ChunkedArray) -> Ints:
-    values: Ints = _one_chunk(column, pa.int64()).to_numpy(zero_copy_only=False)
+    values: Ints = one_chunk(column, pa.int64()).to_numpy(zero_copy_only=False)
     return values

@@ -228,6 +228,12 @@ class Journal:
             ).fetchone()
         return None if row is None else Answered(*row)
 
+    def newest(self, prefix: str) -> str | None:
+        """The greatest batch id that begins with a prefix, None if there is none."""
+        with self._guarded():
+            row = self._db.execute("SELECT max(id) FROM batch WHERE id >= ? AND id < ?", _within(prefix)).fetchone()
+        return None if row[0] is None else str(row[0])
+
     # Writing.
 
     def append(self, pieces: Mapping[int, Iterable[Piece | StoredFile]], upper: int, batch: Answered | None) -> None:
@@ -243,8 +249,14 @@ class Journal:
                      batch.seconds),
                 )
 
-    def define(self, catalog: str, upper: int, new: Sequence[New], gone: Iterable[int]) -> list[int]:
-        """One entry that changes what is defined. Returns the ids of the new collections."""
+    def define(
+        self, catalog: str, upper: int, new: Sequence[New], gone: Iterable[int], forgotten: Iterable[str]
+    ) -> list[int]:
+        """One entry that changes what is defined; batch ids with the prefixes `forgotten` go.
+
+        Returns:
+            The ids of the new collections.
+        """
         ids = []
         with self._transaction():
             entry = self._next(upper)
@@ -253,6 +265,8 @@ class Journal:
                 self._write("DELETE FROM run WHERE collection = ?", (id,))
                 self._write("DELETE FROM arrangement WHERE collection = ?", (id,))
                 self._write("DELETE FROM collection WHERE id = ?", (id,))
+            for prefix in forgotten:
+                self._write("DELETE FROM batch WHERE id >= ? AND id < ?", _within(prefix))
             for item in new:
                 cursor = self._write(
                     "INSERT INTO collection (kind, name, since, created, flushed, rows, latest) "
@@ -340,3 +354,8 @@ class Journal:
             yield
         except sqlite3.Error as problem:
             raise StorageError(f"the journal {self._where} failed: {problem}; nothing of it is kept") from problem
+
+
+def _within(prefix: str) -> tuple[str, str]:
+    """The first text that begins with a prefix, which ends with a slash, and the first text behind all that do."""
+    return prefix, prefix[:-1] + chr(ord("/") + 1)

@@ -1,9 +1,12 @@
-"""Folders of collections, named after them."""
+"""Names on disk: of collections' folders, and which columns a Delta table can have."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
+
+from halfjoin.sql.errors import UnsupportedSQL
 
 _LONGEST = 120
 
@@ -18,3 +21,19 @@ def folder_name(name: str) -> str:
     if len(written) <= _LONGEST:
         return written
     return f"{written[:80]}-{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+
+
+def check_columns(name: str, columns: Iterable[str]) -> None:
+    """Refuse columns that Delta tables cannot hold.
+
+    Raises:
+        UnsupportedSQL: two names differ in case alone.
+    """
+    seen: dict[str, str] = {}
+    for column in columns:
+        other = seen.setdefault(column.lower(), column)
+        if other != column:
+            raise UnsupportedSQL(
+                f"{name}: the columns {other} and {column} differ in case alone, which a Delta table cannot hold",
+                instead="call one of them something else",
+            )

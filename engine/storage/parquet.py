@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates import DIFF, TIME, Updates
+from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Updates
 
 FILE_ROWS = 1 << 20
 GROUP_ROWS = 1 << 12  # the least that a lookup reads: a third of a millisecond
@@ -50,21 +50,28 @@ def write(
     place: Place, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]
 ) -> Iterator[StoredFile]:
     """A run of files of the updates, sorted by these columns; each is durable when it is given out."""
-    run, table = uuid.uuid4(), _sorted(updates, schema, sort)
-    for number, start in enumerate(range(0, len(table), FILE_ROWS)):
-        yield _write(place, file_name(run, number), table.slice(start, FILE_ROWS))
+    return write_table(place, updates.table(changes=True).cast(file_schema(schema)), sort)
+
+
+def write_table(
+    place: Place, table: pa.Table, sort: Sequence[str], *, rows: int | None = None, prefix: str = "part"
+) -> Iterator[StoredFile]:
+    """A run of files of so many rows, sorted by these columns, with names that begin alike; there may be no times."""
+    run, table, most = uuid.uuid4(), _sorted(table, sort), FILE_ROWS if rows is None else rows
+    for number, start in enumerate(range(0, len(table), most)):
+        yield _write(place, file_name(run, number, prefix), table.slice(start, most))
 
 
 def write_file(
     place: Place, name: str, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]
 ) -> StoredFile:
     """A file of the updates, sorted by these columns; it is durable when the call returns."""
-    return _write(place, name, _sorted(updates, schema, sort))
+    return _write(place, name, _sorted(updates.table(changes=True).cast(file_schema(schema)), sort))
 
 
-def file_name(run: uuid.UUID, number: int) -> str:
+def file_name(run: uuid.UUID, number: int, prefix: str = "part") -> str:
     """The name of a file of a run: files of one run are sorted as a whole, one after the other."""
-    return f"part-{run}-{number:05}.parquet"
+    return f"{prefix}-{run}-{number:05}.parquet"
 
 
 def run_of(name: str) -> str:
@@ -73,8 +80,7 @@ def run_of(name: str) -> str:
     return name if found is None else found.group(1)
 
 
-def _sorted(updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]) -> pa.Table:
-    table = updates.table(changes=True).cast(file_schema(schema))
+def _sorted(table: pa.Table, sort: Sequence[str]) -> pa.Table:
     keys = [name for name in sort if not pa.types.is_nested(table.schema.field(name).type)]
     if keys and not _in_order(table, keys):
         table = table.take(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in keys]))
@@ -88,7 +94,8 @@ def _write(place: Place, name: str, table: pa.Table) -> StoredFile:
     pq.write_table(table, sink, compression="lz4", use_dictionary=texts, row_group_size=GROUP_ROWS)
     data = sink.getvalue()
     place.write(name, data)
-    return StoredFile(name, data.size, len(table), pc.max(table.column(TIME)).as_py(), statistics(table))
+    latest = pc.max(table.column(TIME)).as_py() if TIME in table.column_names else MINIMUM
+    return StoredFile(name, data.size, len(table), latest, statistics(table))
 
 
 def _in_order(table: pa.Table, keys: Sequence[str]) -> bool:
@@ -120,11 +127,17 @@ def statistics(table: pa.Table) -> str:
     return text
 
 
+def has_order(kind: pa.DataType) -> bool:
+    """Whether statistics have bounds for columns of that type, texts only where they are short."""
+    t, kind = pa.types, file_type(kind)
+    plain = t.is_integer(kind) or t.is_date(kind) or t.is_timestamp(kind) or t.is_decimal(kind)
+    return bool(plain or t.is_string(kind))
+
+
 def _ordered(column: pa.ChunkedArray) -> bool:
-    t, kind = pa.types, column.type
-    if t.is_string(kind):
+    if pa.types.is_string(column.type):
         return bool(pc.max(pc.binary_length(column)).as_py() <= _LONGEST_TEXT)
-    return bool(t.is_integer(kind) or t.is_date(kind) or t.is_timestamp(kind) or t.is_decimal(kind))
+    return has_order(column.type)
 
 
 def _plain(value: pa.Scalar) -> Any:

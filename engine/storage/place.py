@@ -49,6 +49,9 @@ class Place(Protocol):
     def size(self, name: str) -> int | None:
         """A file's bytes, None if there is none of that name."""
 
+    def remove(self, name: str) -> None:
+        """Take a file away, if it is there."""
+
     def settle(self) -> None:
         """Make the newest commit of the table durable."""
 
@@ -98,10 +101,14 @@ class LocalPlace:
 
     def write(self, name: str, data: pa.Buffer) -> None:
         """Make a file."""
-        with (self.path / name).open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with (self.path / name).open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:  # a part of it must not fill the disk for good
+            self.remove(name)
+            raise
         sync(self.path)
 
     def read(self, name: str) -> pa.Buffer:
@@ -116,6 +123,10 @@ class LocalPlace:
         """A file's bytes, None if there is none of that name."""
         path = self.path / name
         return path.stat().st_size if path.is_file() else None
+
+    def remove(self, name: str) -> None:
+        """Take a file away, if it is there."""
+        (self.path / name).unlink(missing_ok=True)
 
     def settle(self) -> None:
         """The log's newest files, and its folder, on disk."""
@@ -183,6 +194,11 @@ class ObjectPlace:
         """A file's bytes, None if there is none of that name."""
         info = self._files.get_file_info(name)
         return int(info.size) if info.type == pafs.FileType.File else None
+
+    def remove(self, name: str) -> None:
+        """Take a file away, if it is there."""
+        if self.size(name) is not None:
+            self._files.delete_file(name)
 
     def settle(self) -> None:
         """A commit is durable when it is made."""

@@ -30,6 +30,7 @@ class Reader:
 
     def __init__(self, warehouse: str | PathLike[str]) -> None:
         self._site = site_of(warehouse)
+        self.place = self._site.place
         self._journal = self._site.journal(read_only=True)
         self._entry = self._defined = self._flushes = -1
         self._retain = RETAIN
@@ -91,6 +92,10 @@ class Reader:
         raise HalfjoinError(READ_ONLY)
 
     def room(self, state: State, staged: Staged) -> Staged:
+        """A reader takes no batches."""
+        raise HalfjoinError(READ_ONLY)
+
+    def newest(self, prefix: str) -> str | None:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
 

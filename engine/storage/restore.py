@@ -68,4 +68,6 @@ def restore(
             attach("views", maintained.contents, view.name)
             attach("errors", maintained.errors, view.name)
             enter_indexes(view.name)
+    for sink in document.sinks:
+        catalog.add(sink)
     return state, by_id

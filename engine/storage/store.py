@@ -8,8 +8,10 @@ from typing import Protocol
 
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
+from halfjoin.engine.feeds.ids import table_of
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.state import State
+from halfjoin.engine.storage.place import Place
 
 RETAIN = 1_000_000  # time units of history, where nobody says otherwise
 
@@ -24,6 +26,10 @@ class BatchId:
 
 class Store(Protocol):
     """Keeps what is acknowledged. Every method may raise StorageError, and has then changed nothing."""
+
+    @property
+    def place(self) -> Place | None:
+        """The warehouse's folder, None where there is none."""
 
     def open(self, retain: int | None, memory: Memory) -> State:
         """The state that was kept, within a budget of memory; `retain` replaces the kept default for history."""
@@ -41,11 +47,14 @@ class Store(Protocol):
             StorageError: there is not enough.
         """
 
+    def newest(self, prefix: str) -> str | None:
+        """The greatest batch id that begins with a prefix (which ends with a slash), None if there is none."""
+
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
 
     def define(self, state: State) -> None:
-        """Keep what is defined now."""
+        """Keep what is defined now; forget the feeds of tables that are gone."""
 
     def settle(self, state: State) -> None:
         """A chance for work that is due between batches; never fails."""
@@ -62,6 +71,8 @@ class Store(Protocol):
 
 class Nowhere:
     """Keeps nothing but the answers to batch ids, in memory."""
+
+    place = None
 
     def __init__(self) -> None:
         self._answers: dict[str, tuple[bytes, Applied]] = {}
@@ -83,13 +94,20 @@ class Nowhere:
         state.memory.check(staged.size)
         return staged
 
+    def newest(self, prefix: str) -> str | None:
+        """The greatest batch id that begins with a prefix, None if there is none."""
+        return max((batch for batch in self._answers if batch.startswith(prefix)), default=None)
+
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Remember the batch's id."""
         if batch is not None:
             self._answers[batch.text] = (batch.mark, applied)
 
     def define(self, state: State) -> None:
-        """Nothing is kept."""
+        """Forget the feeds of tables that are gone; nothing else is kept."""
+        for batch, table in [(batch, table_of(batch)) for batch in self._answers]:
+            if table is not None and table not in state.tables:
+                del self._answers[batch]
 
     def settle(self, state: State) -> None:
         """Nothing is due."""

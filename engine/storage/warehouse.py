@@ -15,6 +15,7 @@ from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.collection import Collection
+from halfjoin.engine.feeds.ids import prefix_of
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.state import State
@@ -23,7 +24,7 @@ from halfjoin.engine.storage.encoding import Piece, encode
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.flusher import FOLDERS, Flusher, Target
 from halfjoin.engine.storage.journal import Answered, Kept, New
-from halfjoin.engine.storage.names import folder_name
+from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.restore import OnDisk, restore
@@ -31,7 +32,7 @@ from halfjoin.engine.storage.site import ARRANGEMENTS, arrangements_name, arrang
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import Updates
-from halfjoin.sql.errors import StorageError, UnsupportedSQL
+from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
 
 FLUSH_BYTES = 32 << 20  # of updates in the journal alone, after which they are flushed between batches
@@ -49,6 +50,7 @@ class Warehouse:
 
     def __init__(self, warehouse: str | PathLike[str]) -> None:
         self._site = site_of(warehouse)
+        self.place = self._site.place
         self._lock = self._site.lock()
         try:
             self._journal = self._site.journal(read_only=False)
@@ -113,10 +115,14 @@ class Warehouse:
             if state.memory.takes(staged.size):
                 break
             parts = staged.errors if kind == "errors" else staged.runs
-            filed = {**parts, name: self._filed(kind, name, part, _sort_columns(_collection(state, kind, name)))}
+            filed = {**parts, name: self._filed(kind, name, part, sort_columns(_collection(state, kind, name)))}
             staged = replace(staged, errors=filed) if kind == "errors" else replace(staged, runs=filed)
         state.memory.check(staged.size)
         return staged
+
+    def newest(self, prefix: str) -> str | None:
+        """The greatest batch id that begins with a prefix, None if there is none."""
+        return self._journal.newest(prefix)
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
@@ -145,13 +151,14 @@ class Warehouse:
         if not new and not gone and catalog == self._catalog:
             return
         for _, name, collection in new:
-            _check_columns(name, collection)
+            check_columns(name, collection.schema)
         if gone:
             self._flusher.wait()
         files: dict[tuple[str, str], set[str]] = {}
         made = [New(kind, name, c.since, self._first(kind, name, c, files)) for kind, name, c in new]
         kept = self._journal.kept() if gone else []
-        ids = self._journal.define(catalog, state.upper, made, gone)
+        forgotten = [prefix_of(item.name) for item in kept if item.id in gone and item.kind == "tables"]
+        ids = self._journal.define(catalog, state.upper, made, gone, forgotten)
         entry = int(self._journal.meta("entry"))
         self._catalog = catalog
         for number in gone:
@@ -239,7 +246,7 @@ class Warehouse:
     def _kept(self, kind: str, name: str, collection: Collection, part: Part) -> Iterator[Piece | StoredFile]:
         """A run as the journal keeps it: its updates, or the files that hold them in the collection's folder."""
         if len(part) >= BULK_ROWS:
-            part = self._filed(kind, name, part, _sort_columns(collection))
+            part = self._filed(kind, name, part, sort_columns(collection))
         if isinstance(part, StoredRun):
             yield from part.files
         else:
@@ -268,7 +275,7 @@ class Warehouse:
         """How a collection is flushed. All in memory, it needs no arrangements on disk."""
         collection = self._ids[number]
         wanted = arrangements(collection) if collection.cold is not None or collection.in_files else ()
-        return Target(number, collection.schema, collection.since, _sort_columns(collection), tuple(wanted))
+        return Target(number, collection.schema, collection.since, sort_columns(collection), tuple(wanted))
 
     def _remove_strangers(self, known: Iterable[Kept]) -> None:
         """Folders of collections that were dropped, or never came to be, when a process ended."""
@@ -309,7 +316,7 @@ def _collections(state: State) -> list[tuple[str, str, Collection]]:
     return found
 
 
-def _sort_columns(collection: Collection) -> tuple[str, ...]:
+def sort_columns(collection: Collection) -> tuple[str, ...]:
     """The columns that files are sorted by: those of the primary key as declared, else of the first arrangement that is
     on columns."""
     if collection.order:
@@ -319,15 +326,3 @@ def _sort_columns(collection: Collection) -> tuple[str, ...]:
         if key.through is None and names and len(names) == len(key.keys):
             return names
     return ()
-
-
-def _check_columns(name: str, collection: Collection) -> None:
-    """Refuse columns that Delta tables cannot hold."""
-    seen: dict[str, str] = {}
-    for column in collection.schema:
-        other = seen.setdefault(column.lower(), column)
-        if other != column:
-            raise UnsupportedSQL(
-                f"{name}: the columns {other} and {column} differ in case alone, which a Delta table cannot hold",
-                instead="call one of them something else",
-            )

@@ -87,8 +87,8 @@ def tame_batches(choices: Choices, count: int, upper: int = 0) -> list[Apply | A
     return [_change(choices, tables, 6) for _ in range(count)]
 
 
-def random_program(choices: Choices) -> Program:
-    """Views over the three tables, some of them made when rows are there already."""
+def random_program(choices: Choices, most: int = 5) -> Program:
+    """Views over the three tables, some of them made when rows are there already, then up to `most` changes."""
     tables, steps, views = _Tables(), list[Step](), list[View]()
     index = ""
     for number in range(choices.integer(1, 3)):
@@ -100,7 +100,7 @@ def random_program(choices: Choices) -> Program:
         materialized = not chance(choices, 25)
         views.append(random_view(choices, f"v{number}", views, materialized))
         steps.append(Create(views[-1]))
-    for _ in range(choices.integer(1, 5)):
+    for _ in range(choices.integer(1, most)):
         steps.append(_change(choices, tables, 4))
         if chance(choices, 25):
             steps.append(choices.one_of((Compact(), Compact(), Tune(""))))

@@ -1,0 +1,162 @@
+"""Debezium's change events as rows of a batch: upserts and deletions by key, or images that go and come.
+
+Messages come at least once, and in order for each key. So in a table with a PRIMARY KEY an event says what the row of
+its key is from now on, and saying it again changes nothing. Without a key an event's image before it is taken away and
+the one after it added, each once: there only the batch's id keeps a message from counting twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.catalog.models import ColumnModel, Table
+from halfjoin.engine.columns import convert
+from halfjoin.engine.consolidate import groups
+from halfjoin.engine.feeds.decode import Undecodable, Values, decoded, fields
+from halfjoin.engine.feeds.encodings import Encoding, from_schema, from_user
+from halfjoin.engine.feeds.envelopes import Images, images
+from halfjoin.engine.feeds.messages import Texts, texts
+from halfjoin.engine.rows import Rows, Submitted
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.duck import rows_of
+from halfjoin.engine.updates import Ints
+from halfjoin.sql.errors import InvalidRow, UnknownName
+
+
+@dataclass(frozen=True, slots=True)
+class Messages(Rows):
+    """Debezium's messages. Made by `debezium`."""
+
+    encodings: Mapping[str, str] = field(default_factory=dict)
+    columns: Sequence[str] | None = None
+
+    def checked(self, table: Table) -> Submitted:
+        """The rows that the messages make of those that are there.
+
+        Raises:
+            InvalidRow: with the number of a message that is no envelope, or whose values the table cannot take.
+            UnknownName: a field or column that the table does not have.
+        """
+        wanted = [column.name for column in table.columns]
+        for name in (*(self.columns or ()), *self.encodings):
+            if name not in wanted:
+                raise UnknownName(f"column of {table.name}", name, wanted)
+        given = texts(table.name, self.data, ordered=self.ordered)
+        found = images(table.name, given.json, keyed=bool(table.primary_key))
+        if self.columns is None:
+            _check_fields(table, found)
+        values = fields(found.json, wanted if self.columns is None else self.columns)
+        columns = {
+            column.name: _Column(table, column, found, self.encodings.get(column.name)).array(values.get(column.name))
+            for column in table.columns
+        }
+        _check_order(table, columns, found, given)
+        weight = found.after.astype(np.int64)
+        diff = weight if table.primary_key else 2 * weight - 1
+        return Submitted(columns, len(diff), None, diff, bool(table.primary_key), found.truncated)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One column of the images; `encoding` is what the user says of it."""
+
+    table: Table
+    column: ColumnModel
+    images: Images
+    encoding: str | None
+
+    def array(self, values: Values | None) -> pa.Array:
+        """In the table's type; None: no image has it."""
+        length, name = len(self.images.message), self.column.name
+        array = pa.nulls(length, arrow_type(self.column.type)) if values is None else self._converted(values)
+        key = name in self.table.primary_key
+        told = self.images.after if self.table.primary_key and not key else np.ones(length, np.bool_)
+        if self.column.not_null and array.null_count:
+            bad = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False) & told)
+            if len(bad):
+                number = int(self.images.message[bad[0]])
+                raise InvalidRow(f"{self.table.name}.{name}: message {number}: is NULL, and the column is NOT NULL")
+        return array
+
+    def _converted(self, values: Values) -> pa.Array:
+        """Decoded, schema by schema: mostly there is one."""
+        if self.table.primary_key and self.column.name not in self.table.primary_key:
+            values = values.where(self.images.after)  # of what is gone the key alone counts
+        schemas = self.images.schema.dictionary_encode()
+        which = schemas.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        parts, places = [pa.nulls(0, arrow_type(self.column.type))], []
+        for number in np.unique(which):
+            places.append(np.flatnonzero(which == number))
+            schema = None if number < 0 else schemas.dictionary[int(number)].as_py()
+            said = from_schema(schema).get(self.column.name) if self.encoding is None else (
+                from_user(self.column.name, self.encoding)
+            )  # fmt: skip
+            parts.append(self._part(values.take(places[-1]), places[-1], said))
+        if len(places) < 2:
+            return parts[-1]
+        return pa.concat_arrays(parts).take(pa.array(np.argsort(np.concatenate(places))))
+
+    def _part(self, values: Values, rows: Ints, encoding: Encoding | None) -> pa.Array:
+        def message(row: int) -> str:
+            return f"message {int(self.images.message[rows[row]])}"
+
+        def exactly(some: Ints) -> list[Any]:
+            return self.images.exactly(rows[some], self.column.name)
+
+        try:
+            array = decoded(values, self.column.type, encoding, exactly)
+        except Undecodable as problem:
+            place = f"{self.table.name}.{self.column.name}: {message(problem.row)}"
+            raise InvalidRow(f"{place}: {problem.why}") from None
+        return convert(self.table.name, self.column.name, self.column.type, array, message)
+
+
+def _check_fields(table: Table, found: Images) -> None:
+    """Refuse fields that the table does not have."""
+    wanted = [column.name for column in table.columns]
+    keys = rows_of("SELECT DISTINCT unnest(json_keys(v)) AS k FROM arguments", pa.table({"v": found.json}))
+    for name in sorted(keys.column("k").to_pylist()):
+        if name not in wanted:
+            raise UnknownName(f"column of {table.name}", name, wanted)
+
+
+def _check_order(table: Table, columns: Mapping[str, pa.Array], found: Images, given: Texts) -> None:
+    """Refuse messages whose order counts and is not known."""
+    remedy = (
+        "and the rows of a Spark DataFrame have no order; keep the columns partition and offset beside value, or give "
+        "the messages as a list in their order"
+    )
+    if found.truncated and not given.total and len(given.json) > 1:
+        raise InvalidRow(
+            f"{table.name}: a message truncates the table, which is before some and after others, {remedy}"
+        )
+    if table.primary_key and not given.by_key and len(found.message):
+        keys = groups([columns[name] for name in table.primary_key], len(found.message))
+        pairs = np.unique(np.stack([keys, found.message]), axis=1)
+        if pairs.shape[1] > len(np.unique(keys)):
+            raise InvalidRow(f"{table.name}: several messages are about one key, {remedy}")
+
+
+def debezium(
+    messages: Any, *, encodings: Mapping[str, str] | None = None, columns: Sequence[str] | None = None
+) -> Messages:
+    """Change events in Debezium's JSON envelopes, with or without their schema, in the order of their topic.
+
+    In a table with a PRIMARY KEY, `c`, `r` and `u` put a row in the place of the one with its key, `d` takes it away,
+    and messages that come twice do no harm. Without one, the row before is taken away and the row after is added, so
+    both must be there. `t` takes all rows away; NULL (a tombstone) says nothing.
+
+    Args:
+        messages: JSON texts, bytes or dicts, or a column of texts: an Arrow array, or a table or DataFrame of one
+            column or with a column `value`. Where there is a column `offset`, rows are ordered by `partition` and it.
+        encodings: by column how values are written, where a message has no schema to say it: `Date`, `Time`,
+            `MicroTime`, `NanoTime`, `Timestamp`, `MicroTimestamp`, `NanoTimestamp`, `Decimal(scale)`,
+            `VariableScaleDecimal`, `string` (of a number), `base64`, `hex`.
+        columns: the table's columns to take, where the messages have more.
+    """
+    return Messages(messages, "messages", encodings=dict(encodings or {}), columns=columns)

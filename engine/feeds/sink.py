@@ -1,0 +1,65 @@
+"""Structured Streaming into a table: a function for `foreachBatch` that changes nothing when an epoch is replayed.
+
+A query commits an epoch after the function has returned, so one that ended in between gives the epoch again, with the
+same rows. The engine then finds the batch id that was made from the sink's name and the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn, TypeAlias
+
+from halfjoin.engine.applied import Applied
+from halfjoin.engine.feeds.debezium import debezium
+from halfjoin.engine.feeds.ids import sink_id
+from halfjoin.engine.rows import deletes, upserts
+from halfjoin.engine.updates import TIME
+from halfjoin.sql.errors import HalfjoinError
+
+Format: TypeAlias = Literal["rows", "deletes", "upserts", "debezium"] | Callable[[Any], Any]
+
+_FORMATS: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda rows: rows, "deletes": deletes, "upserts": upserts, "debezium": debezium,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Applies each epoch of one streaming query to a table, exactly once. Made by `Engine.sink`."""
+
+    apply: Callable[..., Applied]
+    table: str
+    name: str
+    format: Format
+    time: str | None
+    close: bool
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not callable(self.format) and self.format not in _FORMATS:
+            raise HalfjoinError(f"unknown format {self.format!r}; formats: {', '.join(_FORMATS)}, or a function")
+
+    def __call__(self, dataframe: Any, epoch_id: int) -> None:
+        """Apply an epoch, unless it has been applied before.
+
+        Raises:
+            Conflict: the epoch came with other rows before. All else as `Engine.apply`.
+        """
+        if self.time is not None:
+            dataframe = dataframe.withColumn(TIME, dataframe[self.time])
+            if self.time not in self.columns:
+                dataframe = dataframe.drop(self.time)
+        meant = self.format if callable(self.format) else _FORMATS[self.format]
+        self.apply({self.table: meant(dataframe)}, batch_id=sink_id(self.table, self.name, epoch_id), close=self.close)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be sent: the engine is in this process.
+
+        Raises:
+            HalfjoinError: always. Spark Connect runs the function in a process of the server.
+        """
+        raise HalfjoinError(
+            "a sink works in the process of its engine, and Spark Connect runs foreachBatch in a process of the "
+            "server; start the query from a classic session"
+        )

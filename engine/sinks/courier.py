@@ -1,0 +1,200 @@
+"""The courier of one sink: takes closed batches from the engine, and commits them in order, in a thread of its own.
+
+What it cannot deliver stays in its queue and is tried again with the next batch. Where the queue does not continue what
+the table holds (after opening, after an error of the view, when too much is waiting), there is a `gap`, which the
+engine closes from the view's history.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Condition, Thread
+
+from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.sinks.table import SinkTable
+from halfjoin.engine.updates import Updates, concat
+from halfjoin.sql.errors import DataError, HalfjoinError, StorageError
+
+MOST_WAITING = 256  # batches: then the engine waits for the courier, or a courier that fails gives them up
+_log = logging.getLogger("halfjoin")
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What brings the table from the contents as of below `low` to those as of below `upper`.
+
+    Where `whole`, `updates` are those contents, whatever is in the table.
+    """
+
+    low: int | None
+    upper: int
+    updates: Updates
+    whole: bool = False
+    note: str | None = None  # for the commit
+
+
+class Courier:
+    """Keeps one table up to date. All methods but `_run` and what it calls are for the engine's thread."""
+
+    def __init__(self, name: str, table: SinkTable) -> None:
+        self._name, self._table = name, table
+        self._turn = Condition()
+        self._queue: deque[Delivery] = deque()
+        self._thread: Thread | None = None
+        self._busy = False
+        self._marked: int | None = None  # the upper that the table says it has
+        self.upper: int | None = None  # the upper that its contents have: no less, since not every batch changes them
+        self.gap = True
+        self.error: HalfjoinError | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Batches that are not delivered."""
+        return len(self._queue)
+
+    @property
+    def end(self) -> int | None:
+        """What the table's upper will be when all that waits is delivered; None if not even a table is there."""
+        with self._turn:
+            return self._queue[-1].upper if self._queue else self.upper
+
+    @property
+    def wants_history(self) -> bool:
+        """Whether there is a gap, and it is known where it begins."""
+        return self.gap and self._table.is_open
+
+    def offer(self, delivery: Delivery) -> None:
+        """Deliver this after what is waiting; it waits itself only for a courier that works and has too much to do."""
+        with self._turn:
+            self._turn.wait_for(lambda: not self._busy or len(self._queue) < MOST_WAITING or self.error is not None)
+            if len(self._queue) >= MOST_WAITING:
+                self._give_up()
+                self._start()
+            elif self._queue or self._busy or delivery.whole or len(delivery.updates) or self.error is not None:
+                self._queue.append(delivery)
+                self._start()
+            elif delivery.low == self.upper:
+                self.upper = delivery.upper  # nothing changes, and nothing is in the way
+            else:
+                self.gap = True
+
+    def hold(self, error: HalfjoinError) -> None:
+        """The view cannot be read now: nothing is delivered until it can."""
+        with self._turn:
+            self.gap = True
+            self._failed(error)
+
+    def start(self) -> None:
+        """Look at the table if that is still to be done, and deliver what waits."""
+        with self._turn:
+            self._start()
+
+    def wait(self) -> None:
+        """Until all is delivered, or it fails."""
+        with self._turn:
+            self._turn.wait_for(lambda: not self._busy)
+        if self._thread is not None:
+            self._thread.join()
+
+    def stop(self) -> None:
+        """Deliver no more than what is under way."""
+        with self._turn:
+            self._give_up()
+        self.wait()
+
+    def undo(self) -> None:
+        """Take away what was made of a table that could not be filled, as far as that can be done."""
+        self.stop()
+        with suppress(HalfjoinError):
+            self._table.undo()
+
+    def _give_up(self) -> None:
+        """Forget what waits, but for what is being delivered."""
+        while len(self._queue) > self._busy:
+            self._queue.pop()
+        self.gap = True
+
+    def _start(self) -> None:
+        if not self._busy:
+            self._busy = True
+            self._thread = Thread(target=self._run, name=f"halfjoin-sink-{self._name}")
+            self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            if not self._table.is_open:
+                self._look()
+            while (delivery := self._next()) is not None:
+                try:
+                    self._deliver(delivery)
+                except DataError:  # a row fewer than zero times, which the next batch may have put right
+                    if not self._fold():
+                        raise
+        except HalfjoinError as problem:
+            self._fail(problem)
+        except BaseException as problem:  # of a library: the engine goes on, and says so
+            self._fail(StorageError(f"the table cannot be written: {problem!r}"))
+
+    def _next(self) -> Delivery | None:
+        """What is to be delivered now; None ends the thread."""
+        with self._turn:
+            if self._queue:
+                return self._queue[0]
+            if not self.gap:
+                self.error = None
+            self._busy = False
+            self._turn.notify_all()
+            return None
+
+    def _look(self) -> None:
+        """Open the table, and see whether it is as it was left."""
+        found = self._table.open()
+        with self._turn:
+            if found == self._marked:
+                return
+            if self._queue and found == self._queue[0].upper:  # it was committed, the answer alone was lost
+                self._queue.popleft()
+            else:
+                self._queue.clear()
+                self.gap = True
+            self.upper = self._marked = found
+
+    def _deliver(self, delivery: Delivery) -> None:
+        if not delivery.whole and delivery.low != self.upper:
+            with self._turn:
+                self._queue.clear()
+                self.gap = True
+            return
+        write = self._table.rewrite if delivery.whole else self._table.change
+        changed = write(delivery.updates, delivery.upper, delivery.note)
+        with self._turn:
+            self._queue.popleft()
+            self.upper = delivery.upper
+            if changed:
+                self._marked = delivery.upper
+            self.error = None
+            self._turn.notify_all()
+
+    def _fold(self) -> bool:
+        """Make what waits one delivery. Returns whether it was several."""
+        with self._turn:
+            waiting = list(self._queue)
+            first = max((number for number, one in enumerate(waiting) if one.whole), default=0)
+            folded = consolidate(concat([one.updates for one in waiting[first:]]), by_time=False)
+            start, last = waiting[first], waiting[-1]
+            self._queue = deque([Delivery(start.low, last.upper, folded, start.whole, "several batches at once")])
+            return len(waiting) > 1
+
+    def _fail(self, problem: HalfjoinError) -> None:
+        with self._turn:
+            self._failed(problem)
+            self._busy = False
+            self._turn.notify_all()
+
+    def _failed(self, problem: HalfjoinError) -> None:
+        if self.error is None:
+            _log.warning("the sink %s falls behind, and will be tried again: %s", self._name, problem)
+        self.error = problem

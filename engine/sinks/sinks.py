@@ -1,0 +1,165 @@
+"""All sinks of an engine: what each closed batch changes goes to their couriers; gaps are closed from views' history.
+
+A sink never stands in a batch's way: the batch is acknowledged before its changes are handed to the couriers, and what
+a courier cannot deliver is tried again with the next batch, as long as it takes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from halfjoin.catalog.models import Sink
+from halfjoin.engine.collection import Collection
+from halfjoin.engine.reading import readable
+from halfjoin.engine.sinks.courier import Courier, Delivery
+from halfjoin.engine.sinks.table import SinkTable, Source
+from halfjoin.engine.sinks.target import place_of
+from halfjoin.engine.storage.encoding import from_table
+from halfjoin.engine.storage.parquet import has_order
+from halfjoin.engine.storage.place import Place
+from halfjoin.engine.storage.warehouse import sort_columns
+from halfjoin.engine.updates import Updates, empty
+from halfjoin.sql.errors import HalfjoinError, StorageError
+
+if TYPE_CHECKING:
+    from halfjoin.engine.batch import Staged
+    from halfjoin.engine.state import State
+
+_log = logging.getLogger("halfjoin")
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How far a sink is: its table has the contents as of below `upper` (None: not known), `waiting` batches follow."""
+
+    upper: int | None
+    waiting: int
+    error: str | None
+
+
+class Sinks:
+    """The couriers of the sinks that are in the catalog. `home` is the warehouse's folder, None where there is none."""
+
+    def __init__(self, home: Place | None) -> None:
+        self.home = home
+        self._couriers: dict[str, tuple[Sink, Courier]] = {}
+
+    def open(self, state: State) -> None:
+        """Take up the sinks of a state that was opened, and bring them up to date as far as that can be done now."""
+        self.follow(state)
+        self._catch_up(state)
+
+    def follow(self, state: State) -> None:
+        """Have a courier for each sink that is in the catalog, and no other."""
+        for name, (sink, courier) in list(self._couriers.items()):
+            if state.catalog.sinks.get(name) != sink:
+                del self._couriers[name]
+                courier.stop()
+        for name, sink in state.catalog.sinks.items():
+            if name not in self._couriers:
+                collection = state.collection(sink.collection)
+                source = Source(sink.collection, collection.schema, _sort(collection))
+                table = SinkTable(partial(place_of, sink.target, self.home), sink.id, source)
+                self._couriers[name] = (sink, Courier(name, table))
+
+    def fill(self, state: State, name: str) -> None:
+        """Make the table of a new sink.
+
+        Raises:
+            StorageError, DataError: it cannot be made.
+        """
+        self.follow(state)
+        self._catch_up(state, name)
+        courier = self._couriers[name][1]
+        if courier.error is not None:
+            courier.undo()
+            raise courier.error
+
+    def closing(self, state: State, staged: Staged) -> dict[str, Updates]:
+        """By sink, what a staged batch will close: asked before it is published, it costs what the batch does."""
+        if staged.upper == state.upper:
+            return {}
+        found = {}
+        for name, (sink, _) in self._couriers.items():
+            collection, source = state.collection(sink.collection), sink.collection
+            if source in staged.diffs:
+                found[name] = from_table(staged.diffs[source], collection.schema)
+            else:
+                found[name] = collection.closing(state.upper, staged.upper, staged.runs.get(source))
+        return found
+
+    def offer(self, state: State, low: int, closing: Mapping[str, Updates]) -> None:
+        """Hand over what a batch closed when it raised `upper` from `low`; the batch is published by now."""
+        for name, updates in closing.items():
+            sink, courier = self._couriers[name]
+            try:
+                readable(state, [sink.collection], None)
+                if not courier.gap:
+                    courier.offer(Delivery(low, state.upper, updates))
+                elif courier.wants_history:
+                    self._supply(state, sink, courier)
+                else:
+                    courier.start()
+            except HalfjoinError as error:  # of the view: what it held when it could be read stays
+                courier.hold(error)
+
+    def flush(self, state: State) -> None:
+        """Wait until every table is up to date.
+
+        Raises:
+            StorageError: one cannot be; the others are.
+        """
+        self._catch_up(state)
+        errors = [f"{name}: {courier.error}" for name, (_, courier) in self._couriers.items() if courier.error]
+        if errors:
+            raise StorageError("sinks are behind, and will be tried again with the next batch. " + "; ".join(errors))
+
+    def status(self, name: str) -> Status:
+        """How far a sink is."""
+        _, courier = self._couriers[name]
+        return Status(courier.upper, courier.waiting, None if courier.error is None else str(courier.error))
+
+    def close(self) -> None:
+        """Wait for what is being delivered."""
+        for name, (_, courier) in self._couriers.items():
+            courier.wait()
+            if courier.error is not None:
+                _log.warning("the sink %s is closed without being up to date: %s", name, courier.error)
+
+    def _catch_up(self, state: State, *names: str) -> None:
+        chosen = [self._couriers[name] for name in names or self._couriers]
+        for _, courier in chosen:
+            courier.start()
+        for sink, courier in chosen:
+            courier.wait()
+            try:
+                readable(state, [sink.collection], None)
+                if courier.wants_history:
+                    self._supply(state, sink, courier)
+            except HalfjoinError as error:
+                courier.hold(error)
+        for _, courier in chosen:
+            courier.wait()
+
+    def _supply(self, state: State, sink: Sink, courier: Courier) -> None:
+        """Close a gap: with the changes since, or where history no longer reaches back, with the whole contents."""
+        collection, low, upper = state.collection(sink.collection), courier.end, state.upper
+        courier.gap = False
+        cold = collection.cold
+        if low is not None and (low == upper or (cold is not None and cold.latest < low)):
+            courier.offer(Delivery(low, upper, empty(collection.schema)))  # nothing has happened, so nothing is loaded
+        elif low is not None and (collection.since < low or collection.since == 0):
+            courier.offer(Delivery(low, upper, collection.changes(low, upper), note=f"all changes since {low}"))
+        else:
+            note = "first contents" if low is None else f"the difference: history does not reach back to {low}"
+            courier.offer(Delivery(low, upper, collection.as_of(upper - 1, distinct=True), whole=True, note=note))
+
+
+def _sort(collection: Collection) -> tuple[str, ...]:
+    """The columns that files are sorted by: a key that others look the rows up by, or all that have an order."""
+    ordered = tuple(name for name, kind in collection.schema.items() if has_order(kind))
+    return sort_columns(collection) or ordered

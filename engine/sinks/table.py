@@ -1,0 +1,293 @@
+"""The Delta table of a sink: changed copy-on-write, file by file, and read by tools that know nothing of us.
+
+A commit carries the sink's id and the time up to which it goes: `upper`, as the version of an application's
+transaction, so that the table itself tells which batches are in it. A closed batch raises `upper`: no two share one.
+
+Sink law. Every version is the view's contents as of one time, which its commit carries. No commit is visible before its
+batch is acknowledged, and each acknowledged batch is in the table once.
+"""
+
+from __future__ import annotations
+
+import json
+import time as clock
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import RemoveAction
+
+from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.sinks.files import Group, group_of, groups, holders, without
+from halfjoin.engine.sinks.target import commit_file
+from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
+from halfjoin.engine.storage.encoding import one_chunk
+from halfjoin.engine.storage.parquet import FILE_ROWS, StoredFile, file_type, write_table
+from halfjoin.engine.storage.place import LOG, Place
+from halfjoin.engine.updates import Updates, concat, constant, empty
+from halfjoin.sql.errors import DataError, StorageError
+
+ROWS = 1 << 16  # of a file: what one deletion may have to write anew
+CLEAN_EVERY = 200  # versions after which old files and old entries of the log are looked for
+_SINK, _UPPER, _NOTE = "halfjoin.sink", "halfjoin.upper", "halfjoin.note"
+_CONFIGURATION = {
+    "delta.checkpointInterval": "20",
+    # Copy-on-write leaves many files behind; entries about them would fill the log.
+    "delta.deletedFileRetentionDuration": f"interval {2 * KEEP_HOURS} hours",
+    "delta.logRetentionDuration": f"interval {2 * KEEP_HOURS} hours",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What the table shows: a collection's name, its columns, and by which of them files are sorted."""
+
+    name: str
+    schema: Mapping[str, pa.DataType]
+    sort: Sequence[str]
+
+
+class SinkTable:
+    """The table of the sink with that id, where `find` says. One thread at a time. Nobody else may write it.
+
+    Raises:
+        StorageError: from every method, where the place fails; then `open` has to be called again.
+    """
+
+    def __init__(self, find: Callable[[], Place], id: str, source: Source) -> None:
+        self._find, self._id, self._source = find, id, source
+        self._types = {name: file_type(kind) for name, kind in source.schema.items()}
+        self._schema = pa.schema(list(self._types.items()))
+        self._table: DeltaTable | None = None
+        self._prefix = f"part-{id}"
+        self.is_open = False
+
+    def open(self) -> int | None:
+        """Look at what is there. Returns the `upper` of the contents, None where there is no table yet.
+
+        Raises:
+            StorageError: somebody else wrote it.
+        """
+        self._table, self.is_open = None, False
+        with self._reaching():
+            self.place = self._find()
+            self._mend()
+            try:
+                table = DeltaTable(self.place.uri)
+            except TableNotFoundError:
+                self.is_open = True
+                return None
+            last = table.history(1)[0]
+            if last.get(_SINK) != self._id:
+                raise StorageError(_strange(self.place, table.version(), str(last.get("operation", "?"))))
+            self._clean(table)
+            self._table, self.is_open = table, True
+            found = table.transaction_version(self._id)
+            return None if found is None else int(found)
+
+    def change(self, changes: Updates, upper: int, note: str | None = None) -> bool:
+        """Commit the contents as of below `upper`, by the changes (of any times). Returns whether there were any.
+
+        Raises:
+            DataError: a row would be contained a negative number of times.
+            StorageError: somebody else wrote the table.
+        """
+        changes = consolidate(self._stored(changes), by_time=False)
+        if not len(changes) and self._table is not None and self._table.transaction_version(self._id) is not None:
+            return False
+        with self._reaching():
+            if self._table is None:
+                self._table = self._create()
+            self._check_there(self._table)
+            with self._writing() as written:
+                actions = self._delete(changes.filter(changes.diff < 0), written)
+                new = changes.filter(changes.diff > 0)
+                rows = new.take(np.repeat(np.arange(len(new)), new.diff))
+                self._write(rows, f"{self._prefix}-{uuid.uuid4().hex}", written)
+                self._commit(self._table, [*(add_action(file, True) for file in written), *actions], upper, note)
+            self._merge(self._table, upper)
+            if self._table.version() % CLEAN_EVERY == 0:
+                self._clean(self._table)
+        return True
+
+    def rewrite(self, contents: Updates, upper: int, note: str | None = None) -> bool:
+        """Commit whatever makes the table's rows the contents: their difference."""
+        with self._reaching():
+            files = None if self._table is None else _files(self._table)
+            there = [] if files is None else [self._read(name) for name in files["path"].to_pylist()]
+        stored = self._stored(contents)
+        minus = [Updates(part.columns, part.time, -part.diff) for part in there]
+        return self.change(concat([stored, *minus]), upper, note)
+
+    def undo(self) -> None:
+        """Take the table away again, if there is one that this sink has made."""
+        with self._reaching():
+            self.open()
+            if self._table is not None:
+                self.place.clear()
+
+    def _delete(self, gone: Updates, written: list[StoredFile]) -> list[RemoveAction]:
+        """Write the files that hold the rows anew without them."""
+        if not len(gone):
+            return []
+        assert self._table is not None
+        files, diffs, removed = _files(self._table), gone.diff.copy(), list[RemoveAction]()
+        for number, rows in holders(files, gone):
+            rows = rows[diffs[rows] < 0]
+            if not len(rows):
+                continue
+            name, wanted = files["path"][number].as_py(), gone.take(rows)
+            wanted = Updates(wanted.columns, wanted.time, diffs[rows])
+            left, missing = without(self._read(name), wanted)
+            if np.array_equal(missing, wanted.diff):
+                continue
+            diffs[rows] = missing
+            self._write(left, group_of(name), written)
+            removed.append(_removed(files, number, True))
+        if diffs.any():
+            position = int(np.flatnonzero(diffs)[0])
+            row = {column: values[position].as_py() for column, values in gone.columns.items()}
+            raise DataError(
+                f"{self._source.name} holds a row {int(diffs[position])} times, which no table can show: {row}; "
+                "more copies were deleted than inserted"
+            )
+        return removed
+
+    def _merge(self, table: DeltaTable, upper: int) -> None:
+        """Write small groups anew as one, in a commit that changes no data."""
+        files = _files(table)
+        chosen: list[Group] = mergeable(groups(files), FILE_ROWS)
+        numbers = [number for group in chosen for number in group.files]
+        if not numbers:
+            return
+        rows = concat([self._read(files["path"][number].as_py()) for number in numbers])
+        with self._writing() as written:
+            self._write(rows, f"{self._prefix}-{uuid.uuid4().hex}", written)
+            added = [add_action(file, False) for file in written]
+            removed = [_removed(files, number, False) for number in numbers]
+            self._commit(table, [*added, *removed], upper, "files merged")
+
+    def _commit(self, table: DeltaTable, actions: list[Any], upper: int, note: str | None) -> None:
+        facts = {_SINK: self._id, _UPPER: str(upper), **({_NOTE: note} if note else {})}
+        properties = CommitProperties(facts, app_transactions=[Transaction(self._id, upper)], max_commit_retries=0)
+        version = table.version() + 1
+        # To look for old entries takes as long as there are entries, so it is not done with each.
+        hook = PostCommitHookProperties(cleanup_expired_logs=version % CLEAN_EVERY == 0)
+        table.create_write_transaction(
+            actions, "append", self._schema, commit_properties=properties, post_commithook_properties=hook
+        )
+        self.place.settle()
+        table.update_incremental()  # a commit does not refresh its handle
+        if table.version() != version:
+            raise StorageError(_strange(self.place, table.version(), str(table.history(1)[0].get("operation", "?"))))
+
+    def _create(self) -> DeltaTable:
+        table = DeltaTable.create(
+            self.place.uri, self._schema, name=self._source.name, configuration=_CONFIGURATION,
+            description=f"The current contents of {self._source.name}, kept by halfjoin",
+            commit_properties=CommitProperties({_SINK: self._id}),
+        )  # fmt: skip
+        self.place.settle()
+        return table
+
+    def _check_there(self, table: DeltaTable) -> None:
+        if self.place.size(commit_file(table.version())) is None:
+            raise StorageError(f"the table {self.place} is gone, and will be made again")
+
+    def _mend(self) -> None:
+        """Take the last commit away where a power failure left a part: it never was one; its batch comes again."""
+        entries = [name for name in (self.place / LOG).folders() if name.endswith(".json")]  # in a local folder alone
+        if entries and not _whole(self.place, last := max(entries)):
+            self.place.cut(int(last.removesuffix(".json")) - 1)
+
+    def _clean(self, table: DeltaTable) -> None:
+        """Remove files that nobody can be reading any more; of files only the sink's own."""
+        old = table.vacuum(KEEP_HOURS, dry_run=True, enforce_retention_duration=False, full=True)
+        for name in old:
+            if name.startswith(self._prefix):
+                self.place.remove(name)
+
+    def _write(self, rows: Updates, prefix: str, written: list[StoredFile]) -> None:
+        if len(rows):
+            table = rows.table(changes=False)
+            written.extend(write_table(self.place, table, self._source.sort, rows=ROWS, prefix=prefix))
+
+    def _read(self, name: str) -> Updates:
+        table = pq.read_table(pa.BufferReader(self.place.read(name)))
+        columns = {column: one_chunk(table.column(column), kind) for column, kind in self._types.items()}
+        return Updates(columns, constant(0, len(table)), constant(1, len(table)))
+
+    def _stored(self, updates: Updates) -> Updates:
+        """The columns with the types that they have in files."""
+        if not len(updates):
+            return empty(self._types)
+        columns = {name: _cast(updates.columns[name], kind) for name, kind in self._types.items()}
+        return Updates(columns, constant(0, len(updates)), updates.diff)
+
+    @contextmanager
+    def _writing(self) -> Iterator[list[StoredFile]]:
+        """Files that are removed again if they do not become part of the table."""
+        written: list[StoredFile] = []
+        try:
+            yield written
+        except BaseException:
+            self._discard(written)
+            raise
+
+    def _discard(self, written: list[StoredFile]) -> None:
+        try:
+            known = set(_files(DeltaTable(self.place.uri))["path"].to_pylist())  # the answer alone may have been lost
+            for file in written:
+                if file.name not in known:
+                    self.place.remove(file.name)
+        except (DeltaError, OSError):  # they are found again by and by
+            pass
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        try:
+            yield
+        except DataError:  # of the rows; the table is as it was
+            raise
+        except StorageError:
+            self.is_open = False
+            raise
+        except (DeltaError, OSError, ValueError, pa.ArrowException) as problem:
+            self.is_open = False
+            raise StorageError(f"the table cannot be written: {problem}") from problem
+
+
+def _files(table: DeltaTable) -> pa.Table:
+    return pa.table(table.get_add_actions(flatten=True))
+
+
+def _whole(place: Place, entry: str) -> bool:
+    if not place.size(f"{LOG}/{entry}"):
+        return False
+    try:
+        return all(json.loads(line) for line in place.read(f"{LOG}/{entry}").to_pybytes().splitlines())
+    except ValueError:
+        return False
+
+
+def _removed(files: pa.Table, number: int, changes: bool) -> RemoveAction:
+    now = int(clock.time() * 1000)
+    return RemoveAction(files["path"][number].as_py(), changes, now, files["size_bytes"][number].as_py())
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type == kind else column.cast(kind)
+
+
+def _strange(place: Place, version: int, operation: str) -> str:
+    return (
+        f"somebody else wrote the table {place}: version {version} ({operation}) is not this sink's, which therefore "
+        "leaves the table alone; DROP SINK, and create it again with another path"
+    )

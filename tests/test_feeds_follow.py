@@ -1,0 +1,322 @@
+"""Tables that follow Delta tables: histories against a dictionary, restarts anywhere, and what cannot be followed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import shutil
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import halfjoin as hj
+from tests.oracle.rows import bag
+
+FEED = {"delta.enableChangeDataFeed": "true"}
+STEP = st.tuples(st.sampled_from(["insert", "update", "delete", "merge", "overwrite", "optimize", "settings", "follow",
+                                  "follow", "reopen"]),
+                 st.integers(0, 4), st.integers(0, 9))  # fmt: skip
+
+
+def _table(rows: dict[int, int]) -> pa.Table:
+    return pa.table({"k": pa.array(list(rows), pa.int64()), "v": pa.array(list(rows.values()), pa.int64())})
+
+
+class Source:
+    """A Delta table beside a dictionary of what it should hold at each version."""
+
+    def __init__(self, path: Path, rows: dict[int, int], configuration: dict[str, str]) -> None:
+        self.path, self.rows, self.at = str(path), dict(rows), list[dict[int, int]]()
+        write_deltalake(self.path, _table(rows), configuration=configuration)
+        self.at.append(dict(rows))
+
+    def step(self, what: str, key: int, value: int) -> None:
+        table, rows = DeltaTable(self.path), self.rows
+        match what:
+            case "insert":
+                key += 5 * (1 + len(self.at))
+                write_deltalake(self.path, _table({key: value}), mode="append")
+                rows[key] = value
+            case "update":
+                table.update(updates={"v": str(value)}, predicate=f"k % 5 = {key}")
+                rows.update({k: value for k in rows if k % 5 == key})
+            case "delete":
+                table.delete(f"k % 5 = {key}")
+                for k in [k for k in rows if k % 5 == key]:
+                    del rows[k]
+            case "merge":
+                new = _table({key: value, 100 + value: value})
+                merge = table.merge(new, "s.k = t.k", source_alias="s", target_alias="t")
+                merge.when_matched_delete("s.v > 6").when_matched_update_all().when_not_matched_insert_all().execute()
+                for k, v in {key: value, 100 + value: value}.items():
+                    if k in rows and v > 6:
+                        del rows[k]
+                    else:
+                        rows[k] = v
+            case "overwrite":
+                write_deltalake(self.path, _table({key: value, value + 50: key}), mode="overwrite")
+                rows.clear()
+                rows.update({key: value, value + 50: key})
+            case "optimize":
+                table.optimize.compact()
+            case "settings":
+                table.alter.set_table_properties({"delta.logRetentionDuration": f"interval {value + 1} days"})
+        self.at += [dict(rows)] * (DeltaTable(self.path).version() + 1 - len(self.at))
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(STEP, min_size=3, max_size=14), st.booleans(), st.booleans())
+def test_any_history_followed_at_any_time_across_restarts(steps: Any, keyed: bool, kept: bool) -> None:
+    with TemporaryDirectory() as folder:
+        source = Source(Path(folder) / "source", {1: 1, 2: 2}, FEED)
+        where = Path(folder) / "warehouse" if kept else None
+        engine, followed = hj.Engine(where), 0
+        engine.execute(f"CREATE TABLE t (k bigint{' PRIMARY KEY' if keyed else ''}, v bigint)")
+        engine.execute("CREATE MATERIALIZED VIEW w AS SELECT k FROM t WHERE v > 2")
+        for what, key, value in [*steps, ("follow", 0, 0)]:
+            if what == "reopen" and kept:
+                engine.close()
+                engine = hj.Engine(where)
+            elif what == "follow":
+                applied = engine.follow("t", source.path)
+                due = source.at[-1:] if not followed else source.at[followed:]
+                assert len(applied) == len(due)
+                for one, contents in zip(applied, due, strict=True):
+                    assert bag(engine.read("t", as_of=one.time)) == Counter(contents.items())
+                    assert bag(engine.read("w", as_of=one.time)) == Counter((k,) for k, v in contents.items() if v > 2)
+                followed = len(source.at)
+            else:
+                source.step(what, key, value)
+        assert engine.follow("t", source.path) == []
+        engine.close()
+
+
+def _engine(folder: Path | None = None) -> hj.Engine:
+    engine = hj.Engine(folder)
+    if not engine.stats().collections:
+        engine.execute("CREATE TABLE t (k bigint, v bigint)")
+    return engine
+
+
+def test_killed_between_two_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source(tmp_path / "source", {1: 1}, FEED)
+    with _engine(tmp_path / "warehouse") as engine:
+        engine.follow("t", source.path)
+    for value in (2, 3, 4):
+        source.step("update", 1, value)
+    with _engine(tmp_path / "warehouse") as engine:
+        apply, left = engine.apply, [True, False]
+
+        def dying(*args: Any, **named: Any) -> hj.Applied:
+            applied = apply(*args, **named)
+            if not left.pop(0):
+                raise SystemError("died")
+            return applied
+
+        monkeypatch.setattr(engine, "apply", dying)
+        with pytest.raises(SystemError):
+            engine.follow("t", source.path)
+    with _engine(tmp_path / "warehouse") as engine:
+        assert bag(engine.read("t")) == {(1, 3): 1}
+        assert len(engine.follow("t", source.path)) == 1
+        assert bag(engine.read("t")) == {(1, 4): 1}
+
+
+@pytest.mark.parametrize("died_after", [1, 2, 3])
+def test_many_rows_come_in_pieces_across_restarts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, died_after: int
+) -> None:
+    source = Source(tmp_path / "source", {1: 1}, FEED)
+    for value in (2, 3, 4):
+        source.step("insert", 1, value)
+    monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+    with _engine(tmp_path / "warehouse") as engine, monkeypatch.context() as patch:
+        apply, left = engine.apply, died_after
+
+        def dying(*args: Any, **named: Any) -> hj.Applied:
+            nonlocal left
+            applied = apply(*args, **named)
+            left -= 1
+            if not left:
+                raise SystemError("died")
+            return applied
+
+        patch.setattr(engine, "apply", dying)
+        with pytest.raises(SystemError):
+            engine.follow("t", source.path)
+    source.step("update", 1, 9)
+    with _engine(tmp_path / "warehouse") as engine:
+        assert engine.stats().upper == 0  # nothing of a part is seen
+        applied = engine.follow("t", source.path)
+        assert len(applied) == 4 - died_after + 1
+        assert bag(engine.read("t", as_of=applied[-2].time)) == Counter(source.at[-2].items())
+        assert bag(engine.read("t")) == Counter(source.rows.items())
+        assert engine.follow("t", source.path) == []
+
+
+def test_without_a_feed_added_rows_are_read_from_the_files(tmp_path: Path) -> None:
+    source = Source(tmp_path / "a source", {1: 1, 2: 2}, {})
+    engine = _engine()
+    engine.follow("t", source.path)
+    steps = [("insert", 1, 7), ("optimize", 0, 0), ("insert", 1, 7), ("settings", 0, 3), ("insert", 2, 8)]
+    for what, key, value in steps:
+        source.step(what, key, value)
+    assert len(engine.follow("t", source.path)) == 5
+    assert bag(engine.read("t")) == Counter(source.rows.items())
+    source.step("delete", 1, 0)
+    with pytest.raises(hj.StorageError, match=r"version 6 .* takes rows away, .* delta\.enableChangeDataFeed = true"):
+        engine.follow("t", source.path)
+    DeltaTable(source.path).alter.set_table_properties(FEED)
+    source.step("update", 2, 9)
+    assert len(engine.follow("t", source.path, restart=True)) == 1
+    assert bag(engine.read("t")) == Counter(source.rows.items())
+    source.step("delete", 2, 0)
+    engine.follow("t", source.path)
+    assert bag(engine.read("t")) == Counter(source.rows.items())
+
+
+def test_partitions_and_types(tmp_path: Path) -> None:
+    rows = [{"p": "x/ %20é", "n": Decimal("1.50"), "d": dt.date(2024, 2, 29), "e": ["a", None], "b": b"\0", "f": 1.5,
+             "z": dt.datetime(2024, 1, 1, tzinfo=dt.UTC), "i": 3}]  # fmt: skip
+    schema = pa.schema([("p", pa.string()), ("n", pa.decimal128(8, 2)), ("d", pa.date32()),
+                        ("z", pa.timestamp("us", "UTC")), ("e", pa.list_(pa.string())), ("b", pa.binary()),
+                        ("f", pa.float64()), ("i", pa.int32())])  # fmt: skip
+    for configuration in ({}, FEED):
+        path = tmp_path / f"source{len(configuration)}"
+        write_deltalake(path, pa.Table.from_pylist(rows, schema), partition_by=["p", "i"], configuration=configuration)
+        engine = hj.Engine()
+        engine.execute("CREATE TABLE t (i integer, p text, n numeric(8,2), d date, z timestamptz, e text[], b bytea, "
+                       "f double precision)")  # fmt: skip
+        engine.follow("t", path)
+        write_deltalake(path, pa.Table.from_pylist([{**rows[0], "i": 4, "e": None}], schema), mode="append")
+        engine.follow("t", path)
+        found = sorted(engine.read("t").to_pylist(), key=lambda row: row["i"])
+        assert found == [rows[0], {**rows[0], "i": 4, "e": None}]
+
+
+def test_columns_are_chosen_where_the_tables_differ(tmp_path: Path) -> None:
+    source = Source(tmp_path / "source", {1: 1}, FEED)
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE narrow (k bigint); CREATE TABLE wide (k bigint, v bigint, w text)")
+    with pytest.raises(hj.InvalidRow, match=r"version 0 of .* has the columns v, and narrow has not; choose columns"):
+        engine.follow("narrow", source.path)
+    with pytest.raises(hj.InvalidRow, match=r"version 0 of .* has not the columns w, and wide has; choose columns"):
+        engine.follow("wide", source.path)
+    with pytest.raises(hj.UnknownName, match="'x'"):
+        engine.follow("wide", source.path, columns=["x"])
+    source.step("insert", 1, 7)
+    for table in ("narrow", "wide"):
+        chosen = ["k", "v"] if table == "wide" else ["k"]
+        engine.follow(table, source.path, columns=chosen)
+        source.step("update", 1, 8)
+        engine.follow(table, source.path, columns=chosen)
+    assert bag(engine.read("narrow")) == Counter((k,) for k in source.rows)
+    assert bag(engine.read("wide")) == Counter((k, v, None) for k, v in source.rows.items())
+
+
+def test_a_column_that_the_source_gets(tmp_path: Path) -> None:
+    source = Source(tmp_path / "source", {1: 1}, FEED)
+    engine = _engine()
+    engine.follow("t", source.path)
+    source.step("update", 1, 2)
+    more = _table({5: 5}).append_column("w", pa.array(["w"]))
+    write_deltalake(source.path, more, mode="append", schema_mode="merge")
+    with pytest.raises(hj.InvalidRow, match=r"version 2 of .* has the columns w, and t has not"):
+        engine.follow("t", source.path)
+    assert bag(engine.read("t")) == {(1, 2): 1}  # the version before it stays
+    assert len(engine.follow("t", source.path, columns=["k", "v"])) == 1
+    assert bag(engine.read("t")) == {(1, 2): 1, (5, 5): 1}
+
+
+def test_a_source_that_was_made_anew(tmp_path: Path) -> None:
+    source = Source(tmp_path / "source", {1: 1, 2: 2}, FEED)
+    engine = _engine()
+    engine.execute("CREATE MATERIALIZED VIEW w AS SELECT k, v FROM t")
+    engine.follow("t", source.path)
+    shutil.rmtree(source.path)
+    source = Source(tmp_path / "source", {1: 1, 3: 3}, FEED)
+    with pytest.raises(hj.Conflict, match="it was made anew, or is another one"):
+        engine.follow("t", source.path)
+    (applied,) = engine.follow("t", source.path, restart=True)
+    changes = {(row["k"], row["__diff"]) for row in applied.diffs["w"].to_pylist()}
+    assert changes == {(2, -1), (3, 1)}  # by what differs
+    source.step("update", 3, 4)
+    engine.follow("t", source.path)
+    assert bag(engine.read("t")) == Counter(source.rows.items())
+
+
+def test_a_source_that_went_back(tmp_path: Path) -> None:
+    source = Source(tmp_path / "source", {1: 1}, FEED)
+    shutil.copytree(source.path, tmp_path / "copy")
+    source.step("update", 1, 2)
+    engine = _engine()
+    engine.follow("t", source.path)
+    with pytest.raises(hj.Conflict, match="is at version 0, and t has followed it up to 1"):
+        engine.follow("t", tmp_path / "copy")
+    engine.follow("t", tmp_path / "copy", restart=True)
+    assert bag(engine.read("t")) == {(1, 1): 1}
+
+
+@pytest.mark.parametrize("gone", ["log", "files"])
+def test_a_history_that_is_gone(tmp_path: Path, gone: str) -> None:
+    source = Source(tmp_path / "source", {1: 1}, FEED)
+    engine = _engine()
+    engine.follow("t", source.path)
+    source.step("update", 1, 2)
+    source.step("update", 1, 3)
+    if gone == "log":
+        DeltaTable(source.path).create_checkpoint()
+        for version in range(2):
+            (Path(source.path) / "_delta_log" / f"{version:020}.json").unlink()
+    else:
+        shutil.rmtree(Path(source.path) / "_change_data")
+    with pytest.raises(hj.StorageError, match=r"version 1 of .* cannot be read, .*restart=True\) goes on"):
+        engine.follow("t", source.path)
+    engine.follow("t", source.path, restart=True)
+    assert bag(engine.read("t")) == {(1, 3): 1}
+
+
+def test_a_table_that_is_dropped_forgets_how_far_it_was(tmp_path: Path) -> None:
+    source = Source(tmp_path / "source", {1: 1}, FEED)
+    for engine in (_engine(), _engine(tmp_path / "warehouse")):
+        engine.follow("t", source.path)
+        engine.execute("DROP TABLE t; CREATE TABLE t (k bigint, v bigint)")
+        engine.follow("t", source.path)
+        assert bag(engine.read("t")) == {(1, 1): 1}
+        engine.close()
+
+
+def test_what_cannot_be_followed(tmp_path: Path) -> None:
+    engine = _engine()
+    with pytest.raises(hj.StorageError, match="there is no Delta table at"):
+        engine.follow("t", tmp_path / "nothing")
+    with pytest.raises(hj.UnknownName, match="tt"):
+        engine.follow("tt", tmp_path / "nothing")
+    source = Source(tmp_path / "source", {1: 1}, {})
+    engine.follow("t", source.path)
+    vector = {"storageType": "i", "pathOrInlineDv": "x", "offset": None, "sizeInBytes": 1, "cardinality": 1}
+    _edit_log(source, lambda action: action["add"].update(deletionVector=vector))
+    with pytest.raises(hj.StorageError, match=r"version 1 of .* has deletion vectors and no change files"):
+        engine.follow("t", source.path)
+    engine.close()
+    with pytest.raises(hj.HalfjoinError, match="closed"):
+        engine.follow("t", source.path)
+
+
+def _edit_log(source: Source, change: Any) -> None:
+    """One more version, whose file was changed."""
+    source.step("insert", 1, 1)
+    log = Path(source.path) / "_delta_log" / f"{DeltaTable(source.path).version():020}.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        if "add" in action:
+            change(action)
+    log.write_text("\n".join(map(json.dumps, actions)))
