@@ -19,9 +19,9 @@ VIEW = (
     "CREATE INDEX IF NOT EXISTS by_text ON t (v);"  # an arrangement of its own where t is on disk
     "CREATE MATERIALIZED VIEW joined AS SELECT t.k, u.n FROM t, u WHERE t.k = u.k"
 )
-BUDGETS = (None, 1, 20_000)  # of memory, by turns: everything is in it, nothing, some
 SINKS = """CREATE SINK IF NOT EXISTS joined FROM joined INTO DELTA 'joined';
     CREATE SINK IF NOT EXISTS t FROM t INTO DELTA 'of/t'"""
+BUDGETS = (None, 1, 20_000)  # of memory, by turns: everything is in it, nothing, some
 ROWS = 6  # inserted into t by a batch
 
 

@@ -42,7 +42,7 @@ def groups(files: pa.Table) -> list[Group]:
 
 def group_of(name: str) -> str:
     """The beginning of a file's name that its group has in common."""
-    return name[: -len("-01234567-89ab-cdef-0123-456789abcdef-00000.parquet")]
+    return name[: -len("-01234567-89ab-cdef-0123-456789abcdef.parquet")]
 
 
 def holders(files: pa.Table, rows: Updates) -> Iterator[tuple[int, Positions]]:

@@ -25,16 +25,17 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import RemoveAction
 
 from halfjoin.engine.consolidate import consolidate
-from halfjoin.engine.sinks.files import Group, group_of, groups, holders, without
+from halfjoin.engine.sinks.files import group_of, groups, holders, without
 from halfjoin.engine.sinks.target import commit_file
 from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
-from halfjoin.engine.storage.parquet import FILE_ROWS, StoredFile, file_type, write_table
+from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, write_plain
 from halfjoin.engine.storage.place import LOG, Place
 from halfjoin.engine.updates import Updates, concat, constant, empty
 from halfjoin.sql.errors import DataError, StorageError
 
 ROWS = 1 << 16  # of a file: what one deletion may have to write anew
+MERGED_ROWS = 1 << 20  # of a group: a larger one stays as it is
 CLEAN_EVERY = 200  # versions after which old files and old entries of the log are looked for
 _SINK, _UPPER, _NOTE = "halfjoin.sink", "halfjoin.upper", "halfjoin.note"
 _CONFIGURATION = {
@@ -163,7 +164,7 @@ class SinkTable:
     def _merge(self, table: DeltaTable, upper: int) -> None:
         """Write small groups anew as one, in a commit that changes no data."""
         files = _files(table)
-        chosen: list[Group] = mergeable(groups(files), FILE_ROWS)
+        chosen = mergeable([group for group in groups(files) if group.rows < MERGED_ROWS], lambda group: group.rows)
         numbers = [number for group in chosen for number in group.files]
         if not numbers:
             return
@@ -216,8 +217,10 @@ class SinkTable:
 
     def _write(self, rows: Updates, prefix: str, written: list[StoredFile]) -> None:
         if len(rows):
-            table = rows.table(changes=False)
-            written.extend(write_table(self.place, table, self._source.sort, rows=ROWS, prefix=prefix))
+            table = ordered(rows.table(changes=False), self._source.sort)
+            for start in range(0, len(table), ROWS):  # what a failure leaves is removed by `_writing`
+                name = f"{prefix}-{uuid.uuid4()}.parquet"
+                written.append(write_plain(self.place, name, table.slice(start, ROWS)))
 
     def _read(self, name: str) -> Updates:
         table = pq.read_table(pa.BufferReader(self.place.read(name)))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import time as clock
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
@@ -25,28 +25,10 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import MINIMUM, Updates
 from halfjoin.sql.errors import StorageError
 
-_UNORDERED_BYTES = 16 << 20
+Run = TypeVar("Run")
+_UNORDERED_BYTES = 64 << 20
 _STARTED = clock.time()
 KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
-
-
-class HasRows(Protocol):
-    """Something of so many rows."""
-
-    @property
-    def rows(self) -> int:
-        """How many."""
-
-
-Sized = TypeVar("Sized", bound=HasRows)
-
-
-@dataclass(frozen=True, slots=True)
-class _FileRun:
-    """The files of a run, which are sorted as a whole."""
-
-    rows: int
-    files: list[StoredFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +104,7 @@ class DeltaFolder:
         table = self._open()
         # Without an order of integers a merge reads its files once for each part of them that memory holds.
         ordered = bool(layout.sort) and is_exact([pa.nulls(0, layout.schema[layout.sort[0]])])
-        parts = [] if table is None else _parts(table)
-        old = parts if everything else _mergeable(parts, math.inf if ordered else _UNORDERED_BYTES)
+        old = [] if table is None else _mergeable(_parts(table), everything, None if ordered else _UNORDERED_BYTES)
         if table is None or not old:
             return None
         added = merged(self.place, old, layout.schema, layout.sort, since)
@@ -194,27 +175,36 @@ def _parts(table: DeltaTable) -> list[StoredFile]:
     ]
 
 
-def _mergeable(parts: Iterable[StoredFile], most: float) -> list[StoredFile]:
-    """The files of the runs to be merged; runs of more than so many bytes are left alone."""
+def mergeable(runs: Iterable[Run], rows: Callable[[Run], int]) -> list[Run]:
+    """The runs to be merged: each of them no larger than the smaller ones together by far, so that a row is rewritten
+    a logarithmic number of times."""
+    chosen: list[Run] = []
+    size = 0
+    for run in sorted(runs, key=rows):
+        if chosen and rows(run) > GROWTH * size:
+            break
+        chosen.append(run)
+        size += rows(run)
+    return chosen if len(chosen) > GROWTH else []
+
+
+def _mergeable(parts: list[StoredFile], everything: bool, most: int | None) -> list[StoredFile]:
+    """The files of the runs to be merged; but for everything, no more than so many bytes."""
+    if everything:
+        return parts
     runs: dict[str, list[StoredFile]] = {}
     for part in parts:
         runs.setdefault(run_of(part.name), []).append(part)
-    found = [_FileRun(sum(file.rows for file in files), files) for files in runs.values()]
-    small = [run for run in found if sum(file.size for file in run.files) <= most]
-    return [file for run in mergeable(small, math.inf) for file in run.files]
+    small, taken = [], 0
+    for files in sorted(runs.values(), key=_rows):
+        taken += sum(file.size for file in files)
+        if most is None or taken <= most:
+            small.append(files)
+    return [file for files in mergeable(small, _rows) for file in files]
 
 
-def mergeable(parts: Iterable[Sized], largest: float) -> list[Sized]:
-    """What is to be merged: each of them no larger than the smaller ones together by far, so that a row is rewritten a
-    logarithmic number of times; and of less than `largest` rows."""
-    chosen: list[Sized] = []
-    size = 0
-    for part in sorted(parts, key=lambda part: part.rows):
-        if part.rows >= largest or (chosen and part.rows > GROWTH * size):
-            break
-        chosen.append(part)
-        size += part.rows
-    return chosen if len(chosen) > GROWTH else []
+def _rows(files: Iterable[StoredFile]) -> int:
+    return sum(file.rows for file in files)
 
 
 def add_action(file: StoredFile, changes: bool) -> AddAction:

@@ -50,28 +50,26 @@ def write(
     place: Place, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]
 ) -> Iterator[StoredFile]:
     """A run of files of the updates, sorted by these columns; each is durable when it is given out."""
-    return write_table(place, updates.table(changes=True).cast(file_schema(schema)), sort)
-
-
-def write_table(
-    place: Place, table: pa.Table, sort: Sequence[str], *, rows: int | None = None, prefix: str = "part"
-) -> Iterator[StoredFile]:
-    """A run of files of so many rows, sorted by these columns, with names that begin alike; there may be no times."""
-    run, table, most = uuid.uuid4(), _sorted(table, sort), FILE_ROWS if rows is None else rows
-    for number, start in enumerate(range(0, len(table), most)):
-        yield _write(place, file_name(run, number, prefix), table.slice(start, most))
+    run, table = uuid.uuid4(), ordered(_filed(updates, schema), sort)
+    for number, start in enumerate(range(0, len(table), FILE_ROWS)):
+        yield _write(place, file_name(run, number), table.slice(start, FILE_ROWS))
 
 
 def write_file(
     place: Place, name: str, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]
 ) -> StoredFile:
     """A file of the updates, sorted by these columns; it is durable when the call returns."""
-    return _write(place, name, _sorted(updates.table(changes=True).cast(file_schema(schema)), sort))
+    return _write(place, name, ordered(_filed(updates, schema), sort))
 
 
-def file_name(run: uuid.UUID, number: int, prefix: str = "part") -> str:
+def write_plain(place: Place, name: str, table: pa.Table) -> StoredFile:
+    """A file of rows without times, for other tools: small rather than quick to look things up in."""
+    return _kept(place, name, table, MINIMUM, compression="zstd")
+
+
+def file_name(run: uuid.UUID, number: int) -> str:
     """The name of a file of a run: files of one run are sorted as a whole, one after the other."""
-    return f"{prefix}-{run}-{number:05}.parquet"
+    return f"part-{run}-{number:05}.parquet"
 
 
 def run_of(name: str) -> str:
@@ -80,21 +78,30 @@ def run_of(name: str) -> str:
     return name if found is None else found.group(1)
 
 
-def _sorted(table: pa.Table, sort: Sequence[str]) -> pa.Table:
+def ordered(table: pa.Table, sort: Sequence[str]) -> pa.Table:
+    """The rows sorted by these columns, as far as those have an order."""
     keys = [name for name in sort if not pa.types.is_nested(table.schema.field(name).type)]
     if keys and not _in_order(table, keys):
         table = table.take(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in keys]))
     return table
 
 
+def _filed(updates: Updates, schema: Mapping[str, pa.DataType]) -> pa.Table:
+    return updates.table(changes=True).cast(file_schema(schema))
+
+
 def _write(place: Place, name: str, table: pa.Table) -> StoredFile:
-    sink = pa.BufferOutputStream()
     # Lookups read here and there: what is quick to decode is worth more than what is small.
     texts = [field.name for field in table.schema if pa.types.is_string(field.type)]
-    pq.write_table(table, sink, compression="lz4", use_dictionary=texts, row_group_size=GROUP_ROWS)
+    latest = pc.max(table.column(TIME)).as_py()
+    return _kept(place, name, table, latest, compression="lz4", use_dictionary=texts, row_group_size=GROUP_ROWS)
+
+
+def _kept(place: Place, name: str, table: pa.Table, latest: int, **options: Any) -> StoredFile:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, **options)
     data = sink.getvalue()
     place.write(name, data)
-    latest = pc.max(table.column(TIME)).as_py() if TIME in table.column_names else MINIMUM
     return StoredFile(name, data.size, len(table), latest, statistics(table))
 
 

@@ -91,11 +91,11 @@ class Reader:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
 
-    def room(self, state: State, staged: Staged) -> Staged:
+    def newest(self, prefix: str) -> str | None:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
 
-    def newest(self, prefix: str) -> str | None:
+    def room(self, state: State, staged: Staged) -> Staged:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
 

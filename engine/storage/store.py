@@ -40,15 +40,15 @@ class Store(Protocol):
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """The mark and the outcome of the batch with that id, if there was one."""
 
+    def newest(self, prefix: str) -> str | None:
+        """The greatest batch id that begins with a prefix (which ends with a slash), None if there is none."""
+
     def room(self, state: State, staged: Staged) -> Staged:
         """Room within the budget for what is held and for a batch; some of that may come back in files.
 
         Raises:
             StorageError: there is not enough.
         """
-
-    def newest(self, prefix: str) -> str | None:
-        """The greatest batch id that begins with a prefix (which ends with a slash), None if there is none."""
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
@@ -89,14 +89,14 @@ class Nowhere:
         """The mark and the outcome of the batch with that id, if there was one."""
         return self._answers.get(batch)
 
+    def newest(self, prefix: str) -> str | None:
+        """The greatest batch id that begins with a prefix, None if there is none."""
+        return max((batch for batch in self._answers if batch.startswith(prefix)), default=None)
+
     def room(self, state: State, staged: Staged) -> Staged:
         """All is in memory, and stays there."""
         state.memory.check(staged.size)
         return staged
-
-    def newest(self, prefix: str) -> str | None:
-        """The greatest batch id that begins with a prefix, None if there is none."""
-        return max((batch for batch in self._answers if batch.startswith(prefix)), default=None)
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Remember the batch's id."""

@@ -105,6 +105,10 @@ class Warehouse:
                 diffs[name] = contents.changes(found.low, found.upper).table(changes=True)
         return found.mark, Applied(found.time, found.upper, found.runner, found.seconds, diffs, found.reason)
 
+    def newest(self, prefix: str) -> str | None:
+        """The greatest batch id that begins with a prefix, None if there is none."""
+        return self._journal.newest(prefix)
+
     def room(self, state: State, staged: Staged) -> Staged:
         """Room within the budget: what is held goes to disk, the largest first, and if need be parts of the batch."""
         if state.memory.takes(staged.size):
@@ -119,10 +123,6 @@ class Warehouse:
             staged = replace(staged, errors=filed) if kind == "errors" else replace(staged, runs=filed)
         state.memory.check(staged.size)
         return staged
-
-    def newest(self, prefix: str) -> str | None:
-        """The greatest batch id that begins with a prefix, None if there is none."""
-        return self._journal.newest(prefix)
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
