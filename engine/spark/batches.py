@@ -78,7 +78,9 @@ def checked(table: Table, frame: Frame, meaning: str, time: int, place: ScratchP
         raise InvalidRow(f"{table.name}: a column is given twice: {', '.join(names)}")
     kinds = {name: pa.int64() if name in (TIME, DIFF) else pa.null() for name in names}
     none = submitted(table, _meant(pa.table({name: pa.nulls(0, kind) for name, kind in kinds.items()}), meaning))
-    found = answers(frame, _Check(table, meaning, time, place.path, marked))
+    # By position: a name such as `a.b` is to Spark a field of a column `a`.
+    plain = frame.toDF(*(f"c{i}" for i in range(len(names))))
+    found = answers(plain, _Check(table, tuple(names), meaning, time, place.path, marked))
     notes = [json.loads(text) for text in found.notes]
     parts = [Partial(one["meaning"], one["rows"], tuple(one["sums"])) for one in notes]
     return FrameRows(
@@ -95,16 +97,21 @@ def checked(table: Table, frame: Frame, meaning: str, time: int, place: ScratchP
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """The task: from rows as they were given to files of updates, with a note on each lot of them."""
+    """The task: from rows as they were given to files of updates, with a note on each lot of them.
+
+    `names` are those of the given columns, in their order.
+    """
 
     table: Table
+    names: tuple[str, ...]
     meaning: str
     time: int
     folder: Path
     marked: bool
 
     def __call__(self, batches: Batches) -> Batches:
-        for given in gathered(batches, WRITTEN_ROWS):
+        for lot in gathered(batches, WRITTEN_ROWS):
+            given = lot.rename_columns(list(self.names))
             try:
                 rows = submitted(self.table, _meant(given, self.meaning))
             except InvalidRow as problem:

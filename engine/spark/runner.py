@@ -150,15 +150,6 @@ class _Known:
         return None if key.collection in self.constants else self.held.distinct(key)
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _void(field: Any) -> bool:
-    """A column that is NULL throughout and has no type, which files do not take; it counts as not given."""
-    return bool(field.dataType.typeName() == "void")
-
-
 def _used(plan: ViewPlan, registry: Registry) -> Registry:
     """The user's functions that the plan calls; no others need to reach Spark."""
     paths = [path for branch in plan.branches for path in branch.paths]
