@@ -270,6 +270,5 @@ def drop_view(state: State, view: View) -> None:
     if state.views.pop(view.name, None) is not None:
         for collection in state.collections():
             collection.release(User("view", view.name))
-        for subscription in state.subscriptions.pop(view.name, []).copy():
-            subscription.close()
+        state.subscriptions.pop(view.name, None)  # they end when this is kept
 

@@ -216,7 +216,7 @@ class Engine:
     def _define(self, change: Callable[[], None]) -> None:
         """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
         self._check_open(writing=True)
-        undo = self._state.checkpoint()
+        undo, before = self._state.checkpoint(), self._subscriptions()
         try:
             change()
             self._store.room(self._state, Staged({}, {}, self._state.upper))
@@ -225,7 +225,14 @@ class Engine:
         except BaseException:
             undo()
             raise
+        going_on = self._subscriptions()
+        for subscription in before:  # those of a view that is gone
+            if subscription not in going_on:
+                subscription.close()
         self._store.settle(self._state)
+
+    def _subscriptions(self) -> list[Subscription]:
+        return [one for waiting in self._state.subscriptions.values() for one in waiting]
 
     @contextmanager
     def _unless_interrupted(self) -> Iterator[None]:
@@ -435,7 +442,7 @@ class Engine:
     def close(self) -> None:
         """End the subscriptions and let go of everything."""
         with self._changed:
-            for subscription in [one for waiting in self._state.subscriptions.values() for one in waiting]:
+            for subscription in self._subscriptions():
                 subscription.close()
             if not self._released:
                 self._sinks.close()

@@ -81,6 +81,7 @@ class State:
     def checkpoint(self) -> Callable[[], None]:
         """A way back to what is defined now, for when a definition fails half way."""
         catalog, tables, views = self.catalog.copy(), dict(self.tables), dict(self.views)
+        subscriptions = dict(self.subscriptions)
         shared = [
             (collection, {key: replace(found, users=dict(found.users)) for key, found in
                           collection.arrangements.items()})
@@ -88,7 +89,7 @@ class State:
         ]
 
         def restore() -> None:
-            self.catalog, self.tables, self.views = catalog, tables, views
+            self.catalog, self.tables, self.views, self.subscriptions = catalog, tables, views, subscriptions
             for collection, arrangements in shared:
                 collection.arrangements = arrangements
 

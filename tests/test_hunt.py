@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine import codes, consolidate, half_join, index, primary_key
+from halfjoin.engine.storage.warehouse import Warehouse
 
 
 def engine_of(sql: str) -> hj.Engine:
@@ -94,6 +96,24 @@ def test_a_subscription_ends_with_its_view(change: str) -> None:
     engine.apply({"t": [{"x": 2}]}, time=1)
     assert [row["x"] for table in subscription for row in table.to_pylist()] == [1]
     assert rows(engine.read("t")) == [(1,), (2,)]
+
+
+def test_a_subscription_goes_on_when_its_view_cannot_be_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise hj.StorageError("the disk is full")
+
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE t (k bigint); CREATE MATERIALIZED VIEW v AS SELECT k FROM t")
+        changes = engine.subscribe("v", snapshot=False)
+        with monkeypatch.context() as patch:
+            patch.setattr(Warehouse, "define", full)
+            for change in ("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT 1 AS k FROM t", "DROP MATERIALIZED VIEW v"):
+                with pytest.raises(hj.StorageError, match="full"):
+                    engine.execute(change)
+        engine.apply({"t": [{"k": 1}]}, time=1)
+    assert [table.to_pylist() for table in changes] == [[{"k": 1, "__time": 1, "__diff": 1}]]
 
 
 @pytest.mark.parametrize("replace", [False, True])
