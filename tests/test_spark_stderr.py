@@ -6,14 +6,14 @@ import subprocess
 import sys
 
 PROGRAM = """
-import subprocess, sys, time
+import subprocess, sys, threading
 from halfjoin.engine.spark.stderr import without_warning
-say = "echo first >&2; echo 'WARNING: Using incubator modules: x' >&2; echo WARNING: other >&2; sleep 0.2; echo later >&2"
+say = "exec 1>&2; echo first; echo WARNING: Using incubator modules: x; echo WARNING: other; sleep 0.2; echo later"
 with without_warning():
     child = subprocess.Popen(["sh", "-c", say])
 print("ours", file=sys.stderr, flush=True)
 child.wait()
-time.sleep(0.2)
+next(thread for thread in threading.enumerate() if thread.name == "halfjoin-stderr").join()
 """
 
 
