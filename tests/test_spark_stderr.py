@@ -11,9 +11,10 @@ from halfjoin.engine.spark.stderr import without_warning
 say = "exec 1>&2; echo first; echo WARNING: Using incubator modules: x; echo WARNING: other; sleep 0.2; echo later"
 with without_warning():
     child = subprocess.Popen(["sh", "-c", say])
+    passing = next(thread for thread in threading.enumerate() if thread.name == "halfjoin-stderr")
 print("ours", file=sys.stderr, flush=True)
 child.wait()
-next(thread for thread in threading.enumerate() if thread.name == "halfjoin-stderr").join()
+passing.join()
 """
 
 
