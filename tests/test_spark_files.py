@@ -150,7 +150,7 @@ def test_files_that_the_keys_of_a_change_cannot_meet_are_not_read(
 def test_paths_that_end_alike_read_what_they_look_up_once(
     spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine.execute("CREATE TABLE c (y bigint PRIMARY KEY, z bigint)")
+    engine.execute("CREATE TABLE c (y bigint, z bigint)")
     engine.execute("""CREATE MATERIALIZED VIEW w AS
                       SELECT a.k, c.z FROM a, b, c WHERE a.k = b.k AND b.y = c.y AND z > 10""")
     engine.apply({"c": spark.sql("SELECT id AS y, 10 * id AS z FROM range(3)")}, time=1)
@@ -159,7 +159,8 @@ def test_paths_that_end_alike_read_what_they_look_up_once(
     monkeypatch.setattr(StateFiles, "of", lambda self, part: (read.extend(found := of(self, part)), found)[1])
     applied = engine.apply({"a": _a(spark), "b": _b(spark)}, time=2)
     assert Counter(updates(applied.diffs["w"])) == Counter({((k, 20), 2, 1): 1 for k in range(2, 20, 3)})
-    assert len([path for path in read if "/tables/c/" in path]) == len(list(engine._state.tables["c"].held[0].files))  # type: ignore[attr-defined]
+    there = [path for path in read if "/tables/c/" in path]
+    assert len(there) == len(set(there)) > 0
 
 
 def test_what_a_job_left_in_files_comes_into_memory_with_a_local_batch(spark: Any, engine: hj.Engine) -> None:
@@ -268,8 +269,9 @@ def test_a_sink_gets_what_stays_in_files(spark: Any, engine: hj.Engine, tmp_path
     engine.execute(f"CREATE SINK s FROM v INTO DELTA '{tmp_path / 'out'}'")
     engine.apply({"a": _a(spark), "b": _b(spark)}, time=1)
     engine.flush()
-    assert isinstance(engine._state.views["v"].contents.held[0], StoredRun) or engine.read("v").num_rows == 6
-    assert DeltaTable(str(tmp_path / "out")).to_pyarrow_table().num_rows == 6
+    engine.apply({"b": hj.deletes(_b(spark, 10))}, time=2)
+    engine.flush()
+    assert bag(DeltaTable(str(tmp_path / "out")).to_pyarrow_table()) == bag(engine.read("v"))
 
 
 def test_failing_rows_stay_in_files_too(spark: Any, engine: hj.Engine, tmp_path: Path) -> None:

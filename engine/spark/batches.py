@@ -149,7 +149,7 @@ def keyed(session: Any, rows: FrameRows, there: Sequence[Part], files: StateFile
     both = new.withColumn(_NEW, F.lit(True)).union(old.withColumn(_NEW, F.lit(False)))
     if not rows.upsert:
         doubtful = _doubtful(both.repartition(*key), layout, key)
-        if doubtful.isEmpty():
+        if not doubtful.count():  # all partitions at once, where `isEmpty` asks them one after the other
             return rows.run
         both = _with_keys_of(both, doubtful, key, None)
     count = len(rows.run) // CHECKED_ROWS + 1
@@ -159,7 +159,7 @@ def keyed(session: Any, rows: FrameRows, there: Sequence[Part], files: StateFile
 
 def _with_keys_of(frame: Frame, other: Frame, key: Sequence[str], rows: int | None) -> Frame:
     """The rows whose key another frame has, of so many rows (None: few)."""
-    wanted = other.select(*(F.col(name).alias(f"k{i}") for i, name in enumerate(key))).distinct()
+    wanted = other.select(*(F.col(name).alias(f"k{i}") for i, name in enumerate(key)))
     if rows is None or rows <= BROADCAST:
         wanted = F.broadcast(wanted)
     return frame.join(wanted, reduce(and_, (F.col(name) == F.col(f"k{i}") for i, name in enumerate(key))), "left_semi")

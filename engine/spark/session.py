@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from halfjoin.engine.spark.stderr import without_warning
 from halfjoin.sql.errors import DataError, HalfjoinError, InvalidRow, InvalidTime, StorageError
 
 # Nothing is logged: what goes wrong is raised, and Spark would tell it several times over. Without an appender, Spark
@@ -64,7 +65,8 @@ def start_session() -> Any:
                 .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings}")
             )
             try:
-                return builder.getOrCreate()
+                with without_warning():
+                    return builder.getOrCreate()
             except (PySparkRuntimeError, FileNotFoundError) as problem:
                 raise HalfjoinError(
                     "a local Spark session could not be started, most likely for want of Java; install it (17 or "

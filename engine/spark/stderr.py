@@ -1,0 +1,33 @@
+"""What Java says as it starts: its warning of the modules that Spark asks for is left out, all else is passed on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+
+_WARNING = b"WARNING: Using incubator modules"
+
+
+@contextmanager
+def without_warning() -> Iterator[None]:
+    """Around the start of a process that inherits our standard error, and writes there for as long as it lives."""
+    stderr = os.dup(2)
+    end, begin = os.pipe()
+    Thread(target=_pass_on, args=(end, stderr), name="halfjoin-stderr", daemon=True).start()
+    os.dup2(begin, 2)
+    os.close(begin)
+    try:
+        yield
+    finally:
+        os.dup2(stderr, 2)
+
+
+def _pass_on(source: int, target: int) -> None:
+    """Line by line, until the last process that has the other end is gone."""
+    with os.fdopen(source, "rb", buffering=0) as lines:
+        for line in iter(lines.readline, b""):
+            if not line.startswith(_WARNING):
+                os.write(target, line)
+    os.close(target)
