@@ -15,13 +15,13 @@ from halfjoin.engine.changes import Changes
 from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.fingerprint import Partial, partial
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
-from halfjoin.engine.rows import Submitted
+from halfjoin.engine.rows import Submitted, unnumbered
 from halfjoin.engine.run import Part, Run, make_run
 from halfjoin.engine.runners import LOCAL, Output, Runner
 from halfjoin.engine.state import State
 from halfjoin.engine.updates import Updates, concat, constant
 from halfjoin.engine.upserts import latest
-from halfjoin.sql.errors import InvalidTime
+from halfjoin.sql.errors import InvalidRow, InvalidTime
 
 if TYPE_CHECKING:
     from halfjoin.engine.spark.batches import FrameRows
@@ -102,7 +102,10 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
             key = PrimaryKey(table, arrangement, collection.arrangements[arrangement].columns)
             if rows.upsert:
                 updates = key.replaced(collection, updates)
-            indexes[arrangement] = key.check(collection, updates)
+            try:
+                indexes[arrangement] = key.check(collection, updates)
+            except InvalidRow as problem:
+                raise problem if rows.numbered else unnumbered(problem, table, None) from None
         if not updates.diff.all():
             updates, indexes = updates.filter(updates.diff != 0), {}
         if len(updates):

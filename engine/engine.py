@@ -28,8 +28,9 @@ from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
 from halfjoin.engine.fingerprint import agree, digest
 from halfjoin.engine.memory import Memory, machine_memory
+from halfjoin.engine.rows import Submitted
 from halfjoin.engine.run import Part
-from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting, holds_frame
+from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
@@ -162,11 +163,12 @@ class Engine:
                     if agree(known[0], batch.mark):
                         return replace(known[1], frames=partial(self._changes_frame, known[1].diffs))
                     raise Conflict(reused(batch_id))
+            rows = dict(self._runners.near(rows, state.in_memory))
             at, last = batch_times(state, rows, given_time, present)
             upper = last + 1 if close else state.upper
             runs = runs_of(state, rows, at, upper)
             choice = self._runners.choose(
-                sum(map(len, runs.values())), frame=any(map(holds_frame, batches.values())),
+                sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
                 stored=lambda: state.stored(runs),
             )  # fmt: skip
             return self._publish(runs, at, upper, started, batch, choice)

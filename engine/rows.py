@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -74,7 +75,8 @@ class Submitted:
     """Checked rows of one table; `time` and `diff` are None where the rows did not say.
 
     With `upsert` a row says how many rows of its key there are from its time on: it alone (`diff` 1 or None), or none
-    (0; what is not its key is then without meaning). With `whole` nothing else stays of what the table had.
+    (0; what is not its key is then without meaning). With `whole` nothing else stays of what the table had. Rows that
+    are not `numbered` have no order, so an error cannot name one by its number.
     """
 
     columns: dict[str, pa.Array]
@@ -83,6 +85,7 @@ class Submitted:
     diff: Ints | None
     upsert: bool = False
     whole: bool = False
+    numbered: bool = True
 
     @property
     def timed(self) -> bool:
@@ -131,6 +134,18 @@ def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
         diff = np.full(length, -1, np.int64)
     time = _times(table, source[TIME]) if TIME in source else None
     return Submitted(columns, length, time, diff, meaning == "upserts")
+
+
+def unnumbered(problem: InvalidRow, table: Table, given: pa.Table | None) -> InvalidRow:
+    """The same refusal, with the row's key, as far as it is given, in place of its number: a frame has no order."""
+    found = re.match(r"(?P<where>.*?): row (?P<row>\d+): (?P<why>.*)", str(problem), re.DOTALL)
+    if found is None:
+        return problem
+    name = "a row"
+    if given is not None and table.primary_key and all(column in given.column_names for column in table.primary_key):
+        values = ", ".join(repr(given.column(column)[int(found["row"])].as_py()) for column in table.primary_key)
+        name = f"the row with ({', '.join(table.primary_key)}) = ({values})"
+    return InvalidRow(f"{found['where']}: {name}: {found['why']}")
 
 
 def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int]:

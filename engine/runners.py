@@ -26,6 +26,9 @@ Setting: TypeAlias = Literal["auto", "local", "spark"]
 
 BULK = 5_000_000  # changed rows from which a Spark job is worth its start
 
+# Rows of DataFrames up to which a batch is carried out in this process, if all that it looks up is in memory.
+NEAR = 1_000_000
+
 # Changed rows from which a job that scans files is worth more than looking each of them up there.
 LOOKUPS = 100_000
 
@@ -35,11 +38,6 @@ def is_frame(rows: Any) -> bool:
     return any(
         kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.") for kind in type(rows).__mro__
     )
-
-
-def holds_frame(rows: Any) -> bool:
-    """Whether rows of a batch are a Spark DataFrame, or inserts, deletes or upserts of one."""
-    return is_frame(rows.data if isinstance(rows, Rows) else rows)
 
 
 class Held(Protocol):
@@ -104,14 +102,14 @@ class Runners:
 
         Args:
             rows: of the change.
-            frame: whether some came as a DataFrame.
+            frame: whether some came as a DataFrame, and stayed with Spark.
             stored: rows of the collections to be looked up that stay on disk, as memory does not take them.
         """
         if self.setting != "auto":
             chosen: Runner = LOCAL if self.setting == "local" else self.spark
             return chosen, f'the engine was made with runner="{self.setting}"'
         if frame:
-            return self.spark, "rows came as a Spark DataFrame"
+            return self.spark, "rows came as a Spark DataFrame, many of them or to be looked up in files"
         if self.session is not None and LOOKUPS <= rows < BULK and rows < (there := stored()):
             return self.spark, f"{rows:,} changed rows, to be looked up in {there:,} rows that memory does not take"
         if rows < BULK:
@@ -119,6 +117,19 @@ class Runners:
         if self.session is None:
             return LOCAL, f"{rows:,} changed rows, enough for Spark, but the engine has no Spark session"
         return self.spark, f"{rows:,} changed rows; Spark takes over from {BULK:,}"
+
+    def near(
+        self, rows: Mapping[str, Submitted | FrameRows], in_memory: Callable[[Iterable[str]], bool]
+    ) -> Mapping[str, Submitted | FrameRows]:
+        """Checked rows, in this process if they are few enough and what they are looked up in is in its memory.
+
+        Raises:
+            InvalidRow: upserts with one key twice.
+        """
+        count = sum(given.length for given in rows.values())
+        if self.setting != "auto" or count > NEAR or not in_memory(rows):
+            return rows
+        return {name: given if isinstance(given, Submitted) else given.near() for name, given in rows.items()}
 
     def taken(self, table: Table, rows: Any, time: int, *, marked: bool) -> Submitted | FrameRows:
         """Rows of a batch, checked: those of a Spark DataFrame by tasks, unless this process is to do everything.
@@ -148,7 +159,8 @@ class Runners:
         bulk = f"from {BULK:,} changed rows" if self.session is not None else "never for other rows, without a session"
         if self.session is not None:
             bulk += f" ({LOOKUPS:,} where what they look up does not fit into memory)"
-        return f"spark for Spark DataFrames and {bulk}; else local"
+        frames = f"Spark DataFrames of more than {NEAR:,} rows, or that look up what is not in memory"
+        return f"spark for {frames}, and {bulk}; else local"
 
     @property
     def spark(self) -> SparkRunner:

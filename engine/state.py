@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 # Writes updates of a collection, of the kind and the name given, to files where they will be kept.
 Spill = Callable[[str, str, Updates, Sequence[str]], Part]
+
+
+ROW_BYTES = 100  # that a row and its indexes are taken to need before they are loaded
 
 
 @dataclass(slots=True)
@@ -99,11 +102,26 @@ class State:
         """What half-joins look up while a batch is under way."""
         return Versions(self, staged)
 
-    def stored(self, changed: Container[str]) -> int:
+    def in_memory(self, changed: Iterable[str]) -> bool:
+        """Whether changed tables, and all that the views over them look up, are in memory, or likely to fit there."""
+        found = [self.collection(name) for name in {*changed, *self._read(changed)}]
+        cold = sum(len(collection) for collection in found if collection.cold is not None)
+        return not any(collection.in_files for collection in found) and self.memory.takes(cold * ROW_BYTES)
+
+    def stored(self, changed: Iterable[str]) -> int:
         """Rows that stay on disk, of all collections which are read by views that read a changed one."""
-        plans = [view.dataflow.plan for view in self.views.values()]
-        read = {name for plan in plans if any(one in changed for one in plan.collections) for name in plan.collections}
-        return sum(len(part) for name in read for part in self.collection(name).held if not isinstance(part, Run))
+        held = (part for name in self._read(changed) for part in self.collection(name).held)
+        return sum(len(part) for part in held if not isinstance(part, Run))
+
+    def _read(self, changed: Iterable[str]) -> set[str]:
+        """What the views over changed collections read, and the views over those."""
+        reached, read = set(changed), set[str]()
+        for name, view in self.views.items():
+            collections = view.dataflow.plan.collections
+            if any(one in reached for one in collections):
+                reached.add(name)
+                read.update(collections)
+        return read
 
     # The planner's questions (`catalog.facts.Facts`).
 

@@ -82,6 +82,33 @@ def in_duckdb(view: str, now: int) -> str:
     return VIEWS[view]
 
 
+def load_in_bulk(engine: hj.Engine, scale: str, progress: Progress) -> None:
+    """The tables and the views, filled: by Spark, as a run that was stopped half way may have left them."""
+    from pyspark.sql import functions as F
+
+    folder = generated(scale)
+    there = {item.name for item in engine.stats().collections}
+    task = progress.add_task("load", total=len(COLUMNS) + 1 + len(VIEWS))
+    for name in (*COLUMNS, "customer_changes"):
+        progress.update(task, description=f"load {name}")
+        if name not in there:
+            engine.execute(CHANGE_TABLE if name == "customer_changes" else create_table(name))
+        source = "customer" if name == "customer_changes" else name
+        rows = engine.spark.read.parquet(str(folder / f"{source}.parquet"))
+        if name == "customer_changes":
+            rows = rows.select(F.col("c_custkey").alias("after_key"), F.col("c_mktsegment").alias("after_segment"))
+        engine.apply({name: rows}, time=START, close=False, batch_id=f"load {name}")
+        progress.advance(task)
+    if engine.stats().upper <= START:
+        engine.advance(to=START + 1)
+    for name, sql in VIEWS.items():
+        progress.update(task, description=f"fill {name}")
+        if name not in there:
+            engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {sql}")
+        progress.advance(task)
+    progress.update(task, description="loaded and filled")
+
+
 @dataclass
 class Batch:
     """What one batch did."""
@@ -103,32 +130,6 @@ class Demo:
     batches: list[Batch] = field(default_factory=list)
     first: int = START  # the day before the batches of this run
     now: int = START
-
-    def load(self, progress: Progress) -> None:
-        """The tables and the views, filled: by Spark, as a run that was stopped half way may have left them."""
-        from pyspark.sql import functions as F
-
-        folder = generated(self.scale)
-        there = {item.name for item in self.engine.stats().collections}
-        task = progress.add_task("load", total=len(COLUMNS) + 1 + len(VIEWS))
-        for name in (*COLUMNS, "customer_changes"):
-            progress.update(task, description=f"load {name}")
-            if name not in there:
-                self.engine.execute(CHANGE_TABLE if name == "customer_changes" else create_table(name))
-            source = "customer" if name == "customer_changes" else name
-            rows = self.engine.spark.read.parquet(str(folder / f"{source}.parquet"))
-            if name == "customer_changes":
-                rows = rows.select(F.col("c_custkey").alias("after_key"), F.col("c_mktsegment").alias("after_segment"))
-            self.engine.apply({name: rows}, time=START, close=False, batch_id=f"load {name}")
-            progress.advance(task)
-        if self.engine.stats().upper <= START:
-            self.engine.advance(to=START + 1)
-        for name, sql in VIEWS.items():
-            progress.update(task, description=f"fill {name}")
-            if name not in there:
-                self.engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {sql}")
-            progress.advance(task)
-        progress.update(task, description="loaded and filled")
 
     def beside(self, progress: Progress) -> Changes:
         """The same tables in DuckDB, and changes of what is there now."""
@@ -221,20 +222,22 @@ def main() -> None:
     console = Console(width=None if os.isatty(1) else 140)
     scale = os.environ.get("SF", "0.1")
     warehouse = Path("demo-warehouse") / f"sf{scale}"
-    with hj.Engine(warehouse, retain=90 * DAY) as engine:
-        _demonstrate(Demo(console, scale, engine), warehouse)
-
-
-def _demonstrate(demo: Demo, warehouse: Path) -> None:
-    console = demo.console
-    console.print(f"TPC-H at scale {demo.scale}: {len(VIEWS)} views, {len(SIZES)} batches, in {warehouse}")
+    console.print(f"TPC-H at scale {scale}: {len(VIEWS)} views, {len(SIZES)} batches, in {warehouse}")
     bars = (TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*bars, console=console) as progress:
-        if VIEWS.keys() <= {item.name for item in demo.engine.stats().collections}:
-            console.print("The warehouse is there from an earlier run, which this one continues.")
-        else:
-            demo.load(progress)
-        demo.run(demo.beside(progress), progress)
+        with hj.Engine(warehouse, retain=90 * DAY, runner="spark") as engine:
+            if VIEWS.keys() <= {item.name for item in engine.stats().collections}:
+                console.print("The warehouse is there from an earlier run, which this one continues.")
+            else:
+                load_in_bulk(engine, scale, progress)
+        with hj.Engine(warehouse, retain=90 * DAY) as engine:
+            _demonstrate(Demo(console, scale, engine), progress)
+
+
+def _demonstrate(demo: Demo, progress: Progress) -> None:
+    console = demo.console
+    demo.run(demo.beside(progress), progress)
+    progress.stop()
     demo.show()
     demo.check()
     latencies = [(batch.rows, batch.seconds * 1e3, batch.recomputed * 1e3) for batch in demo.batches]

@@ -49,10 +49,11 @@ def main() -> None:
 
 def _in_a_warehouse(session: Any) -> None:
     """Tasks check rows, hold them against a key, and leave what they make in the warehouse's files."""
+    from halfjoin.engine import runners
     from halfjoin.engine.spark import runner
     from halfjoin.engine.storage.stored_run import StoredRun
 
-    runner.FEW = 0
+    runner.FEW = runners.NEAR = 0
     with tempfile.TemporaryDirectory() as folder, hj.Engine(folder, spark=session) as engine:
         engine.execute("CREATE TABLE a (k bigint PRIMARY KEY, x bigint); CREATE TABLE b (k bigint, y bigint)")
         engine.execute("CREATE MATERIALIZED VIEW v AS SELECT a.k, b.y + a.x AS s FROM a, b WHERE a.k = b.k")

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine import runners
 from halfjoin.engine.run import Run
 from halfjoin.engine.spark import runner, writing
 from halfjoin.engine.spark.files import StateFiles
@@ -332,3 +333,27 @@ def test_a_warehouse_that_spark_does_not_see_is_kept_by_scratch_files(
     shutil.rmtree(tmp_path / "w" / "staging", ignore_errors=True)
     with hj.Engine(tmp_path / "w", spark=spark) as engine:
         assert engine.dataframe("v").count() == engine.read("v").num_rows == 6
+
+
+def test_few_rows_of_a_frame_are_carried_out_here_where_what_they_look_up_is_in_memory(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runners, "NEAR", 30)
+    with hj.Engine(tmp_path / "near", spark=spark) as engine, hj.Engine(spark=spark, runner="spark") as other:
+        for one in (engine, other):
+            one.execute(DDL + VIEW)
+            one.apply({"a": _a(spark)}, time=1, batch_id="a")
+        applied, theirs = (one.apply({"b": _b(spark)}, time=2) for one in (engine, other))
+        assert (applied.runner, theirs.runner) == ("local", "spark")
+        assert bag(applied.diffs["v"]) == bag(theirs.diffs["v"])
+        assert engine.apply({"a": _a(spark).toArrow()}, time=1, batch_id="a").upper == 2
+        twice = spark.sql("SELECT 1L AS k, id AS x FROM range(2)")
+        for rows, says in ((twice, "would be a second row"), (hj.upserts(twice), "have a key that comes again")):
+            with pytest.raises(hj.InvalidRow, match=says) as refused:
+                engine.apply({"a": rows}, time=3)
+            assert "row 0" not in str(refused.value) and "row 1" not in str(refused.value)
+        upserts = {"a": hj.upserts(spark.sql("SELECT id AS k, id + 7 AS x FROM range(9)"))}
+        assert bag(engine.apply(upserts, time=3).diffs["v"]) == bag(other.apply(upserts, time=3).diffs["v"])
+        assert engine.apply({"b": _b(spark, 31)}, time=4).runner == "spark"
+    with hj.Engine(tmp_path / "near", spark=spark, memory=1) as engine:
+        assert engine.apply({"b": _b(spark)}, time=5).runner == "spark"

@@ -6,7 +6,6 @@ The tasks call what checks a local batch, so a value is taken or refused as it i
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -23,7 +22,7 @@ from halfjoin.engine.collection import Collection
 from halfjoin.engine.fingerprint import Partial, partial
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
-from halfjoin.engine.rows import Rows, Submitted, submitted
+from halfjoin.engine.rows import Rows, Submitted, submitted, unnumbered
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.files import StateFiles
@@ -34,7 +33,7 @@ from halfjoin.engine.spark.tasks import Batches, array_of, gathered, updates_of
 from halfjoin.engine.spark.writing import WRITTEN_ROWS, answers, in_files, note
 from halfjoin.engine.storage.scratch import ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, Updates, constant
+from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, Updates, concat, constant, empty
 from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow
 
@@ -63,6 +62,19 @@ class FrameRows:
     def length(self) -> int:
         """The number of rows."""
         return self.part.rows
+
+    def near(self) -> Submitted:
+        """The rows, read into this process.
+
+        Raises:
+            InvalidRow: upserts with one key twice.
+        """
+        found = concat([empty(self.run.schema), *self.run.pieces()])
+        time, diff = found.time if self.timed else None, None if self.inserts else found.diff
+        rows = Submitted(found.columns, len(found), time, diff, self.upsert, numbered=False)
+        if self.upsert:
+            refuse_unordered(self.table, rows)
+        return rows
 
 
 def checked(table: Table, frame: Frame, meaning: str, time: int, place: ScratchPlace, *, marked: bool) -> FrameRows:
@@ -115,7 +127,7 @@ class _Check:
             try:
                 rows = submitted(self.table, _meant(given, self.meaning))
             except InvalidRow as problem:
-                raise _unnumbered(problem, self.table, given) from None
+                raise unnumbered(problem, self.table, given) from None
             time = constant(self.time, rows.length) if rows.time is None else rows.time
             diff = constant(1, rows.length) if rows.diff is None else rows.diff
             part = partial(rows) if self.marked else replace(partial(_none(rows)), rows=rows.length)
@@ -208,7 +220,7 @@ class _Keys:
                 else:
                     key.check(there, changed)
             except InvalidRow as problem:
-                raise _unnumbered(problem, self.table, None) from None
+                raise unnumbered(problem, self.table, None) from None
 
 
 def _meant(given: pa.Table, meaning: str) -> Any:
@@ -218,15 +230,3 @@ def _meant(given: pa.Table, meaning: str) -> Any:
 def _none(rows: Submitted) -> Submitted:
     columns = {name: column.slice(0, 0) for name, column in rows.columns.items()}
     return replace(rows, columns=columns, length=0, time=None, diff=None)
-
-
-def _unnumbered(problem: InvalidRow, table: Table, given: pa.Table | None) -> InvalidRow:
-    """The same refusal, with the row's key, as far as it is given, in place of its number: a frame has no order."""
-    found = re.match(r"(?P<where>.*?): row (?P<row>\d+): (?P<why>.*)", str(problem), re.DOTALL)
-    if found is None:
-        return problem
-    name = "a row"
-    if given is not None and table.primary_key and all(column in given.column_names for column in table.primary_key):
-        values = ", ".join(repr(given.column(column)[int(found["row"])].as_py()) for column in table.primary_key)
-        name = f"the row with ({', '.join(table.primary_key)}) = ({values})"
-    return InvalidRow(f"{found['where']}: {name}: {found['why']}")
