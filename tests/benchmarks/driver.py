@@ -31,7 +31,7 @@ def main() -> None:
 def measure(size: int) -> None:
     """Print how many rows of the view changed, and the peak in bytes."""
     session = start_session()
-    with tempfile.TemporaryDirectory() as folder, hj.Engine(folder, spark=session) as engine:
+    with tempfile.TemporaryDirectory() as folder, hj.Engine(folder, spark=session, runner="spark") as engine:
         engine.execute("CREATE TABLE a (k bigint PRIMARY KEY, x bigint)")
         engine.execute("CREATE TABLE b (k bigint PRIMARY KEY, y bigint)")
         engine.execute("CREATE MATERIALIZED VIEW v AS SELECT a.k, x + y AS s FROM a, b WHERE a.k = b.k")
