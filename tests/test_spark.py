@@ -272,6 +272,8 @@ def test_the_choice_and_its_reason(monkeypatch: pytest.MonkeyPatch, spark: Any) 
         "local", "3 changed rows, enough for Spark, but the engine has no Spark session"
     )  # fmt: skip
     rule = "from 3 changed rows (100,000 where what they look up does not fit into memory); else local"
-    assert f"runner: spark for Spark DataFrames and {rule}" in engine.explain("v")
+    frames = "Spark DataFrames of more than 9 rows, or that look up what is not in memory"
+    monkeypatch.setattr(runners, "NEAR", 9)
+    assert f"runner: spark for {frames}, and {rule}" in engine.explain("v")
     with pytest.raises(hj.HalfjoinError, match="runners: auto, local, spark"):
         hj.Engine(runner="flink")  # type: ignore[arg-type]

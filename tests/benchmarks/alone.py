@@ -28,24 +28,24 @@ def loaded(tables: dict[str, Any], warehouse: Path | None = None) -> tuple[hj.En
     return engine, time.perf_counter() - started
 
 
-def measure(scale: str) -> dict[str, Any]:
+def measure(scale: str, profile: str = "uniform") -> dict[str, Any]:
     """Run in a fresh process, so that only the engine's memory counts."""
-    command = [sys.executable, "-m", "tests.benchmarks.alone", scale]
+    command = [sys.executable, "-m", "tests.benchmarks.alone", scale, profile]
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root)
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
 
-def main(scale: str) -> None:
-    """Load, fill, then the batches of the uniform profile."""
+def main(scale: str, profile: str) -> None:
+    """Load, fill, then the batches of a profile."""
     tables = load(scale, Q3_COLUMNS, Q3_COLUMNS)
     engine, load_seconds = loaded(tables)
     started = time.perf_counter()
     engine.execute(f"CREATE MATERIALIZED VIEW q3 AS {Q3}")
     fill_seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    changes = Changes(tables, ROWS, seed=1)
+    changes = Changes(tables, ROWS, seed=1, hot=profile == "hot")
     medians, at = {}, 10
     for size, count in SIZES.items():
         seconds = []
@@ -59,4 +59,4 @@ def main(scale: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -107,9 +107,11 @@ def _alone(scale: str) -> None:
         f"\nThe engine alone at scale {scale}: load {of['load']:.1f} s, first fill {of['fill']:.2f} s, "
         f"peak memory {of['peak'] / 1e9:.2f} GB"
     )
+    hot = measure(scale, "hot")["medians"]
     for size, seconds in of["medians"].items():
         small = figures["0.1"]["medians"][size]
-        print(f"batches of {size:>6}: {seconds * 1e3:.2f} ms, {seconds / small:.2f} x that at scale 0.1")
+        print(f"batches of {size:>6}: {seconds * 1e3:.2f} ms, {seconds / small:.2f} x that at scale 0.1; "
+              f"hot: {hot[size] * 1e3:.2f} ms")  # fmt: skip
 
 
 if __name__ == "__main__":
