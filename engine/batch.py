@@ -91,7 +91,10 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
         times = constant(time, rows.length) if rows.time is None else rows.time
         if rows.time is not None and rows.length and int(times.min()) < state.upper:
             position = int(np.flatnonzero(times < state.upper)[0])
-            raise InvalidTime(f"{name}: row {position}: time {int(times[position])} {_closed(state)}")
+            where = f"row {position}: time {int(times[position])}"
+            raise InvalidTime(
+                f"{name}: {where if rows.numbered else f'the time {int(times[position])} of a row'} {_closed(state)}"
+            )
         updates = Updates(rows.columns, times, constant(1, rows.length) if rows.diff is None else rows.diff)
         table, collection = state.catalog.tables[name], state.tables[name]
         if rows.whole:

@@ -126,8 +126,9 @@ class Runners:
         Raises:
             InvalidRow: upserts with one key twice.
         """
-        count = sum(given.length for given in rows.values())
-        if self.setting != "auto" or count > NEAR or not in_memory(rows):
+        if self.setting != "auto" or all(isinstance(given, Submitted) for given in rows.values()):
+            return rows
+        if sum(given.length for given in rows.values()) > NEAR or not in_memory(rows):
             return rows
         return {name: given if isinstance(given, Submitted) else given.near() for name, given in rows.items()}
 
