@@ -59,7 +59,7 @@ def test_no_row_of_a_change_or_a_fill_comes_to_this_process(
     spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        for holder, name in ((StoredRun, "narrowed"), (Source, "read"), (Disk, "fetch")):
+        for holder, name in ((StoredRun, "narrowed"), (Source, "columns"), (Disk, "fetch")):
             patch.setattr(holder, name, _forbidden)
         engine.execute(VIEW)
         engine.apply({"a": _a(spark)}, time=1)

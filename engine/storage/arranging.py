@@ -17,10 +17,11 @@ from halfjoin.engine.codes import codes, is_exact
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.run import KeyColumns, Part
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
+from halfjoin.engine.storage.lookup import CODE
 from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.storage.stored_run import CODE, StoredRun
+from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column

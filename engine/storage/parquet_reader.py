@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from halfjoin.engine.codes import is_exact
-from halfjoin.engine.storage.encoding import from_table
+from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates import DIFF, TIME, Ints, Mask, Updates
+from halfjoin.engine.updates import DIFF, TIME, Ints, Mask, Updates, constant
 from halfjoin.sql.errors import StorageError
 
 _OPEN_FILES = 256
 _KNOWN_FILES = 1 << 13  # what a lookup has to know of a file is a fraction of its footer
+_THREADED = 64  # column chunks from which it pays to decode them in several threads
 
 _EXACT = ("BOOLEAN", "INT32", "INT64")  # how columns are stored whose values are their codes
 
@@ -86,16 +87,52 @@ class Source:
         Raises:
             StorageError: the file is damaged.
         """
+        for part in self.parts(groups, most):
+            yield self.updates(part, schema)
+
+    def parts(self, groups: Mask, most: int) -> Iterator[Ints]:
+        """The numbers of some row groups, those of about `most` rows at a time."""
         chosen = np.flatnonzero(groups)
-        if not len(chosen):
-            return
-        steps = np.cumsum(self.group_rows[chosen]) // max(most, 1)
-        for part in np.split(chosen, np.flatnonzero(np.diff(steps)) + 1):
-            try:
-                table = self._file.read_row_groups(part.tolist(), columns=[*schema, TIME, DIFF])
-            except (OSError, pa.ArrowException) as problem:
-                raise StorageError(f"{self._place}/{self._name} cannot be read: {problem}") from problem
-            yield from_table(table, schema)
+        if len(chosen):
+            steps = np.cumsum(self.group_rows[chosen]) // max(most, 1)
+            yield from np.split(chosen, np.flatnonzero(np.diff(steps)) + 1)
+
+    def updates(self, groups: Ints, schema: Mapping[str, pa.DataType]) -> Updates:
+        """These columns of the updates in the row groups of these numbers.
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        known = {name: self._constant(name, groups) for name in (TIME, DIFF)}
+        asked = {name: pa.int64() for name, values in known.items() if values is None}
+        columns = self.columns(groups, {**schema, **asked})
+        time, diff = (columns.pop(name).to_numpy() if values is None else values for name, values in known.items())
+        return Updates(columns, time, diff)
+
+    def columns(self, groups: Ints, schema: Mapping[str, pa.DataType]) -> dict[str, pa.Array]:
+        """These columns of the row groups of these numbers, each of the type given.
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        if not schema:
+            return {}
+        many = len(groups) * len(schema) >= _THREADED
+        try:
+            table = self._file.read_row_groups(groups.tolist(), columns=list(schema), use_threads=many)
+        except (OSError, pa.ArrowException) as problem:
+            raise StorageError(f"{self._place}/{self._name} cannot be read: {problem}") from problem
+        return {name: one_chunk(table.column(name), kind) for name, kind in schema.items()}
+
+    def _constant(self, name: str, groups: Ints) -> Ints | None:
+        """The values of a column of integers, if all in these row groups are the same by their statistics."""
+        bounds = self.bounds(name, pa.int64())
+        if bounds is None:
+            return None
+        least, greatest, nulls = (side[groups] for side in bounds)
+        if nulls.any() or int(least.min()) != int(greatest.max()):
+            return None
+        return constant(int(least[0]), int(self.group_rows[groups].sum()))
 
 
 def _is_fixed(kind: pa.DataType) -> bool:
