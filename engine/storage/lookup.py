@@ -12,7 +12,7 @@ import pyarrow as pa
 from halfjoin.engine.codes import codes, is_exact
 from halfjoin.engine.run import KeyColumns
 from halfjoin.engine.storage.parquet_reader import Bounds, Source
-from halfjoin.engine.updates import Ints, Mask, Updates, constant, gather, indices_of
+from halfjoin.engine.updates import MAXIMUM, Ints, Mask, Updates, constant, gather, indices_of
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column, columns_of
 
@@ -63,7 +63,20 @@ class Lookup:
             found = others.take(rows - (ends[groups] - np.cumsum(sizes))[numbers])
             indices = indices_of(rows)
             mine = {name: gather(column, indices) for name, column in read.items()}
-            yield found if coded else found.with_columns(mine)
+            if not coded:
+                found = found.with_columns(mine)
+            elif self.key.through is not None:
+                found = self._each_once(found, codes([mine[CODE]], len(found)))
+            yield found
+
+    def _each_once(self, found: Updates, under: Ints) -> Updates:
+        """Without copies of one row: a row that is there under each of its codes stays under the least one sought."""
+        arrays, origins = self.columns(found)
+        entries = codes(arrays, len(found) if origins is None else len(origins))
+        hits = _members(entries, self.probes)
+        least = np.full(len(found), MAXIMUM)
+        np.minimum.at(least, hits if origins is None else origins[hits], entries[hits])
+        return found.filter(least == under)
 
     def _possible(self, source: Source, schema: Mapping[str, pa.DataType], coded: bool) -> Mask:
         """The row groups that may hold one of the keys."""
