@@ -173,7 +173,7 @@ def keyed(
         table, whole = rows.table, rows.run.schema
         schema = {name: whole[name] for name in table.primary_key} if rows.inserts and not rows.upsert else whole
         layout = Layout(tuple(schema.items()))
-        new = read(session, files.of(rows.run), schema, list(schema))
+        new = read(session, files.runs(rows.run), schema, list(schema))
         count = len(rows.run) // CHECKED_ROWS + 1
         ranges = [f"c{layout.position(name)}" for name in table.primary_key]
         new = new.coalesce(1) if count == 1 else new.repartitionByRange(count, *ranges)

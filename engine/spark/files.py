@@ -32,16 +32,12 @@ class StateFiles:
         self._copied: dict[Place, ScratchPlace] = {}  # of folders that Spark does not see
         self._held: list[object] = []
 
-    def of(self, part: Part) -> list[str]:
-        """Paths of files with the updates of a part; none where there are no updates.
+    def runs(self, part: Part) -> list[StoredRun]:
+        """Files with the updates of a part, under paths that tasks see; none where there are no updates.
 
         They have its columns by their names, of the types that `spark.types.encoded` says, `__time` and `__diff`;
         further columns are to be ignored.
         """
-        return [str(run.place / file.name) for run in self.runs(part) for file in run.files]
-
-    def runs(self, part: Part) -> list[StoredRun]:
-        """The same, for tasks that look something up there."""
         if not isinstance(part, StoredRun):
             return [_plain(self._of_updates(updates)) for updates in part.pieces() if len(updates)]
         check_names(part.schema)

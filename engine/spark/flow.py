@@ -6,7 +6,7 @@ arrangement's files either before or after the batch; its time is the later of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeAlias
@@ -28,6 +28,7 @@ from halfjoin.engine.spark.pruning import Range, range_of
 from halfjoin.engine.spark.session import DATA_ERROR, quiet
 from halfjoin.engine.spark.tasks import Apply, Arrange, Task, in_tasks
 from halfjoin.engine.spark.types import has_floats, spark_type
+from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY
 from halfjoin.planner.linear import Linear
@@ -86,13 +87,13 @@ class SparkFlow:
     def _sum(self, parts: list[Frame]) -> Frame | None:
         return summed(reduce(_union, parts), self.layout) if parts else None
 
-    def _read(self, parts: Sequence[Part], schema: Schema, names: Sequence[str]) -> Frame:
-        return read(self.session, [file for part in parts for file in self.files.of(part)], schema, names)
+    def _seen(self, parts: Sequence[Part]) -> list[StoredRun]:
+        return [run for part in parts for run in self.files.runs(part)]
 
     def _source(self, path: Path, changed: Sequence[Part]) -> tuple[Frame, Layout]:
         schema = self.held.schema(path.collection)
         layout = Layout(()).joined(schema, path.fetch)
-        frame = self._read(changed, schema, [name for name, _ in path.fetch])
+        frame = read(self.session, self._seen(changed), schema, [name for name, _ in path.fetch])
         return _filtered(frame, prefilter(path.source, {name: f"c{i}" for i, name in enumerate(layout.names)})), layout
 
     def _failures(self, path: Path, changed: Sequence[Part]) -> Frame:
@@ -217,14 +218,14 @@ class SparkFlow:
 
         What is outside the `spans` of columns may be left out.
         """
-        runs: list[Part] = [run for part in parts for run in self.files.runs(part)]
         for name, span in spans.items():
-            runs = [span.files(run, name) for run in runs]
+            parts = [span.files(part, name) for part in parts]
+        runs = self._seen(parts)
         key, schema = spec.arrangement, self.held.schema(spec.arrangement.collection)
         fetch = [name for name, _ in spec.fetch]
         if key.through is None and all(isinstance(expr, Column) for expr in key.keys):
             names = [expr.name for expr in key.keys if isinstance(expr, Column)]
-            frame = self._read(runs, schema, [*fetch, *names])
+            frame = read(self.session, runs, schema, [*fetch, *names])
             for name, span in spans.items():
                 if any(span.skips(run, name) for run in runs):
                     frame = frame.where(span.condition(F.col(f"c{len(fetch) + names.index(name)}")))
@@ -235,7 +236,7 @@ class SparkFlow:
             layout = Layout(tuple((name, schema[name]) for name in needed))
             kinds = tuple(arrow_type(expr.type) for expr in key.keys)
             keyed = Layout(tuple((name, schema[name]) for name in fetch), kinds)
-            frame = mapped(self._read(runs, schema, needed), Arrange(layout, keyed, key, self.registry))
+            frame = mapped(read(self.session, runs, schema, needed), Arrange(layout, keyed, key, self.registry))
         fetched, keys = (f"f{i}" for i in range(len(fetch))), (f"j{i}" for i in range(len(kinds)))
         return frame.toDF(*fetched, *keys, _TIME2, _DIFF2), kinds
 
@@ -281,8 +282,9 @@ def _union(left: Frame, right: Frame) -> Frame:
     return left.union(right)
 
 
-def read(session: Any, files: Sequence[str], schema: Schema, names: Sequence[str]) -> Frame:
-    """Columns of updates in files as `c0`, `c1`, ..., `__time`, `__diff`. A name may come twice."""
+def read(session: Any, runs: Iterable[StoredRun], schema: Schema, names: Sequence[str]) -> Frame:
+    """Columns of updates in files that tasks see as `c0`, `c1`, ..., `__time`, `__diff`. A name may come twice."""
+    files = [str(run.place / file.name) for run in runs for file in run.files]
     different = list(dict.fromkeys(names))
     fields = [StructField(name, spark_type(schema[name])) for name in different]
     struct = StructType([*fields, StructField(TIME, LongType()), StructField(DIFF, LongType())])

@@ -85,8 +85,8 @@ class SparkRunner:
 
     def dataframe(self, collection: Collection, parts: Sequence[Part], time: int) -> Frame:
         """Contents as of a time, a row as often as it is contained; `parts` are all of the collection's updates."""
-        files = [file for part in parts for file in self._files.of(self._files.hold(part))]
-        frame = read(self.session, files, collection.schema, list(collection.schema))
+        runs = [run for part in parts for run in self._files.runs(self._files.hold(part))]
+        frame = read(self.session, runs, collection.schema, list(collection.schema))
         return contents(frame, Layout(tuple(collection.schema.items())), time, collection.name)
 
     def changes_frame(self, schema: Mapping[str, pa.DataType], changes: Changes) -> Frame:
@@ -95,8 +95,8 @@ class SparkRunner:
         if not isinstance(changes, StoredChanges):
             updates = from_table(changes, schema)
             changes = StoredChanges(schema, (Run(updates),), MINIMUM, MAXIMUM, consolidated=True)
-        files = [file for part in changes.parts for file in self._files.of(self._files.hold(part))]
-        frame = read(self.session, files, schema, list(schema))
+        runs = [run for part in changes.parts for run in self._files.runs(self._files.hold(part))]
+        frame = read(self.session, runs, schema, list(schema))
         frame = frame.where((F.col(TIME) >= F.lit(changes.low)) & (F.col(TIME) < F.lit(changes.high)))
         return shown(frame if changes.consolidated else summed(frame, layout), layout)
 
