@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Mapping, Sequence
 
@@ -17,6 +18,9 @@ from halfjoin.engine.updates import Updates, concat, empty
 from halfjoin.sql.errors import UnsupportedSQL
 
 _GROUP_ROWS = 1 << 18  # a row group is the least that a task reads
+
+# How files are read, whatever the session's settings: all of them, with days and moments as they were written.
+AS_WRITTEN = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "datetimeRebaseMode": "CORRECTED"}
 
 
 class StateFiles:
@@ -82,6 +86,11 @@ class StateFiles:
             place.write(name, run.place.read(name))
             self._copied[run.place, name] = place
         return str(self._copied[run.place, name].path / name)
+
+
+def located(path: str) -> str:
+    """The path as Spark's reader takes it: of this file system, whatever the session's default is, and no pattern."""
+    return "file:" + re.sub(r"[\\*?\[\]{}]", r"\\\g<0>", path)
 
 
 def check_names(names: Mapping[str, pa.DataType] | Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from halfjoin.engine.dataflow import Lookup
 from halfjoin.engine.run import Part
 from halfjoin.engine.runners import Held
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.spark.files import StateFiles
+from halfjoin.engine.spark.files import AS_WRITTEN, StateFiles, located
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout, may_multiply, may_report
 from halfjoin.engine.spark.native import natively
 from halfjoin.engine.spark.prefilter import prefilter
@@ -29,7 +29,7 @@ from halfjoin.engine.spark.session import DATA_ERROR, quiet
 from halfjoin.engine.spark.tasks import Apply, Arrange, Task, in_tasks
 from halfjoin.engine.spark.types import has_floats, spark_type
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY
+from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY, TOO_MANY
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, Path, Stage, ViewPlan
 from halfjoin.sql.expr import Column, Expr, columns_of
@@ -285,7 +285,8 @@ def read(session: Any, files: Sequence[str], schema: Schema, names: Sequence[str
     fields = [StructField(name, spark_type(schema[name])) for name in different]
     struct = StructType([*fields, StructField(TIME, LongType()), StructField(DIFF, LongType())])
     with quiet():
-        frame = session.read.schema(struct).parquet(*files) if files else session.createDataFrame([], struct)
+        reader = session.read.schema(struct).options(**AS_WRITTEN)
+        frame = reader.parquet(*map(located, files)) if files else session.createDataFrame([], struct)
     frame = frame.toDF(*(f"x{i}" for i in range(len(different))), TIME, DIFF)
     columns = [F.col(f"x{different.index(name)}").alias(f"c{i}") for i, name in enumerate(names)]
     return frame.select(*columns, TIME, DIFF)
@@ -309,7 +310,9 @@ def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
     names = [name for name in layout.in_spark if name != DIFF and (by_time or name != TIME)]
     floats = [f"c{i}" for i, (_, kind) in enumerate(layout.columns) if has_floats(kind)]
     given = [F.first(name).alias(f"{name} given") for name in floats]
-    groups = frame.groupBy(*names).agg(F.sum(DIFF).alias(DIFF), *given).where(F.col(DIFF) != 0)
+    total = F.try_sum(DIFF)
+    total = F.when(total.isNotNull(), total).otherwise(F.raise_error(DATA_ERROR + TOO_MANY))
+    groups = frame.groupBy(*names).agg(total.alias(DIFF), *given).where(F.col(DIFF) != 0)
     return groups.select(*(F.col(f"{n} given").alias(n) if n in floats else F.col(n) for n in names), DIFF)
 
 
