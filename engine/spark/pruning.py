@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import ge, le
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F
 
 from halfjoin.engine.codes import codes
 from halfjoin.engine.run import Part
+from halfjoin.engine.spark.prefilter import with_date
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.stored_run import StoredRun
 
@@ -30,10 +32,21 @@ class Range:
             return part
         return replace(part, files=tuple(file for file in part.files if self._meets(_of_file(part, file.name, name))))
 
+    def skips(self, part: Part, name: str) -> bool:
+        """Whether some row group of the files has none of these values, so that a condition spares reading it.
+
+        Where it spares nothing it does harm: a condition with other constants is other code, to be compiled anew.
+        """
+        if not isinstance(part, StoredRun):
+            return False
+        found = [opened(part.place, file.name).bounds(name, part.schema[name]) for file in part.files]
+        return any(bool(((low > self.high) | (high < self.low)).any()) for low, high, _ in filter(None, found))
+
     def condition(self, column: Any) -> Any:
         """The same as a condition on a column of Spark's, which skips row groups where it reads."""
-        low, high = pa.array([self.low, self.high]).cast(_same_width(self.kind)).view(self.kind).to_pylist()
-        return (column >= F.lit(low)) & (column <= F.lit(high))
+        if pt.is_date32(self.kind):
+            return with_date(ge, column, self.low) & with_date(le, column, self.high)
+        return (column >= F.lit(self.low)) & (column <= F.lit(self.high))
 
     def _meets(self, other: tuple[int, int] | None) -> bool:
         return other is None or (other[0] <= self.high and self.low <= other[1])
@@ -59,6 +72,3 @@ def _of_file(run: StoredRun, file: str, name: str) -> tuple[int, int] | None:
     bounds = opened(run.place, file).bounds(name, run.schema[name])
     return None if bounds is None or not len(bounds[0]) else (int(np.min(bounds[0])), int(np.max(bounds[1])))
 
-
-def _same_width(kind: pa.DataType) -> pa.DataType:
-    return pa.int32() if pt.is_date32(kind) else kind
