@@ -143,19 +143,22 @@ def _session(folder: Path) -> Iterator[Any]:
         port = free.getsockname()[1]
     master = f"spark://127.0.0.1:{port}"
     memory = ("--cores", "1", "--memory", "700m", "--work-dir", str(folder / "work"))
-    parts = [("master.Master", "--port", str(port), "--host", "127.0.0.1")]
-    parts += [("worker.Worker", "--host", f"127.0.0.{number}", *memory, master) for number in (2, 3)]
+    web = ("--webui-port", "0")
+    parts = [("master.Master", "--port", str(port), "--host", "127.0.0.1", *web)]
+    parts += [("worker.Worker", "--host", f"127.0.0.{number}", *web, *memory, master) for number in (2, 3)]
     environment = {**os.environ, "SPARK_HOME": str(_SPARK), "PYSPARK_PYTHON": sys.executable}
     with (folder / "cluster.log").open("wb") as log:
         started = [
-            subprocess.Popen([_SPARK / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", *rest, "--webui-port", "0"],
+            subprocess.Popen([_SPARK / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", *rest],
                              stdout=log, stderr=log, env=environment) for name, *rest in parts
         ]  # fmt: skip
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings: dict[str, object] = {
-        "spark.ui.enabled": False, "spark.ui.showConsoleProgress": False, "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
-        "spark.executor.memory": "500m", "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
-        "spark.sql.shuffle.partitions": 4, "spark.sql.adaptive.enabled": False,  # several tasks, however few the rows
+        "spark.ui.enabled": False, "spark.ui.showConsoleProgress": False, "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "500m",
+        "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        # Several tasks, however few the rows:
+        "spark.sql.shuffle.partitions": 4, "spark.sql.adaptive.enabled": False,
         "spark.speculation": True, "spark.speculation.quantile": 0.5, "spark.speculation.interval": "50ms",
     }  # fmt: skip
     session = None
