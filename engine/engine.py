@@ -104,7 +104,7 @@ class Engine:
         self._state.kept = self._store.kept
         self._closed: str | None = None  # why no more calls are taken
         self._released = False
-        self._sinks = Sinks(self._store.place)
+        self._sinks = Sinks(self._store.place, self._store.staging)
         if not read_only:
             self._state.sinks = self._sinks
             self._sinks.open(self._state)
