@@ -153,8 +153,7 @@ class Engine:
                 raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
             given_time = None if time is None else to_time(time)
             present = max(state.upper, now()) if given_time is None else given_time
-            rows = {name: self._runners.taken(state.catalog.table(name), given, present, marked=batch_id is not None)
-                    for name, given in batches.items()}  # fmt: skip
+            rows = self._runners.taken(batches, state.catalog.table, present, marked=batch_id is not None)
             batch = None
             if batch_id is not None:
                 batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close))
