@@ -68,6 +68,11 @@ class Diffs(Mapping[str, pa.Table]):
         return len(self.changes)
 
 
+def changes_of(diffs: Mapping[str, pa.Table]) -> Mapping[str, Changes]:
+    """The changes that `diffs_of` was given, unread."""
+    return diffs.changes if isinstance(diffs, Diffs) else diffs
+
+
 def diffs_of(changes: Mapping[str, Changes]) -> Mapping[str, pa.Table]:
     """As `Applied` has them: a dict, unless something is to be read."""
     tables = {view: found for view, found in changes.items() if not isinstance(found, StoredChanges)}

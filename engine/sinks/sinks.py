@@ -27,8 +27,7 @@ from halfjoin.engine.sinks.target import place_of
 from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.parquet import has_order
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.storage.scratch import Scratch
-from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.storage.scratch import Links
 from halfjoin.engine.storage.warehouse import sort_columns
 from halfjoin.engine.updates import MINIMUM
 from halfjoin.sql.errors import HalfjoinError, StorageError
@@ -58,8 +57,7 @@ class Sinks:
     """
 
     def __init__(self, home: Place | None, staging: Path | None) -> None:
-        self.home, self._staging = home, staging
-        self._scratch: Scratch | None = None
+        self.home, self._links = home, Links(staging)
         self._couriers: dict[str, tuple[Sink, Courier]] = {}
 
     def open(self, state: State) -> None:
@@ -108,7 +106,7 @@ class Sinks:
             elif run is None or isinstance(run, Run):
                 found[name] = collection.closing(state.upper, staged.upper, run)
             else:
-                found[name] = self._lasting(collection.closing_in_files(state.upper, staged.upper, run))
+                found[name] = self._links.lasting(collection.closing_in_files(state.upper, staged.upper, run))
         return found
 
     def offer(self, state: State, low: int, closing: Mapping[str, Closed]) -> None:
@@ -178,9 +176,9 @@ class Sinks:
         runs = StoredChanges(collection.schema, tuple(collection.runs), MINIMUM, upper, consolidated=False)
         if low is None or not (collection.since < low or collection.since == 0):
             note = "first contents" if low is None else f"the difference: history does not reach back to {low}"
-            courier.offer(Delivery(low, upper, (self._lasting(runs),), whole=True, note=note))
+            courier.offer(Delivery(low, upper, (self._links.lasting(runs),), whole=True, note=note))
             return
-        since = self._lasting(replace(runs, low=low))
+        since = self._links.lasting(replace(runs, low=low))
         times = _times(since)
         if len(times) > MOST_MISSED:
             courier.offer(Delivery(low, upper, (since,), note=f"all changes since {low}"))
@@ -188,23 +186,6 @@ class Sinks:
         ends = [*(time + 1 for time in times[:-1]), upper]
         for begin, end in zip([low, *ends[:-1]], ends, strict=True):
             courier.offer(Delivery(begin, end, (replace(since, low=begin, high=end),)))
-
-    def _lasting(self, changes: StoredChanges) -> StoredChanges:
-        """The same by links, as files may have been merged into others and removed before they are delivered.
-
-        Raises:
-            StorageError: the files are not there.
-        """
-        if self._staging is None or not any(isinstance(part, StoredRun) for part in changes.parts):
-            return changes
-        if self._scratch is None:
-            self._scratch = Scratch(self._staging)
-        scratch = self._scratch
-        try:
-            linked = (scratch.linked(part) if isinstance(part, StoredRun) else part for part in changes.parts)
-            return replace(changes, parts=tuple(linked))
-        except OSError as problem:
-            raise StorageError(f"files of the view cannot be kept for the sink: {problem}") from problem
 
 
 def _times(changes: StoredChanges) -> list[int]:
