@@ -7,6 +7,7 @@ import gc
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -322,6 +323,18 @@ def test_what_a_dead_process_left_in_the_staging_folder_goes(spark: Any, engine:
     engine.close()
     with hj.Engine(tmp_path / "w", spark=spark):
         assert not left.exists()
+
+
+def test_a_terminal_is_told_which_of_the_views_it_waits_for(
+    spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    engine.execute(VIEW + "; CREATE MATERIALIZED VIEW other AS SELECT k FROM a")
+    engine.execute("CREATE MATERIALIZED VIEW above AS SELECT k FROM v")
+    monkeypatch.setattr(runner, "progress", lambda doing: nullcontext(told.append(doing)))
+    engine.apply({"a": _a(spark), "b": _b(spark)}, time=1)
+    assert told[0] == "checking rows of a, b"
+    assert told[-3:] == ["changes of v, view 1 of 3", "changes of other, view 2 of 3", "changes of above, view 3 of 3"]
 
 
 def test_what_a_batch_left_in_the_staging_folder_goes_with_its_answer(
