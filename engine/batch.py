@@ -130,9 +130,11 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     runs = dict(batch)
     errors: dict[str, Part] = {}
     lookup = state.before_and_after(runs)
-    for name, view in state.views.items():
+    due = state.above(runs)
+    for number, name in enumerate(due, 1):
+        view = state.views[name]
         if any(collection in runs for collection in view.dataflow.plan.collections):
-            output, failed = runner.changes(view.dataflow, state, runs, lookup)
+            output, failed = runner.changes(view.dataflow, state, runs, lookup, f"{name}, view {number} of {len(due)}")
             if len(output):
                 runs[name] = _part(output, upper)
             if len(failed):

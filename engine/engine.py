@@ -18,7 +18,7 @@ import pyarrow as pa
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged, batch_times, fingerprints, publish, runs_of, stage
-from halfjoin.engine.changes import Changes, diffs_of
+from halfjoin.engine.changes import Changes, changes_of, diffs_of
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.feeds.delta_source import DeltaSource
@@ -104,7 +104,7 @@ class Engine:
         self._state.kept = self._store.kept
         self._closed: str | None = None  # why no more calls are taken
         self._released = False
-        self._sinks = Sinks(self._store.place)
+        self._sinks = Sinks(self._store.place, self._store.staging)
         if not read_only:
             self._state.sinks = self._sinks
             self._sinks.open(self._state)
@@ -160,7 +160,7 @@ class Engine:
                 known = self._store.answered(state, batch_id)
                 if known is not None:
                     if agree(known[0], batch.mark):
-                        return replace(known[1], frames=partial(self._changes_frame, known[1].diffs))
+                        return replace(known[1], frames=partial(self._changes_frame, changes_of(known[1].diffs)))
                     raise Conflict(reused(batch_id))
             rows = dict(self._runners.near(rows, state.in_memory))
             at, last = batch_times(state, rows, given_time, present)

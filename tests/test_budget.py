@@ -374,3 +374,24 @@ def test_a_reader_follows_what_is_flushed_and_merged(tmp_path: Path) -> None:
 def _named(folder: Path) -> set[str]:
     """The files of a Delta table's newest version."""
     return {part.name for part in delta._parts(DeltaTable(str(folder)))}
+
+
+def test_the_answer_to_a_batch_that_comes_again_is_read_when_it_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"k": k % 40, "x": k} for k in range(300)]
+    with hj.Engine(tmp_path / "w", memory=1) as engine:
+        engine.execute("CREATE TABLE t (k bigint, x bigint); CREATE MATERIALIZED VIEW v AS SELECT k, x FROM t")
+        first = engine.apply({"t": rows}, time=1, batch_id="one")
+        engine.apply({"t": [{"k": 1, "x": 1, "__diff": -1}]}, time=2)
+        engine.flush()
+    read, found = parquet_reader.Source.read, []
+    monkeypatch.setattr(parquet_reader.Source, "read", lambda *given: found.append(given) or read(*given))
+    with hj.Engine(tmp_path / "w", memory=1) as engine:
+        again = engine.apply({"t": rows}, time=1, batch_id="one")
+        assert not found and repr(again).endswith("diffs={v: in files})")
+        engine.compact()
+        for file in (tmp_path / "w" / "views" / "v").glob("*.parquet"):
+            file.unlink()
+        assert bag(again.diffs["v"]) == bag(first.diffs["v"])
+        assert found

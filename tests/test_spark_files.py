@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -321,6 +323,32 @@ def test_what_a_dead_process_left_in_the_staging_folder_goes(spark: Any, engine:
     engine.close()
     with hj.Engine(tmp_path / "w", spark=spark):
         assert not left.exists()
+
+
+def test_a_terminal_is_told_which_of_the_views_it_waits_for(
+    spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    engine.execute(VIEW + "; CREATE MATERIALIZED VIEW other AS SELECT k FROM a")
+    engine.execute("CREATE MATERIALIZED VIEW above AS SELECT k FROM v")
+    monkeypatch.setattr(runner, "progress", lambda doing: nullcontext(told.append(doing)))
+    engine.apply({"a": _a(spark), "b": _b(spark)}, time=1)
+    assert told[0] == "checking rows of a, b"
+    assert told[-3:] == ["changes of v, view 1 of 3", "changes of other, view 2 of 3", "changes of above, view 3 of 3"]
+
+
+def test_what_a_batch_left_in_the_staging_folder_goes_with_its_answer(
+    spark: Any, engine: hj.Engine, tmp_path: Path
+) -> None:
+    """Whatever was looked at meanwhile: what is remembered of files does not keep them."""
+    engine.execute(VIEW)
+    engine.apply({"a": _a(spark), "b": _b(spark)}, time=1)
+    answer = engine.apply({"a": hj.upserts(_a(spark, 9))}, time=2)
+    assert answer.diffs["v"].num_rows == 0
+    assert engine.read("v").num_rows == 6
+    del answer
+    gc.collect()
+    assert not [path for path in (tmp_path / "w" / "staging").rglob("*") if path.is_file()]
 
 
 def test_a_warehouse_that_spark_does_not_see_is_kept_by_scratch_files(

@@ -139,13 +139,17 @@ def _is_fixed(kind: pa.DataType) -> bool:
     return bool(pa.types.is_primitive(kind))
 
 
-@lru_cache(maxsize=_KNOWN_FILES)
 def opened(place: Place, name: str) -> Source:
     """A file of a table's folder.
 
     Raises:
         StorageError: it is missing or damaged.
     """
+    return _known(place.bare, name)
+
+
+@lru_cache(maxsize=_KNOWN_FILES)
+def _known(place: Place, name: str) -> Source:
     return Source(place, name)
 
 

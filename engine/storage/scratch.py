@@ -7,10 +7,13 @@ import shutil
 import tempfile
 import uuid
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
+from halfjoin.engine.changes import StoredChanges
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.sql.errors import StorageError
 
 _PROCESS = uuid.uuid4().hex[:12]  # a process's number may be another's by now, or that of every container
 
@@ -52,6 +55,34 @@ class ScratchPlace(LocalPlace):
         object.__setattr__(self, "_scratch", scratch)  # which is to be there for as long
         path.mkdir()
         weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+
+
+class Links:
+    """Changes in files that stay, by links, for as long as somebody holds the changes.
+
+    Args:
+        staging: a folder of the warehouse for them, made when it is needed; None: there are no links, and files stay
+            for about an hour after they were merged into others.
+    """
+
+    def __init__(self, staging: Path | None) -> None:
+        self._staging = staging
+        self._scratch: Scratch | None = None
+
+    def lasting(self, changes: StoredChanges) -> StoredChanges:
+        """The same changes.
+
+        Raises:
+            StorageError: the files are not there.
+        """
+        if self._staging is None or not any(isinstance(part, StoredRun) for part in changes.parts):
+            return changes
+        try:
+            scratch = self._scratch = self._scratch or Scratch(self._staging)
+            parts = [scratch.linked(part) if isinstance(part, StoredRun) else part for part in changes.parts]
+        except OSError as problem:
+            raise StorageError(f"files that are to be read later cannot be kept: {problem}") from problem
+        return replace(changes, parts=tuple(parts))
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
+from halfjoin.engine.changes import Changes, StoredChanges, diffs_of
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.feeds.ids import prefix_of
 from halfjoin.engine.memory import Memory
@@ -29,7 +30,7 @@ from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.restore import OnDisk, restore
-from halfjoin.engine.storage.scratch import ScratchPlace, remove_leftovers
+from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftovers
 from halfjoin.engine.storage.site import ARRANGEMENTS, arrangements_name, arrangements_of, place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
@@ -62,6 +63,7 @@ class Warehouse:
         if self._site.staging is not None:
             remove_leftovers(self._site.staging)
         self._flusher = Flusher(self._site, self._journal)
+        self._links = Links(self._site.staging)
         self._ids: dict[int, Collection] = {}
         self._created: dict[int, int] = {}
         self._pending = 0
@@ -94,19 +96,22 @@ class Warehouse:
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """The mark and the outcome of the batch with that id, if there was one.
 
-        The changes are taken from the views' history; a view is left out if it is newer than the batch, or its history
-        no longer reaches back to it.
+        The changes are taken from the views' history, and left in files where that is; a view is left out if it is
+        newer than the batch, or its history no longer reaches back to it.
         """
         found = self._journal.answered(batch)
         if found is None:
             return None
         ids = {id(collection): number for number, collection in self._ids.items()}
-        diffs = {}
+        changes: dict[str, Changes] = {}
         for name, view in state.views.items():
             contents = view.contents
             whole = contents.since < found.low or contents.since == 0
             if whole and self._created[ids[id(contents)]] < found.entry:
-                diffs[name] = contents.changes(found.low, found.upper).table(changes=True)
+                parts = contents.runs
+                stored = StoredChanges(contents.schema, parts, found.low, found.upper, consolidated=False)
+                changes[name] = self._links.lasting(stored) if contents.in_files else stored.table()
+        diffs = diffs_of(changes)
         return found.mark, Applied(found.time, found.upper, found.runner, found.seconds, diffs, found.reason)
 
     @property
