@@ -47,7 +47,7 @@ class Flusher:
     def __init__(self, site: Site, journal: Journal) -> None:
         self._site, self._journal = site, journal
         self._thread: Thread | None = None
-        self._recovered: set[int] = set()
+        self._seen: set[int] = set()
         self._changed: set[int] = set()
 
     @property
@@ -102,11 +102,10 @@ class Flusher:
     ) -> None:
         table = DeltaFolder(place_of(self._site, kept), f"{app}/{kept.id}")
         flushed, version = kept.flushed, kept.version
-        if kept.id not in self._recovered:  # once: afterwards nobody else writes it
+        if kept.pieces or everything or kept.id not in self._seen:
             flushed, version = table.recover(flushed, version)
         layout = Layout(target.schema, target.sort)
         pieces = journal.pieces(kept.id, flushed, entry)
-        self._recovered.discard(kept.id)
         if pieces:
             files = [piece for piece in pieces if isinstance(piece, StoredFile)]
             updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema)
@@ -119,9 +118,9 @@ class Flusher:
         if (flushed, version, arranged) != (kept.flushed, kept.version, there):
             journal.flushed(kept.id, flushed, version, *table.held(), arranged)
             self._changed.add(kept.id)
+        self._seen.add(kept.id)
         for name in there.keys() - arranged.keys():
             (arrangements_of(self._site, kept) / name).clear()
-        self._recovered.add(kept.id)
 
     def _arrange(
         self, journal: Journal, kept: Kept, target: Target, version: int, flushed: int, everything: bool

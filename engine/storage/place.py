@@ -151,11 +151,12 @@ class LocalPlace:
         (self.path / name).unlink(missing_ok=True)
 
     def settle(self) -> None:
-        """The log's newest files, and its folder, on disk."""
+        """The log's newest files, its folder, and that there is one, on disk."""
         log = self.path / LOG
         for path in sorted(log.iterdir(), reverse=True)[:3]:
             sync(path)
         sync(log)
+        sync(self.path)
 
     def cut(self, version: int) -> None:
         """Remove the commits after a version, the last first."""

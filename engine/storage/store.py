@@ -16,16 +16,27 @@ from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.place import Place
+from halfjoin.sql.errors import HalfjoinError
 
 RETAIN = 1_000_000  # time units of history, where nobody says otherwise
 
 
 @dataclass(frozen=True, slots=True)
 class BatchId:
-    """The id that a batch was submitted with, and the fingerprint of its content."""
+    """The id that a batch was submitted with, and the fingerprint of its content.
+
+    Raises:
+        HalfjoinError: the id is no text that can be kept.
+    """
 
     text: str
     mark: bytes
+
+    def __post_init__(self) -> None:
+        try:
+            str.encode(self.text)
+        except (TypeError, UnicodeEncodeError):
+            raise HalfjoinError(f"batch_id={self.text!r} is no text; give each batch a str of its own") from None
 
 
 class Store(Protocol):

@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+
+from deltalake.exceptions import DeltaError
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
@@ -35,9 +38,10 @@ from halfjoin.engine.storage.site import ARRANGEMENTS, arrangements_name, arrang
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import Updates
-from halfjoin.sql.errors import StorageError
+from halfjoin.sql.errors import HalfjoinError, StorageError
 from halfjoin.sql.expr import Column
 
+_log = logging.getLogger("halfjoin")
 FLUSH_BYTES = 32 << 20  # of updates in the journal alone, after which they are flushed between batches
 BULK_ROWS = 1 << 17  # of a run, from which it is kept as files that the journal refers to
 _JOURNAL_SHARE = 16  # of the budget: what is in the journal alone is in memory, too
@@ -209,8 +213,8 @@ class Warehouse:
         self._pending = self._journal.pending()
         for item in kept:
             if item.id in gone:
-                place_of(self._site, item).clear(files.get((item.kind, item.name), ()))
-                arrangements_of(self._site, item).clear()
+                self._clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
+                self._clear(arrangements_of(self._site, item))
 
     def settle(self, state: State) -> None:
         """Take newer files, start to flush once enough has gathered (waiting for the last flush only where batches come
@@ -268,16 +272,23 @@ class Warehouse:
         parts = self._disk.fetch(number, collection, upper)
         missing = unserved(parts, collection)
         if missing:
-            self._flush_now([replace(self._target(number), missing=missing)], everything=False)
+            try:
+                self._flush_now([replace(self._target(number), missing=missing)], everything=False)
+            except HalfjoinError as problem:  # a full disk, say, from which can be read all the same
+                _log.warning("the arrangements of %s cannot be stored, which makes lookups slow: %s",
+                             collection.name, problem)  # fmt: skip
             parts = self._disk.fetch(number, collection, upper)
         return parts
 
     def _spill(self, kind: str, name: str, updates: Updates, sort: Sequence[str]) -> StoredRun:
         """Write updates to files of a collection, which count once the journal refers to them."""
         place = self._site.place / kind / folder_name(name)
-        place.make()
         schema = {column: array.type for column, array in updates.columns.items()}
-        return StoredRun(place, tuple(write(place, updates, schema, sort)), schema)
+        try:
+            place.make()
+            return StoredRun(place, tuple(write(place, updates, schema, sort)), schema)
+        except OSError as problem:
+            raise StorageError(f"the rows of {name} cannot be written to {place}: {problem}") from problem
 
     def _filed(self, kind: str, name: str, part: Part, sort: Sequence[str]) -> Part:
         """A run in files."""
@@ -303,6 +314,14 @@ class Warehouse:
                 if isinstance(piece, StoredFile):
                     noted.add(piece.name)
                 yield piece
+
+    @staticmethod
+    def _clear(place: Place, keep: Container[str] = ()) -> None:
+        """Remove what the journal does not know of any more; what stays goes when the warehouse is opened again."""
+        try:
+            place.clear(keep)
+        except (DeltaError, OSError) as problem:
+            _log.warning("%s is left behind for now: %s", place, problem)
 
     def _unlock(self) -> None:
         if self._lock is not None:
