@@ -17,9 +17,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from halfjoin.catalog.models import Table as TableModel
 from halfjoin.engine.engine import Engine
 from halfjoin.sql.errors import HalfjoinError
 from halfjoin.sql.functions import documentation
+from halfjoin.sql.types import FLOATS, INTEGERS, Kind
 
 app = typer.Typer(help="Incremental view maintenance in SQL.", no_args_is_help=True, add_completion=False,
                   pretty_exceptions_enable=False)
@@ -27,7 +29,9 @@ _MOST_SHOWN = 40
 T = TypeVar("T")
 
 Warehouse = Annotated[str, typer.Argument(help="the folder or URL of a warehouse, which somebody else may be writing")]
-Load = Annotated[list[str], typer.Option("--load", help="table=file.parquet or table=file.csv, applied to the table")]
+Load = Annotated[list[str], typer.Option("--load", help=(
+    "table=file.parquet or table=file.csv, applied to the table; may be given several times. The first line of a CSV "
+    'file names the columns; an empty field is NULL, and "" an empty text'))]  # fmt: skip
 
 
 @app.command()
@@ -44,7 +48,8 @@ def run(
             name, _, path = item.partition("=")
             if not path:
                 raise typer.BadParameter(f"{item!r}: write table=file", param_hint="--load")
-            applied = _guarded(engine.apply, {name: _guarded(_rows, Path(path))})
+            table = _guarded(engine._state.catalog.table, name)
+            applied = _guarded(engine.apply, {name: _guarded(_rows, Path(path), table)})
             for view, changes in applied.diffs.items():
                 typer.echo(f"{name}: {view} changed by {changes.num_rows:,} rows in {applied.seconds:.3f} s", err=True)
         for more in then:
@@ -122,10 +127,19 @@ def _text(script: Path) -> str:
     return sys.stdin.read() if str(script) == "-" else _guarded(script.read_text)
 
 
-def _rows(path: Path) -> pa.Table:
+def _rows(path: Path, table: TableModel) -> pa.Table:
     if not path.is_file():  # pyarrow would take a folder for a data set
         raise FileNotFoundError(ENOENT, "no such file", str(path))
-    return pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pyarrow.parquet.read_table(path)
+    if path.suffix != ".csv":
+        return pyarrow.parquet.read_table(path)
+    # What is not one of these stays text, which the engine casts exactly; a guess would take 007 for a number.
+    plain = {**dict.fromkeys(INTEGERS, pa.int64()), **dict.fromkeys(FLOATS, pa.float64()), Kind.BOOLEAN: pa.bool_()}
+    options = pyarrow.csv.ConvertOptions(
+        column_types={column.name: plain.get(column.type.kind, pa.string()) for column in table.columns},
+        null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
+        true_values=["true", "t", "1"], false_values=["false", "f", "0"],
+    )  # fmt: skip
+    return pyarrow.csv.read_csv(path, convert_options=options)
 
 
 def _flat(rows: pa.Table) -> pa.Table:

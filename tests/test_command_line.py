@@ -43,6 +43,30 @@ def test_a_warehouse_is_made_shown_and_asked(folder: Path) -> None:
     assert early.exit_code == 1 and "InvalidTime: cannot read v as of 978307200000" in early.stderr
 
 
+def test_a_csv_file_is_read_as_the_table_s_types_say(folder: Path) -> None:
+    (folder / "s.sql").write_text("""
+        CREATE TABLE t (k smallint, zip text, n numeric(30,2), b boolean, f real, d date, z timestamptz, note text);
+        CREATE MATERIALIZED VIEW v AS SELECT * FROM t
+    """)
+    (folder / "t.csv").write_text(
+        "note,k,zip,n,b,f,d,z\n"
+        "NA,1,007,12345678901234567.89,t,NaN,2024-02-29,2024-01-01 00:00:00+01\n"
+        "2024-01-01,,,,,,,\n"
+        '"",,1,,false,1.5,,\n'
+    )
+    warehouse = str(folder / "w")
+    load = ["--load", f"t={folder / 't.csv'}", "--warehouse", warehouse]
+    assert RUNNER.invoke(app, ["run", str(folder / "s.sql"), *load]).exit_code == 0
+    answer = RUNNER.invoke(app, ["query", warehouse, "SELECT * FROM v ORDER BY note", "--csv"])
+    assert answer.stdout.splitlines()[1:] == [
+        ',"1",,false,1.5,,,""'.join(["", ""]),
+        ',,,,,,,"2024-01-01"',
+        '1,"007",12345678901234567.89,true,nan,2024-02-29,2023-12-31 23:00:00.000000Z,"NA"',
+    ]
+    (folder / "t.csv").write_text("k\n40000\n")
+    assert "40000 is out of range for smallint" in RUNNER.invoke(app, ["run", str(folder / "s.sql"), *load[:2]]).stderr
+
+
 @pytest.mark.parametrize(("arguments", "said"), [
     (["run", "{}/no.sql"], "no.sql: No such file"),
     (["explain", "{}/no.sql"], "no.sql: No such file"),

@@ -31,7 +31,8 @@ def test_early_days_and_moments_are_what_they_are(spark: Any, tmp_path: Path, mo
         engine.execute("""
             CREATE TABLE a (d date PRIMARY KEY, moment timestamptz); CREATE TABLE b (d date);
             CREATE MATERIALIZED VIEW v AS
-                SELECT a.d, a.moment FROM a JOIN b ON a.d = b.d WHERE a.d >= date '0001-01-01' AND b.d < date '9999-12-31'
+                SELECT a.d, a.moment FROM a JOIN b ON a.d = b.d
+                WHERE a.d >= date '0001-01-01' AND b.d < date '9999-12-31'
         """)
         rows = [{"d": day, "moment": dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC)} for day in DAYS]
         engine.apply({"a": rows})
@@ -77,7 +78,8 @@ def test_a_frame_without_columns_has_no_rows(spark: Any) -> None:
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
 @pytest.mark.parametrize(("weights", "total"), [
-    ((2**31, -(2**31), 2), -(2**63)), ((2**31, 2**31, 1), 2**62), ((2**31, 2**31, 2), None), ((2**31, -(2**31), 3), None),
+    ((2**31, -(2**31), 2), -(2**63)), ((2**31, 2**31, 1), 2**62),
+    ((2**31, 2**31, 2), None), ((2**31, -(2**31), 3), None),
 ])  # fmt: skip
 def test_weights_are_exact_or_refused(spark: Any, ansi: str, weights: tuple[int, int, int], total: int | None) -> None:
     """A product, and a sum of equal rows, that an int64 holds is taken; no other, on either runner."""
