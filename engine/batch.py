@@ -105,10 +105,11 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
         if table.primary_key:
             arrangement = arrangement_of(table)
             key = PrimaryKey(table, arrangement, collection.arrangements[arrangement].columns)
+            near = key.near(collection.runs, updates)
             if rows.upsert:
-                updates = key.replaced(collection, updates)
+                updates = key.replaced(near, updates)
             try:
-                indexes[arrangement] = key.check(collection, updates)
+                indexes[arrangement] = key.check(near, updates)
             except InvalidRow as problem:
                 raise problem if rows.numbered else unnumbered(problem, table, None) from None
         if not updates.diff.all():

@@ -17,7 +17,7 @@ from halfjoin.sql.errors import StorageError
 
 _OPEN_FILES = 256
 _KNOWN_FILES = 1 << 13  # what a lookup has to know of a file is a fraction of its footer
-_THREADED = 64  # column chunks from which it pays to decode them in several threads
+_THREADED = 512  # column chunks from which it pays to decode them in several threads
 
 _EXACT = ("BOOLEAN", "INT32", "INT64")  # how columns are stored whose values are their codes
 

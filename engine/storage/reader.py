@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
+from pathlib import Path
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.collection import Cold, Collection
 from halfjoin.engine.memory import Memory
+from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.restore import restore
@@ -52,7 +54,7 @@ class Reader:
             if int(self._journal.meta("defined")) != self._defined:
                 before, state = state, self._opened()
                 state.functions.update(before.functions)
-                state.runners = before.runners
+                state.runners, state.kept = before.runners, before.kept
             elif entry != self._entry or self._flushes != int(self._journal.meta("flushes")):
                 self._follow(state, entry)
             yield state
@@ -91,10 +93,17 @@ class Reader:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
 
-    staging = None
+    @property
+    def staging(self) -> Path | None:
+        """A folder for links to the Delta tables' files, which the writer may remove while a job reads them."""
+        return self._site.staging
 
-    def kept(self, collection: Collection) -> None:
-        """Files may go while a job reads them, since the writer does not know of it."""
+    def kept(self, collection: Collection) -> Sequence[Part] | None:
+        """The files of the collection's Delta table, and what is not there yet."""
+        number = next((number for number, one in self._collections.items() if one is collection), None)
+        if number is None or self._site.staging is None:
+            return None
+        return self._disk.left(number, collection)
 
     def newest(self, prefix: str) -> str | None:
         """A reader takes no batches."""
