@@ -16,6 +16,7 @@ from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # a zone follows a time; a date ends in what looks like one
 _DAY = r"^[^:]*Z$"
+_DAY_MICROS = 24 * 60 * 60 * 1_000_000
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
 
@@ -33,18 +34,26 @@ def convert(
         InvalidRow: with table, column, row number and value.
     """
     wanted = arrow_type(kind)
-    checked = (*STRINGS, *FLOATS, Kind.UUID, Kind.ARRAY)  # for these more than the type has to be right
+    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.ARRAY)  # for these more than the type has to be right
     if isinstance(given, pa.Array) and given.type == wanted and kind.kind not in checked:
         return given
     try:
         return _convert(_array(given), kind)
     except _CAST_ERRORS:
         row = _first_bad(given, kind)
-        value = given[row].as_py() if isinstance(given, pa.Array) else given[row]
+        value = _value(given[row]) if isinstance(given, pa.Array) else given[row]
         shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
         outside = kind.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool)
         why = f"{shown} is out of range for {kind}" if outside else f"{shown} is no {kind}"
         raise InvalidRow(f"{table}.{name}: {place(row)}: {why}") from None
+
+
+def _value(scalar: pa.Scalar) -> Any:
+    """As Python has it; a number for a time that is none of a day, and for a moment that Python has no value for."""
+    try:
+        return scalar.as_py() if not pt.is_time(scalar.type) else scalar.value
+    except (OverflowError, ValueError):
+        return scalar.value
 
 
 def _first_bad(given: Any, kind: SqlType) -> int:
@@ -94,6 +103,8 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
         case family if family in FLOATS:
             number = pt.is_integer(source) or pt.is_floating(source) or pt.is_decimal(source)
             floats = _only(array, number).cast(wanted, safe=not pt.is_integer(source))
+            if family is Kind.REAL and pt.is_float64(source):
+                _refuse(pc.and_(pc.is_inf(floats), pc.is_finite(array)))
             return pc.add(floats, pa.scalar(0.0, wanted))  # zero has one sign: -0.0 and 0.0 are the same row
         case Kind.NUMERIC:
             return _numeric(array, wanted, text)
@@ -111,18 +122,31 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             )
             return _only(array, binary).cast(wanted)
         case Kind.DATE:
-            return _only(array, text or pt.is_date(source) or pt.is_timestamp(source)).cast(wanted)
+            if not pt.is_timestamp(source):
+                return _only(array, text or pt.is_date(source)).cast(wanted)
+            moments = array.cast(pa.timestamp(source.unit))  # in UTC
+            days = moments.cast(wanted)
+            _refuse(pc.not_equal(days.cast(moments.type), moments))  # a time of day would be lost
+            return days
         case Kind.TIME:
             if text:  # Arrow has no cast from text to a time alone
                 array = pc.binary_join_element_wise("1970-01-01", array.cast(pa.string()), " ").cast(pa.timestamp("us"))
                 return array.cast(wanted)
-            return _only(array, pt.is_time(source)).cast(wanted)
+            times = _only(array, pt.is_time(source)).cast(wanted)
+            since = times.view(pa.int64())
+            _refuse(pc.or_(pc.less(since, 0), pc.greater_equal(since, _DAY_MICROS)))  # which Arrow does not look at
+            return times
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return _timestamp(_only(array, text or pt.is_date(source) or pt.is_timestamp(source)), wanted, text)
         case Kind.ARRAY if kind.element is not None:
             return _list(array, kind.element)
         case _:
             raise TypeError(f"no column can be {kind}")
+
+
+def _refuse(bad: pa.Array) -> None:
+    if pc.any(bad, min_count=0).as_py():
+        raise ValueError("a value would be another one")
 
 
 def _only(array: pa.Array, allowed: bool) -> pa.Array:

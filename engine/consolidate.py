@@ -7,16 +7,20 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from halfjoin.engine.codes import codes, factorize, same_rows
-from halfjoin.engine.updates import Ints, Mask, Updates, constant, gather, indices_of
+from halfjoin.engine.updates import TOO_MANY, Ints, Mask, Updates, bits, constant, gather, indices_of
+from halfjoin.sql.errors import DataError
 
 
-def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:
+def consolidate(updates: Updates, *, by_time: bool = True, checked: bool = True) -> Updates:
     """One update per distinct row (and time), diffs summed, zeros dropped.
 
     `by_time=False` sums over all times, for contents as of a time; the result's times are then without meaning.
-    The first of equal updates stands for all, and order is kept.
+    The first of equal updates stands for all, and order is kept. What is only merged is not `checked` again.
+
+    Raises:
+        DataError: a sum does not fit into an int64.
     """
-    return _survivors(updates, *_sums(updates, by_time))
+    return _survivors(updates, *_sums(updates, by_time, checked=checked))
 
 
 def cancel(updates: Updates, *, by_time: bool = True) -> Updates:
@@ -56,7 +60,7 @@ def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:
     return Updates(kept.columns, kept.time, diffs)
 
 
-def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
+def _sums(updates: Updates, by_time: bool, *, checked: bool = False) -> tuple[Ints, Ints]:
     """Positions of the rows that stay, in order, and their summed diffs."""
     order, first = _groups(updates, by_time) if len(updates) > 1 else (np.zeros(0, np.int64), np.zeros(0, np.bool_))
     if len(order) == 0:  # all distinct
@@ -64,11 +68,21 @@ def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
         return positions, updates.diff[positions] if len(positions) < len(updates) else updates.diff
     starts = np.flatnonzero(first)
     sums = np.add.reduceat(updates.diff[order], starts)
+    if checked and bits(updates.diff) + len(order).bit_length() > 63:
+        _check_sums(updates.diff[order], starts)
     earliest = np.minimum.reduceat(order, starts)
     alive = sums != 0
     earliest, sums = earliest[alive], sums[alive]
     back = np.argsort(earliest)
     return earliest[back], sums[back]
+
+
+def _check_sums(diffs: Ints, starts: Ints) -> None:
+    """Refuse sums that are none of an int64: their upper halves tell, with what the lower ones carry."""
+    upper, lower = (np.add.reduceat(half, starts) for half in (diffs >> 32, diffs & 0xFFFFFFFF))
+    upper += lower >> 32
+    if (upper != upper.astype(np.int32)).any():
+        raise DataError(TOO_MANY)
 
 
 def groups(columns: list[pa.Array], length: int, time: Ints | None = None) -> Ints:

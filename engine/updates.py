@@ -21,6 +21,7 @@ MINIMUM = np.iinfo(np.int64).min  # the time of what holds always
 MAXIMUM = np.iinfo(np.int64).max  # above every time
 TIME, DIFF = "__time", "__diff"
 TOO_HEAVY = "the weights of joined rows multiply to more than an int64 holds; use smaller __diff values"
+TOO_MANY = "the weights of equal rows add up to more than an int64 holds; use smaller __diff values"
 
 # More rows than this of one batch, at one place, are a mistake in the data or the SQL (a series from 1 to 10**15, a
 # join without its condition), and the batch is refused before they fill the memory.
@@ -118,14 +119,17 @@ def product(left: Ints, right: Ints) -> Ints:
     """Diffs multiplied, row by row.
 
     Raises:
-        DataError: a product might not fit into an int64.
+        DataError: a product does not fit into an int64.
     """
-    if len(left) and _bits(left) + _bits(right) > 62:
-        raise DataError(TOO_HEAVY)
+    if len(left) and bits(left) + bits(right) > 62:
+        exact = left.astype(object) * right.astype(object)
+        if max(exact) > MAXIMUM or min(exact) < MINIMUM:
+            raise DataError(TOO_HEAVY)
     return left * right
 
 
-def _bits(diffs: Ints) -> int:
+def bits(diffs: Ints) -> int:
+    """How many binary digits the largest has, its sign aside."""
     if diffs.strides == (0,):
         return abs(int(diffs[0])).bit_length()
     return int(np.bitwise_or.reduce(np.abs(diffs))).bit_length()

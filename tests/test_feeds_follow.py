@@ -202,6 +202,43 @@ def test_partitions_and_types(tmp_path: Path) -> None:
         assert found == [rows[0], {**rows[0], "i": 4, "e": None}]
 
 
+def test_the_feed_of_a_table_in_partitions(tmp_path: Path) -> None:
+    """Of changed files and of whole ones; partitions' values are in the log alone, and escaped in the files' names."""
+    values = {"p": ["x/ %20é", "a=b:'c'", None], "b": [True, False, None], "d": [dt.date(2024, 2, 29), None, None],
+              "z": [dt.datetime(2024, 1, 1, 2, 3, 4, 5, dt.UTC), None, None], "n": [Decimal("1.50"), None, None],
+              "i": [3, None, -1], "f": [0.5, None, -2.0]}  # fmt: skip
+    types = {"p": pa.string(), "b": pa.bool_(), "d": pa.date32(), "z": pa.timestamp("us", "UTC"),
+             "n": pa.decimal128(8, 2), "i": pa.int32(), "f": pa.float64()}  # fmt: skip
+    rows = pa.table({"k": pa.array([1, 2, 3]), "odd `name.": pa.array(["a", None, "c"]),
+                     **{name: pa.array(given, types[name]) for name, given in values.items()}})  # fmt: skip
+    path = tmp_path / "source"
+    write_deltalake(path, pa.concat_tables([rows, rows]), partition_by=list(values), configuration=FEED)
+    engine = hj.Engine()
+    engine.execute('CREATE TABLE t (k bigint, "odd `name." text, p text, b boolean, d date, z timestamptz, '
+                   "n numeric(8,2), i integer, f double precision)")  # fmt: skip
+    engine.follow("t", path)
+    for change in (
+        lambda: DeltaTable(path).update(predicate="k = 1", updates={"k": "7"}),
+        lambda: DeltaTable(path).delete("p = 'x/ %20é'"),
+        lambda: write_deltalake(path, rows.slice(1, 1), mode="overwrite", predicate="k = 2"),
+        lambda: DeltaTable(path).delete(),
+    ):
+        change()
+        assert len(engine.follow("t", path)) == 1
+        assert bag(engine.read("t")) == bag(pa.table(DeltaTable(path).scan(columns=engine.read("t").column_names)))
+
+
+def test_a_source_written_over_with_other_columns(tmp_path: Path) -> None:
+    path, new = tmp_path / "source", _table({1: 1}).append_column("w", pa.array(["w"]))
+    write_deltalake(path, _table({1: 1}).cast(pa.schema([("k", pa.int64()), ("v", pa.int32())])), configuration=FEED)
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k bigint, v bigint, w text)")
+    engine.follow("t", path, columns=["k", "v"])
+    write_deltalake(path, new, mode="overwrite", schema_mode="overwrite")
+    engine.follow("t", path)
+    assert bag(engine.read("t")) == {(1, 1, "w"): 1}
+
+
 def test_columns_are_chosen_where_the_tables_differ(tmp_path: Path) -> None:
     source = Source(tmp_path / "source", {1: 1}, FEED)
     engine = hj.Engine()

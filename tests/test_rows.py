@@ -106,6 +106,7 @@ def test_values_are_widened_and_parsed(engine, column, given, kept):
         ("v", "abcd", "t.v: row 1: 'abcd' is no varchar(3)"),
         ("x", 5, "t.x: row 1: 5 is no text"),
         ("a", "2023-02-29", "t.a: row 1: '2023-02-29' is no date"),
+        ("a", dt.datetime(2024, 2, 29, 5), "t.a: row 1: datetime.datetime(2024, 2, 29, 5, 0) is no date"),
         ("u", "not-a-uuid", "t.u: row 1: 'not-a-uuid' is no uuid"),
         ("e", 5, "t.e: row 1: 5 is no integer[]"),
         ("i", None, "t.i: row 1: is NULL, and the column is NOT NULL"),
@@ -117,6 +118,29 @@ def test_refused_values_name_table_column_row_and_value(engine, column, value, w
         engine.apply({"t": rows}, time=1)
     assert str(caught.value) == why
     assert engine.read("t").num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "why"),
+    [
+        ("o", pa.array([90_000_000_000], pa.time64("us")), "t.o: row 0: 90000000000 is no time"),
+        ("o", pa.array([-1], pa.time32("s")), "t.o: row 0: -1 is no time"),
+        ("p", pa.array([2**62], pa.timestamp("s")), "t.p: row 0: 4611686018427387904 is no timestamp"),
+        ("r", pa.array([1e300]), "t.r: row 0: 1e+300 is no real"),
+    ],
+)
+def test_values_that_only_arrow_has(column, given, why):
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (o time, p timestamp, r real)")
+        with pytest.raises(hj.InvalidRow) as caught:
+            engine.apply({"t": pa.table({column: given})})
+    assert str(caught.value) == why
+
+
+def test_a_moment_becomes_a_date_in_utc(engine):
+    moment = pa.array([dt.datetime(2024, 2, 29)], pa.timestamp("us", "America/Los_Angeles"))
+    engine.apply({"t": pa.table({"i": [1], "a": moment})}, time=1)
+    assert only_row(engine)["a"] == dt.date(2024, 2, 29)
 
 
 def test_a_column_that_is_missing(engine):

@@ -11,6 +11,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as pt
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
@@ -99,15 +101,21 @@ class DeltaSource:
             wanted = self._wanted(at)
             files = [(kind, action[kind]) for action in actions for kind in ("add", "remove") if kind in action]
             files = [(kind, file) for kind, file in files if file.get("dataChange")]
-            feed = any("cdc" in action for action in actions)
+            feed = [action["cdc"] for action in actions if "cdc" in action]
             if not files and not feed:
                 return pa.table({name: pa.nulls(0) for name in wanted})
             if not feed and any(file.get("deletionVector") for _, file in files):
                 raise StorageError(f"version {version} of {self} has deletion vectors and no change files; {RESTART}")
             if not feed and all(kind == "add" for kind, _ in files):
                 return _of_files(at, {unquote(file["path"]) for _, file in files}, wanted)
-            if feed or at.metadata().configuration.get(_FEED, "").lower() == "true":
-                return _diffs(pa.table(at.load_cdf(version, version, columns=[*wanted, _CHANGE])))
+            if feed:
+                return _diffs(pa.concat_tables([self._of_feed(at, file, wanted) for file in feed]))
+            if at.metadata().configuration.get(_FEED, "").lower() == "true":
+                added, removed = ({unquote(file["path"]) for kind, file in files if kind == one}
+                                  for one in ("add", "remove"))  # fmt: skip
+                come = _of_files(at, added, wanted)
+                gone = _like(come, _of_files(self._at(version - 1), removed, wanted))
+                return pa.concat_tables([_weighed(come, 1), _weighed(gone, -1)])
             raise StorageError(
                 f"version {version} of {self} takes rows away, and without a Change Data Feed there is no telling "
                 f"which; set its table property {_FEED} = true, and then {RESTART}"
@@ -121,6 +129,16 @@ class DeltaSource:
         if found.metadata().configuration.get(_MAPPING, "none") != "none":
             raise StorageError(f"{self} maps its columns' names ({_MAPPING}), which cannot be followed; copy it")
         return found
+
+    def _of_feed(self, at: DeltaTable, file: dict[str, Any], columns: list[str]) -> pa.Table:
+        """The rows of a file of the Change Data Feed, in which columns that partition the table are left out."""
+        table = pq.read_table(pa.BufferReader(self._place.read(unquote(file["path"]))))
+        fixed, types = file.get("partitionValues") or {}, pa.schema(at.schema())
+        arrays = [
+            _repeated(fixed[name], types.field(name).type, len(table)) if name in fixed else table.column(name)
+            for name in columns
+        ]
+        return pa.Table.from_arrays([*arrays, table.column(_CHANGE)], names=[*columns, _CHANGE])
 
     def _wanted(self, at: DeltaTable) -> list[str]:
         """The columns to take: all, in both tables alike, or those that the user chose."""
@@ -157,9 +175,28 @@ def _diffs(feed: pa.Table) -> pa.Table:
     return feed.drop_columns([_CHANGE]).append_column(DIFF, pc.if_else(added, pa.scalar(1), pa.scalar(-1)))
 
 
+def _like(other: pa.Table, rows: pa.Table) -> pa.Table:
+    """Rows of an older version with the columns and types of another, NULL where they were not there yet."""
+    arrays = [rows.column(field.name).cast(field.type) if field.name in rows.column_names
+              else pa.nulls(len(rows), field.type) for field in other.schema]  # fmt: skip
+    return pa.Table.from_arrays(arrays, schema=other.schema)
+
+
+def _weighed(rows: pa.Table, diff: int) -> pa.Table:
+    return rows.append_column(DIFF, pa.repeat(diff, len(rows)))
+
+
+def _repeated(text: str | None, kind: pa.DataType, length: int) -> pa.Array:
+    """A partition's value, which the log has as text; empty is NULL. What rows may have as text stays that."""
+    value = pa.scalar(text or None, pa.string())
+    parsed = pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind)
+    return pa.repeat(value.cast(kind) if parsed else value, length)
+
+
 def _of_files(at: DeltaTable, paths: set[str], columns: list[str]) -> pa.Table:
-    """The rows of some of a version's files."""
+    """The rows of some of a version's files, of the columns that it has."""
     dataset: Any = at.to_pyarrow_dataset()
+    columns = [name for name in columns if name in dataset.schema.names]
     found = [fragment for fragment in dataset.get_fragments() if fragment.path in paths]
     if len(found) < len(paths):
         raise FileNotFoundError(f"{len(paths) - len(found)} files of version {at.version()} are not among its files")

@@ -147,6 +147,8 @@ class _Check:
                 rows = submitted(self.table, _meant(given, self.meaning))
             except InvalidRow as problem:
                 raise unnumbered(problem, self.table, given) from None
+            if not rows.length:  # a frame without columns
+                continue
             time = constant(self.time, rows.length) if rows.time is None else rows.time
             diff = constant(1, rows.length) if rows.diff is None else rows.diff
             part = partial(rows) if self.marked else replace(partial(_none(rows)), rows=rows.length)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,9 @@ from halfjoin.engine.storage.scratch import Scratch, ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import Updates, concat, empty
 from halfjoin.sql.errors import UnsupportedSQL
+
+# How files are read, whatever the session's settings: all of them, with days and moments as they were written.
+AS_WRITTEN = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "datetimeRebaseMode": "CORRECTED"}
 
 
 class StateFiles:
@@ -86,6 +90,11 @@ def _plain(run: StoredRun) -> StoredRun:
     """As a task may get it."""
     assert isinstance(run.place, LocalPlace)
     return replace(run, place=LocalPlace(run.place.path), arranged={})
+
+
+def located(path: str) -> str:
+    """The path as Spark's reader takes it: of this file system, whatever the session's default is, and no pattern."""
+    return "file:" + re.sub(r"[\\*?\[\]{}]", r"\\\g<0>", path)
 
 
 def check_names(names: Mapping[str, pa.DataType] | Sequence[str]) -> None:

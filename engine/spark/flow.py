@@ -20,7 +20,7 @@ from halfjoin.engine.dataflow import Lookup
 from halfjoin.engine.run import Part
 from halfjoin.engine.runners import Held
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.spark.files import StateFiles
+from halfjoin.engine.spark.files import AS_WRITTEN, StateFiles, located
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout, may_multiply, may_report
 from halfjoin.engine.spark.native import natively
 from halfjoin.engine.spark.prefilter import prefilter
@@ -30,7 +30,7 @@ from halfjoin.engine.spark.tasks import Apply, Arrange, Task, in_tasks
 from halfjoin.engine.spark.types import has_floats, spark_type
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY
+from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY, TOO_MANY
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, Path, Stage, ViewPlan
 from halfjoin.sql.expr import Column, Expr, columns_of
@@ -289,9 +289,11 @@ def read(session: Any, runs: Iterable[StoredRun], schema: Schema, names: Sequenc
     fields = [StructField(name, spark_type(schema[name])) for name in different]
     struct = StructType([*fields, StructField(TIME, LongType()), StructField(DIFF, LongType())])
     with quiet():
-        frame = session.read.schema(struct).parquet(*files) if files else session.createDataFrame([], struct)
-    quoted = ("`" + name.replace("`", "``") + "`" for name in names)
-    return frame.selectExpr(*(f"{name} AS c{i}" for i, name in enumerate(quoted)), TIME, DIFF)
+        reader = session.read.schema(struct).options(**AS_WRITTEN)
+        frame = reader.parquet(*map(located, files)) if files else session.createDataFrame([], struct)
+    # By position: names may have a meaning in SQL.
+    frame = frame.toDF(*(f"x{i}" for i in range(len(different))), TIME, DIFF)
+    return frame.selectExpr(*(f"x{different.index(name)} AS c{i}" for i, name in enumerate(names)), TIME, DIFF)
 
 
 def _filtered(frame: Frame, condition: Any) -> Frame:
@@ -312,7 +314,8 @@ def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
     names = [name for name in layout.in_spark if name != DIFF and (by_time or name != TIME)]
     floats = [f"c{i}" for i, (_, kind) in enumerate(layout.columns) if has_floats(kind)]
     given = [F.expr(f"first({name}) AS {name}_given") for name in floats]
-    groups = frame.groupBy(*names).agg(F.expr(f"sum({DIFF}) AS {DIFF}"), *given).where(f"{DIFF} <> 0")
+    total = F.expr(f"coalesce(try_sum({DIFF}), raise_error('{DATA_ERROR}{TOO_MANY}')) AS {DIFF}")
+    groups = frame.groupBy(*names).agg(total, *given).where(f"{DIFF} <> 0")
     return groups.selectExpr(*(f"{name}_given AS {name}" if name in floats else name for name in names), DIFF)
 
 

@@ -6,6 +6,7 @@ which a leading comparison of a column with a constant, of a type whose order Sp
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt
@@ -22,6 +23,8 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {"=": eq, "<": lt, "<=": le, ">
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDERED = (*INTEGERS, Kind.DATE)
 _EQUATED = (*_ORDERED, Kind.TEXT, Kind.VARCHAR)  # the order of texts is a matter of collation
+_EPOCH = dt.date(1970, 1, 1)
+_SAME_DAYS = ((dt.date(1583, 1, 1) - _EPOCH).days, (dt.date(9999, 12, 31) - _EPOCH).days)
 
 
 def prefilter(operator: Linear, columns: Mapping[str, str]) -> Any:
@@ -54,4 +57,17 @@ def condition_of(expr: Expr, columns: Mapping[str, str]) -> Any:
     allowed = _EQUATED if op == "=" else _ORDERED
     if name not in columns or kind.kind not in allowed or constant.type.kind not in allowed or constant.value is None:
         return None
+    if isinstance(constant.value, dt.date):
+        return with_date(_COMPARE[op], F.col(columns[name]), (constant.value - _EPOCH).days)
     return _COMPARE[op](F.col(columns[name]), F.lit(constant.value))
+
+
+def with_date(compare: Callable[[Any, Any], Any], column: Any, days: int) -> Any:
+    """A comparison of a date column with a day since 1970.
+
+    As a date of Spark's, by which it skips row groups, only where all the calendars of Java and Python have that day
+    and agree about it.
+    """
+    if _SAME_DAYS[0] <= days <= _SAME_DAYS[1]:
+        return compare(column, F.lit(_EPOCH + dt.timedelta(days)))
+    return compare(F.unix_date(column), F.lit(days))

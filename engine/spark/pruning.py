@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import ge, le
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F
 
 from halfjoin.engine.codes import codes
 from halfjoin.engine.run import Part
+from halfjoin.engine.spark.prefilter import with_date
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.stored_run import StoredRun
 
@@ -42,8 +44,9 @@ class Range:
 
     def condition(self, column: Any) -> Any:
         """The same as a condition on a column of Spark's, which skips row groups where it reads."""
-        low, high = pa.array([self.low, self.high]).cast(_same_width(self.kind)).view(self.kind).to_pylist()
-        return (column >= F.lit(low)) & (column <= F.lit(high))
+        if pt.is_date32(self.kind):
+            return with_date(ge, column, self.low) & with_date(le, column, self.high)
+        return (column >= F.lit(self.low)) & (column <= F.lit(self.high))
 
     def _meets(self, other: tuple[int, int] | None) -> bool:
         return other is None or (other[0] <= self.high and self.low <= other[1])
@@ -69,6 +72,3 @@ def _of_file(run: StoredRun, file: str, name: str) -> tuple[int, int] | None:
     bounds = opened(run.place, file).bounds(name, run.schema[name])
     return None if bounds is None or not len(bounds[0]) else (int(np.min(bounds[0])), int(np.max(bounds[1])))
 
-
-def _same_width(kind: pa.DataType) -> pa.DataType:
-    return pa.int32() if pt.is_date32(kind) else kind

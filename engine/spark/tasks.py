@@ -117,11 +117,13 @@ def updates_of(batch: Any, layout: Layout) -> Updates:
 def gathered(batches: Batches, rows: int = MORSEL) -> Iterator[pa.Table]:
     """Larger batches, of so many rows or a few more."""
     waiting: list[pa.RecordBatch] = []
+    length = 0
     for batch in batches:
         waiting.append(batch)
-        if sum(map(len, waiting)) >= rows:
+        length += len(batch)
+        if length >= rows:
             yield pa.Table.from_batches(waiting)
-            waiting = []
+            waiting, length = [], 0
     if waiting:
         yield pa.Table.from_batches(waiting)
 
