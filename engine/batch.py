@@ -79,14 +79,16 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
         InvalidTime: a time is closed.
         InvalidRow: a key would be there twice, or a row that is not there be deleted.
     """
+    frames = {name: rows for name, rows in batch.items() if not isinstance(rows, Submitted)}
+    for name, given in frames.items():
+        if given.first < state.upper:
+            raise InvalidTime(f"{name}: the time {given.first} of a row {_closed(state)}")
     runs: dict[str, Part] = {}
+    if frames:
+        outputs = state.runners.spark.runs_of(list(frames.values()), state.before_and_after({}))
+        runs = {name: _part(output, upper) for name, output in outputs.items() if len(output)}
     for name, rows in batch.items():
         if not isinstance(rows, Submitted):
-            if rows.first < state.upper:
-                raise InvalidTime(f"{name}: the time {rows.first} of a row {_closed(state)}")
-            part = _part(state.runners.spark.run_of(rows, state.before_and_after({})), upper)
-            if len(part):
-                runs[name] = part
             continue
         times = constant(time, rows.length) if rows.time is None else rows.time
         if rows.time is not None and rows.length and int(times.min()) < state.upper:

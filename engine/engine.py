@@ -27,7 +27,7 @@ from halfjoin.engine.feeds.ids import follow_prefix, place_of, reused
 from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
 from halfjoin.engine.fingerprint import agree, digest
-from halfjoin.engine.memory import Memory, machine_memory
+from halfjoin.engine.memory import Memory, machine_memory, to_bytes
 from halfjoin.engine.rows import Submitted
 from halfjoin.engine.run import Part
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting
@@ -153,8 +153,7 @@ class Engine:
                 raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
             given_time = None if time is None else to_time(time)
             present = max(state.upper, now()) if given_time is None else given_time
-            rows = {name: self._runners.taken(state.catalog.table(name), given, present, marked=batch_id is not None)
-                    for name, given in batches.items()}  # fmt: skip
+            rows = self._runners.taken(batches, state.catalog.table, present, marked=batch_id is not None)
             batch = None
             if batch_id is not None:
                 batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close))
@@ -486,14 +485,3 @@ def _store(warehouse: str | PathLike[str] | None, read_only: bool) -> Store:
 
 def _optional(time: Time | None) -> int | None:
     return None if time is None else to_time(time)
-
-
-def to_bytes(size: int | str) -> int:
-    """A size such as `4GB` or `512 MiB` in bytes; a number is bytes already."""
-    if isinstance(size, int):
-        return size
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", size, re.IGNORECASE)
-    if match is None:
-        raise HalfjoinError(f"{size!r} is no size; write it like 512MB or 4GB")
-    number, unit, binary = match.groups()
-    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from halfjoin.engine.run import Part
-from halfjoin.sql.errors import StorageError
+from halfjoin.sql.errors import HalfjoinError, StorageError
 
 # Of the budget: what is brought into memory leaves room for the indexes on it and for what is to come, or it would
 # have to go again at once.
@@ -52,6 +53,17 @@ class Memory:
                 "the engine more memory, a folder to keep its state in, less history to retain, or fewer views and "
                 "indexes"
             )
+
+
+def to_bytes(size: int | str) -> int:
+    """A size such as `4GB` or `512 MiB` in bytes; a number is bytes already."""
+    if isinstance(size, int):
+        return size
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", size, re.IGNORECASE)
+    if match is None:
+        raise HalfjoinError(f"{size!r} is no size; write it like 512MB or 4GB")
+    number, unit, binary = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
 
 
 def machine_memory() -> int:

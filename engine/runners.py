@@ -133,18 +133,30 @@ class Runners:
             return rows
         return {name: given if isinstance(given, Submitted) else given.near() for name, given in rows.items()}
 
-    def taken(self, table: Table, rows: Any, time: int, *, marked: bool) -> Submitted | FrameRows:
-        """Rows of a batch, checked: those of a Spark DataFrame by tasks, unless this process is to do everything.
+    def taken(
+        self, batch: Mapping[str, Any], table: Callable[[str], Table], time: int, *, marked: bool
+    ) -> dict[str, Submitted | FrameRows]:
+        """Rows of a batch, checked: those of Spark DataFrames by tasks, unless this process is to do everything.
 
         `time` is that of rows without one of their own; a fingerprint will be asked for if they are to be `marked`.
 
         Raises:
             UnknownName, InvalidRow, InvalidTime: as `rows.submitted`.
         """
-        data, meaning = (rows.data, rows.meaning) if isinstance(rows, Rows) else (rows, "plain")
-        if self.setting != "local" and is_frame(data) and meaning in ("plain", "inserts", "deletes", "upserts"):
-            return self.spark.checked(table, data, meaning, time, marked=marked)
-        return submitted(table, self.arrow(rows))
+        frames: dict[str, tuple[Table, Any, str]] = {}
+        rows: dict[str, Submitted | FrameRows] = {}
+        for name, given in batch.items():
+            data, meaning = (given.data, given.meaning) if isinstance(given, Rows) else (given, "plain")
+            if self.setting != "local" and is_frame(data) and meaning in ("plain", "inserts", "deletes", "upserts"):
+                frames[name] = table(name), data, meaning
+            else:
+                rows[name] = submitted(table(name), self.arrow(given))
+        if frames:
+            from halfjoin.engine.spark.batches import Given
+
+            found = self.spark.checked([Given(*one) for one in frames.values()], time, marked=marked)
+            rows |= dict(zip(frames, found, strict=True))
+        return {name: rows[name] for name in batch}
 
     def arrow(self, rows: Any) -> Any:
         """Rows of a batch; those of a Spark DataFrame as an Arrow table, all else as it is."""

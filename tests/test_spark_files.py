@@ -55,6 +55,20 @@ def _forbidden(*args: Any, **kinds: Any) -> Any:
     raise AssertionError("rows of the batch were brought into this process")
 
 
+def _recorded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Paths of the files that tasks are told to read, from now on."""
+    read: list[str] = []
+    runs = StateFiles.runs
+
+    def recorded(self: StateFiles, part: Any) -> list[StoredRun]:
+        found = runs(self, part)
+        read.extend(str(run.place / file.name) for run in found for file in run.files)
+        return found
+
+    monkeypatch.setattr(StateFiles, "runs", recorded)
+    return read
+
+
 def test_no_row_of_a_change_or_a_fill_comes_to_this_process(
     spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,14 +125,7 @@ def test_a_cold_table_is_not_loaded_and_its_own_files_are_read(
         engine.apply({"a": _a(spark).toArrow(), "b": _b(spark).toArrow()}, time=1)
         engine.flush()
         engine.apply({"b": [{"k": 3, "y": 7}]}, time=2)
-    read: list[str] = []
-    of = StateFiles.of
-
-    def recorded(self: StateFiles, part: Any) -> list[str]:
-        read.extend(paths := of(self, part))
-        return paths
-
-    monkeypatch.setattr(StateFiles, "of", recorded)
+    read = _recorded(monkeypatch)
     monkeypatch.setattr(Disk, "fetch", _forbidden)
     with hj.Engine(tmp_path / "w", spark=spark) as engine:
         applied = engine.apply({"a": hj.deletes(spark.sql("SELECT 3L AS k, 4L AS x"))}, time=3)
@@ -135,9 +142,7 @@ def test_files_that_the_keys_of_a_change_cannot_meet_are_not_read(
     for start in (0, 100, 200):
         rows = spark.sql(f"SELECT id AS k, 2L AS x FROM range({start}, {start + 20})").coalesce(1)
         engine.apply({"a": rows}, time=start)
-    read: list[str] = []
-    of = StateFiles.of
-    monkeypatch.setattr(StateFiles, "of", lambda self, part: (read.extend(found := of(self, part)), found)[1])
+    read = _recorded(monkeypatch)
     applied = engine.apply({"b": spark.sql("SELECT 105L AS k, 5L AS y UNION ALL SELECT 119, 6")}, time=300)
     assert sorted(row[0][0] for row in updates(applied.diffs["v"])) == [105, 119]
     assert len({path for path in read if "/tables/a/" in path}) == 1
@@ -155,9 +160,7 @@ def test_paths_that_end_alike_read_what_they_look_up_once(
     engine.execute("""CREATE MATERIALIZED VIEW w AS
                       SELECT a.k, c.z FROM a, b, c WHERE a.k = b.k AND b.y = c.y AND z > 10""")
     engine.apply({"c": spark.sql("SELECT id AS y, 10 * id AS z FROM range(3)")}, time=1)
-    read: list[str] = []
-    of = StateFiles.of
-    monkeypatch.setattr(StateFiles, "of", lambda self, part: (read.extend(found := of(self, part)), found)[1])
+    read = _recorded(monkeypatch)
     applied = engine.apply({"a": _a(spark), "b": _b(spark)}, time=2)
     assert Counter(updates(applied.diffs["w"])) == Counter({((k, 20), 2, 1): 1 for k in range(2, 20, 3)})
     there = [path for path in read if "/tables/c/" in path]
@@ -258,7 +261,7 @@ def test_files_of_a_task_that_is_tried_again_are_taken_once(
 
 def _written_by(call: Any, frame: Any, layout: Any, place: Any) -> tuple[StoredRun, StoredRun]:
     task = writing.Write(layout, place.path)
-    found = writing.answers(frame, lambda batches: call(task, batches))
+    (found,) = writing.answers((frame, lambda batches: call(task, batches)))
     assert len(list(place.path.glob("*.parquet"))) == 2 * len(found.files) > 0
     return StoredRun(place, found.files, dict(layout.columns)), StoredRun(place, found.failed, runner.ERROR_SCHEMA)
 

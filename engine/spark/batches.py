@@ -9,13 +9,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import add, and_
+from operator import add
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.collection import Collection
@@ -23,22 +21,21 @@ from halfjoin.engine.fingerprint import Partial, partial
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.rows import Rows, Submitted, submitted, unnumbered
-from halfjoin.engine.run import Part, Run
+from halfjoin.engine.run import Part
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.files import StateFiles
-from halfjoin.engine.spark.flow import BROADCAST, Frame, read
+from halfjoin.engine.spark.flow import Frame, read
 from halfjoin.engine.spark.layout import Layout
 from halfjoin.engine.spark.pruning import range_of
-from halfjoin.engine.spark.tasks import Batches, array_of, gathered, updates_of
+from halfjoin.engine.spark.tasks import Batches, gathered, updates_of
 from halfjoin.engine.spark.writing import WRITTEN_ROWS, answers, in_files, note
-from halfjoin.engine.storage.scratch import ScratchPlace
+from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, Updates, concat, constant, empty
 from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow
 
 CHECKED_ROWS = 1 << 17  # of which a task holds the keys against what is there
-_NEW = "__new"  # tells a batch's rows from those that are there
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,34 +74,56 @@ class FrameRows:
         return rows
 
 
-def checked(table: Table, frame: Frame, meaning: str, time: int, place: ScratchPlace, *, marked: bool) -> FrameRows:
-    """Evaluate a frame, check its rows and write them; those without a time of their own get `time`.
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A table's rows as they were given: a frame, and what its rows mean."""
 
-    Their fingerprint is computed if they are to be `marked`.
+    table: Table
+    frame: Frame
+    meaning: str
+
+
+def checked(given: Sequence[Given], time: int, scratch: Scratch, *, marked: bool) -> list[FrameRows]:
+    """Evaluate frames, check their rows and write them; those without a time of their own get `time`.
+
+    Their fingerprints are computed if they are to be `marked`.
 
     Raises:
         UnknownName, InvalidRow, InvalidTime: as `rows.submitted`, with a key in place of a row's number.
     """
-    names = frame.columns
-    if len(set(names)) < len(names):
-        raise InvalidRow(f"{table.name}: a column is given twice: {', '.join(names)}")
-    kinds = {name: pa.int64() if name in (TIME, DIFF) else pa.null() for name in names}
-    none = submitted(table, _meant(pa.table({name: pa.nulls(0, kind) for name, kind in kinds.items()}), meaning))
+    nothing = [_none_of(one) for one in given]
+    places = [scratch.fresh() for _ in given]
+    tasks = [_Check(one.table, tuple(one.frame.columns), one.meaning, time, place.path, marked)
+             for one, place in zip(given, places, strict=True)]  # fmt: skip
     # By position: a name such as `a.b` is to Spark a field of a column `a`.
-    plain = frame.toDF(*(f"c{i}" for i in range(len(names))))
-    found = answers(plain, _Check(table, tuple(names), meaning, time, place.path, marked))
-    notes = [json.loads(text) for text in found.notes]
-    parts = [Partial(one["meaning"], one["rows"], tuple(one["sums"])) for one in notes]
-    return FrameRows(
-        table,
-        StoredRun(place, found.files, {column.name: arrow_type(column.type) for column in table.columns}),
-        reduce(add, parts, partial(none)),
-        TIME in names,
-        min((one["first"] for one in notes), default=MAXIMUM),
-        max((one["last"] for one in notes), default=MINIMUM),
-        all(one["inserts"] for one in notes),
-        meaning == "upserts",
-    )
+    plain = [one.frame.toDF(*(f"c{i}" for i in range(len(one.frame.columns)))) for one in given]
+    rows = []
+    for one, none, place, found in zip(
+        given, nothing, places, answers(*zip(plain, tasks, strict=True)), strict=True
+    ):
+        notes = [json.loads(text) for text in found.notes]
+        parts = [Partial(note["meaning"], note["rows"], tuple(note["sums"])) for note in notes]
+        rows.append(FrameRows(
+            one.table,
+            StoredRun(place, found.files, {column.name: arrow_type(column.type) for column in one.table.columns}),
+            reduce(add, parts, partial(none)),
+            TIME in one.frame.columns,
+            min((note["first"] for note in notes), default=MAXIMUM),
+            max((note["last"] for note in notes), default=MINIMUM),
+            all(note["inserts"] for note in notes),
+            one.meaning == "upserts",
+        ))  # fmt: skip
+    return rows
+
+
+def _none_of(given: Given) -> Submitted:
+    """No row, of a frame's columns: what is wrong with them is found before a job is run."""
+    names = given.frame.columns
+    if len(set(names)) < len(names):
+        raise InvalidRow(f"{given.table.name}: a column is given twice: {', '.join(names)}")
+    kinds = {name: pa.int64() if name in (TIME, DIFF) else pa.null() for name in names}
+    empty_table = pa.table({name: pa.nulls(0, kind) for name, kind in kinds.items()})
+    return submitted(given.table, _meant(empty_table, given.meaning))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,79 +160,51 @@ class _Check:
             yield from in_files(self.folder, updates.filter(diff != 0), self.table.primary_key)
 
 
-def keyed(session: Any, rows: FrameRows, there: Sequence[Part], files: StateFiles, place: ScratchPlace) -> StoredRun:
-    """The updates that rows mean for a table with a PRIMARY KEY, all of whose updates so far are `there`.
+def keyed(
+    session: Any, batch: Sequence[tuple[FrameRows, Sequence[Part]]], files: StateFiles, scratch: Scratch
+) -> list[StoredRun]:
+    """The updates that rows mean for tables with a PRIMARY KEY, with all updates of each table so far.
+
+    A task gets the rows of a range of keys, and looks up in the files what is there under them, as a local batch does.
 
     Raises:
         InvalidRow: some time would have two rows of a key, or a row less than none.
     """
-    table, whole = rows.table, rows.run.schema
-    schema = {name: whole[name] for name in table.primary_key} if rows.inserts and not rows.upsert else whole
-    names = list(schema)
-    layout = Layout(tuple(schema.items()))
-    first = table.primary_key[0]
-    span = range_of(rows.run, first, schema[first])
-    near = [part if span is None else span.files(part, first) for part in there]
-    new = read(session, files.of(rows.run), schema, names)
-    old = read(session, [path for part in near for path in files.of(part)], schema, names)
-    if span is not None:
-        old = old.where(span.condition(F.col(f"c{names.index(first)}")))
-    key = [f"c{names.index(name)}" for name in table.primary_key]
-    old = _with_keys_of(old, new, key, len(rows.run))
-    both = new.withColumn(_NEW, F.lit(True)).union(old.withColumn(_NEW, F.lit(False)))
-    if not rows.upsert:
-        doubtful = _doubtful(both.repartition(*key), layout, key)
-        if not doubtful.count():  # all partitions at once, where `isEmpty` asks them one after the other
-            return rows.run
-        both = _with_keys_of(both, doubtful, key, None)
-    count = len(rows.run) // CHECKED_ROWS + 1
-    found = answers(both.repartition(count, *key), _Keys(table, layout, place.path, rows.upsert))
-    return StoredRun(place, found.files, whole) if rows.upsert else rows.run
-
-
-def _with_keys_of(frame: Frame, other: Frame, key: Sequence[str], rows: int | None) -> Frame:
-    """The rows whose key another frame has, of so many rows (None: few)."""
-    wanted = other.select(*(F.col(name).alias(f"k{i}") for i, name in enumerate(key)))
-    if rows is None or rows <= BROADCAST:
-        wanted = F.broadcast(wanted)
-    return frame.join(wanted, reduce(and_, (F.col(name) == F.col(f"k{i}") for i, name in enumerate(key))), "left_semi")
-
-
-def _doubtful(both: Frame, layout: Layout, key: Sequence[str]) -> Frame:
-    """The keys of old and new updates that may break the rule; whether they do, the tasks' check says.
-
-    None is doubtful if all new updates of it have one time, the last, where no row is there less than zero times, and
-    not more than one row. Equal rows are summed before keys are; both are there where the frame has them partitioned.
-    """
-    new = F.col(_NEW)
-    times = [F.min(F.when(new, F.col(TIME))).alias("begin"), F.max(F.when(new, F.col(TIME))).alias("end"),
-             F.max(TIME).alias("last")]  # fmt: skip
-    rows = both.groupBy(*layout.in_spark[: len(layout.columns)]).agg(F.sum(DIFF).alias("copies"), *times)
-    keys = rows.groupBy(*key).agg(
-        F.min("copies").alias("least"), F.sum("copies").alias("rows"), F.min("begin").alias("begin"),
-        F.max("end").alias("end"), F.max("last").alias("last"),
-    )  # fmt: skip
-    wrong = (F.col("least") < 0) | (F.col("rows") > 1) | (F.col("begin") < F.col("end"))
-    return keys.where(wrong | (F.col("last") > F.col("end"))).select(*key)
+    kinds, places = [], [scratch.fresh() for _ in batch]
+    for (rows, there), place in zip(batch, places, strict=True):
+        table, whole = rows.table, rows.run.schema
+        schema = {name: whole[name] for name in table.primary_key} if rows.inserts and not rows.upsert else whole
+        layout = Layout(tuple(schema.items()))
+        new = read(session, files.runs(rows.run), schema, list(schema))
+        count = len(rows.run) // CHECKED_ROWS + 1
+        ranges = [f"c{layout.position(name)}" for name in table.primary_key]
+        new = new.coalesce(1) if count == 1 else new.repartitionByRange(count, *ranges)
+        span = range_of(rows.run, table.primary_key[0], whole[table.primary_key[0]])
+        near = [part if span is None else span.files(part, table.primary_key[0]) for part in there]
+        old = tuple(run for part in near for run in files.runs(part))
+        kinds.append((new, _Keys(table, layout, old, place.path, rows.upsert)))
+    return [
+        StoredRun(place, found.files, rows.run.schema) if rows.upsert else rows.run
+        for (rows, _), place, found in zip(batch, places, answers(*kinds), strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """The task: all updates of some keys, old and new, held against the rule; of upserts the updates that they mean."""
+    """The task: all new rows of some keys, held against the rule with what is `there`; of upserts what they mean."""
 
     table: Table
     layout: Layout
+    there: tuple[StoredRun, ...]
     folder: Path
     upsert: bool
 
     def __call__(self, batches: Batches) -> Batches:
-        for both in gathered(batches, MAXIMUM):
-            new = array_of(both, _NEW).to_numpy(zero_copy_only=False)
-            updates = updates_of(both, self.layout)
-            old, changed = updates.take(np.flatnonzero(~new)), updates.take(np.flatnonzero(new))
+        for rows in gathered(batches, MAXIMUM):
+            changed = updates_of(rows, self.layout)
             arrangement = arrangement_of(self.table)
             key = PrimaryKey(self.table, arrangement, key_columns(arrangement, {}))
-            there = Collection(self.table.name, dict(self.layout.columns), 1, held=(Run(old),))
+            there = Collection(self.table.name, dict(self.layout.columns), 1, held=self.there)
             try:
                 if self.upsert:
                     refuse_unordered(self.table, Submitted(changed.columns, len(changed), changed.time, None, True))

@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from halfjoin.engine.run import Part
 from halfjoin.engine.spark.types import encode
-from halfjoin.engine.storage.place import LocalPlace
+from halfjoin.engine.storage.parquet import write
+from halfjoin.engine.storage.place import LocalPlace, Place
 from halfjoin.engine.storage.scratch import Scratch, ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import Updates, concat, empty
 from halfjoin.sql.errors import UnsupportedSQL
-
-_GROUP_ROWS = 1 << 18  # a row group is the least that a task reads
 
 # How files are read, whatever the session's settings: all of them, with days and moments as they were written.
 AS_WRITTEN = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "datetimeRebaseMode": "CORRECTED"}
@@ -33,22 +32,21 @@ class StateFiles:
 
     def __init__(self, scratch: Scratch, *, direct: bool) -> None:
         self._scratch, self._direct = scratch, direct
-        self._written: dict[int, list[str]] = {}  # of updates in memory, by their id, as long as they live
-        self._copied: dict[tuple[object, str], ScratchPlace] = {}  # of files that Spark does not see
+        self._written: dict[int, StoredRun] = {}  # of updates in memory, by their id, as long as they live
+        self._copied: dict[Place, ScratchPlace] = {}  # of folders that Spark does not see
         self._held: list[object] = []
 
-    def of(self, part: Part) -> list[str]:
-        """Paths of files with the updates of a part; none where there are no updates.
+    def runs(self, part: Part) -> list[StoredRun]:
+        """Files with the updates of a part, under paths that tasks see; none where there are no updates.
 
         They have its columns by their names, of the types that `spark.types.encoded` says, `__time` and `__diff`;
         further columns are to be ignored.
         """
         if not isinstance(part, StoredRun):
-            return [path for updates in part.pieces() if len(updates) for path in self._of_updates(updates)]
+            return [_plain(self._of_updates(updates)) for updates in part.pieces() if len(updates)]
         check_names(part.schema)
         seen = isinstance(part.place, ScratchPlace) or (self._direct and isinstance(part.place, LocalPlace))
-        return [str(part.place.path / file.name) if seen and isinstance(part.place, LocalPlace)
-                else self._copy(part, file.name) for file in part.files]  # fmt: skip
+        return [_plain(part if seen else replace(part, place=self._copies(part)))]
 
     def hold(self, part: Part) -> Part:
         """The part, whose files stay until this object goes: somebody may still read them."""
@@ -59,33 +57,39 @@ class StateFiles:
     def loaded(self, run: StoredRun) -> Updates:
         """All updates of a run that a job has written, in memory; Spark goes on reading the files."""
         parts = list(run.pieces())
-        if not parts:
-            return empty(run.schema)
-        updates = concat(parts)
-        self._keep(updates, self.of(run), run.place)
+        return self._keep(concat(parts), run) if parts else empty(run.schema)
+
+    def _keep(self, updates: Updates, run: StoredRun) -> Updates:
+        self._written[id(updates)] = run
+        weakref.finalize(updates, self._written.pop, id(updates), None)
         return updates
 
-    def _keep(self, updates: Updates, paths: list[str], place: object) -> None:
-        self._written[id(updates)] = paths
-        weakref.finalize(updates, lambda known, number, _: known.pop(number, None), self._written, id(updates), place)
-
-    def _of_updates(self, updates: Updates) -> list[str]:
+    def _of_updates(self, updates: Updates) -> StoredRun:
         if id(updates) not in self._written:
             check_names(updates.columns)
             place = self._scratch.fresh()
-            table = Updates({name: encode(column) for name, column in updates.columns.items()}, updates.time,
-                            updates.diff).table(changes=True)  # fmt: skip
-            pq.write_table(table, place.path / "0.parquet", row_group_size=_GROUP_ROWS)
-            self._keep(updates, [str(place.path / "0.parquet")], place)
+            columns = {name: encode(column) for name, column in updates.columns.items()}
+            kinds = {name: column.type for name, column in columns.items()}
+            files = write(place, Updates(columns, updates.time, updates.diff), kinds, ())
+            schema = {name: column.type for name, column in updates.columns.items()}
+            self._keep(updates, StoredRun(place, tuple(files), schema))
         return self._written[id(updates)]
 
-    def _copy(self, run: StoredRun, name: str) -> str:
-        """A file of a place that Spark does not see, which never changes."""
-        if (run.place, name) not in self._copied:
-            place = self._scratch.fresh()
-            place.write(name, run.place.read(name))
-            self._copied[run.place, name] = place
-        return str(self._copied[run.place, name].path / name)
+    def _copies(self, run: StoredRun) -> ScratchPlace:
+        """The files of a run, which never change, where Spark sees them."""
+        if run.place not in self._copied:
+            self._copied[run.place] = self._scratch.fresh()
+        place = self._copied[run.place]
+        for file in run.files:
+            if not (place.path / file.name).exists():
+                place.write(file.name, run.place.read(file.name))
+        return place
+
+
+def _plain(run: StoredRun) -> StoredRun:
+    """As a task may get it."""
+    assert isinstance(run.place, LocalPlace)
+    return replace(run, place=LocalPlace(run.place.path), arranged={})
 
 
 def located(path: str) -> str:

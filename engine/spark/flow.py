@@ -6,7 +6,7 @@ arrangement's files either before or after the batch; its time is the later of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeAlias
@@ -28,6 +28,7 @@ from halfjoin.engine.spark.pruning import Range, range_of
 from halfjoin.engine.spark.session import DATA_ERROR, quiet
 from halfjoin.engine.spark.tasks import Apply, Arrange, Task, in_tasks
 from halfjoin.engine.spark.types import has_floats, spark_type
+from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY, TOO_MANY
 from halfjoin.planner.linear import Linear
@@ -86,20 +87,20 @@ class SparkFlow:
     def _sum(self, parts: list[Frame]) -> Frame | None:
         return summed(reduce(_union, parts), self.layout) if parts else None
 
-    def _read(self, parts: Sequence[Part], schema: Schema, names: Sequence[str]) -> Frame:
-        return read(self.session, [file for part in parts for file in self.files.of(part)], schema, names)
+    def _seen(self, parts: Sequence[Part]) -> list[StoredRun]:
+        return [run for part in parts for run in self.files.runs(part)]
 
     def _source(self, path: Path, changed: Sequence[Part]) -> tuple[Frame, Layout]:
         schema = self.held.schema(path.collection)
         layout = Layout(()).joined(schema, path.fetch)
-        frame = self._read(changed, schema, [name for name, _ in path.fetch])
+        frame = read(self.session, self._seen(changed), schema, [name for name, _ in path.fetch])
         return _filtered(frame, prefilter(path.source, {name: f"c{i}" for i, name in enumerate(layout.names)})), layout
 
     def _failures(self, path: Path, changed: Sequence[Part]) -> Frame:
         """What a change of the path's input adds to the errors of its own operator."""
         frame, layout = self._apply(*self._source(path, changed), [path.source], ())
-        columns = [F.lit(None).cast(spark_type(kind)).alias(f"c{i}") for i, (_, kind) in enumerate(self.layout.columns)]
-        return frame.where(F.col(ERROR).isNotNull()).select(*columns, *layout.tail)
+        columns = [f"{_null(kind)} AS c{i}" for i, (_, kind) in enumerate(self.layout.columns)]
+        return frame.where(f"{ERROR} IS NOT NULL").selectExpr(*columns, *layout.tail)
 
     def _stream(self, path: Path, change: Part) -> _Stream:
         """What a change puts on a path."""
@@ -162,9 +163,10 @@ class SparkFlow:
         keyed = Layout(after.columns, tuple(arrow_type(expr.type) for expr in probes), after.errors)
         if left or not all(isinstance(expr, Column) for expr in probes):
             return mapped(frame, Apply(layout, keyed, tuple(left), tuple(probes), self.registry)), keyed
-        keys = [F.col(f"c{layout.position(expr.name)}").alias(f"k{i}")
-                for i, expr in enumerate(probes) if isinstance(expr, Column)]  # fmt: skip
-        return frame.select(*(f"c{i}" for i in range(len(layout.columns))), *keys, *layout.tail), keyed
+        if not probes:
+            return frame, keyed
+        keys = [f"c{layout.position(expr.name)} AS k{i}" for i, expr in enumerate(probes) if isinstance(expr, Column)]
+        return frame.selectExpr(*(f"c{i}" for i in range(len(layout.columns))), *keys, *layout.tail), keyed
 
     def _half_join(
         self, frame: Frame, layout: Layout, stage: Stage, parts_of: Lookup, spans: Spans
@@ -177,22 +179,21 @@ class SparkFlow:
             _equal(f"k{i}", left, f"j{i}", right, null_safe)
             for i, (left, right, null_safe) in enumerate(zip(layout.keys, kinds, spec.null_safe, strict=True))
         ]
-        time, diff = F.greatest(F.col(TIME), F.col(_TIME2)), _product(F.col(DIFF), F.col(_DIFF2))
+        diff = f"coalesce(try_multiply({DIFF}, {_DIFF2}), raise_error('{DATA_ERROR}{TOO_HEAVY}'))"
         if layout.errors:
-            failed = F.col(ERROR).isNotNull()
-            condition = reduce(lambda a, b: a & b, conditions, ~failed)
-            frame = frame.join(found, condition, "left").where(failed | F.col(_TIME2).isNotNull())
-            diff = F.when(failed, F.col(DIFF)).otherwise(diff)
+            failed = f"{ERROR} IS NOT NULL"
+            condition = " AND ".join([f"NOT ({failed})", *conditions])
+            frame = frame.join(found, F.expr(condition), "left").where(f"{failed} OR {_TIME2} IS NOT NULL")
+            diff = f"CASE WHEN {failed} THEN {DIFF} ELSE {diff} END"
         elif conditions:
-            frame = frame.join(found, reduce(lambda a, b: a & b, conditions), "inner")
+            frame = frame.join(found, F.expr(" AND ".join(conditions)), "inner")
         else:
             frame = frame.crossJoin(found)
         joined = layout.joined(self.held.schema(collection), spec.fetch)
         held = len(layout.columns)
-        columns = [F.col(f"c{i}") for i in range(held)]
-        columns += [F.col(f"f{i}").alias(f"c{held + i}") for i in range(len(spec.fetch))]
-        columns += [F.col(name) for name in joined.tail[:-2]]
-        return frame.select(*columns, time.alias(TIME), diff.alias(DIFF)), joined
+        columns = [*(f"c{i}" for i in range(held)), *(f"f{i} AS c{held + i}" for i in range(len(spec.fetch)))]
+        columns += [*joined.tail[:-2], f"greatest({TIME}, {_TIME2}) AS {TIME}", f"{diff} AS {DIFF}"]
+        return frame.selectExpr(*columns), joined
 
     def _spans(self, path: Path, change: Part) -> Spans:
         """The ranges of the keys that the path's first half-join looks up, where they are columns of its input."""
@@ -219,13 +220,15 @@ class SparkFlow:
         """
         for name, span in spans.items():
             parts = [span.files(part, name) for part in parts]
+        runs = self._seen(parts)
         key, schema = spec.arrangement, self.held.schema(spec.arrangement.collection)
         fetch = [name for name, _ in spec.fetch]
         if key.through is None and all(isinstance(expr, Column) for expr in key.keys):
             names = [expr.name for expr in key.keys if isinstance(expr, Column)]
-            frame = self._read(parts, schema, [*fetch, *names])
+            frame = read(self.session, runs, schema, [*fetch, *names])
             for name, span in spans.items():
-                frame = frame.where(span.condition(F.col(f"c{len(fetch) + names.index(name)}")))
+                if any(span.skips(run, name) for run in runs):
+                    frame = frame.where(span.condition(F.col(f"c{len(fetch) + names.index(name)}")))
             kinds = tuple(schema[name] for name in names)
         else:
             needed = list(schema) if key.through is not None else sorted(
@@ -233,7 +236,7 @@ class SparkFlow:
             layout = Layout(tuple((name, schema[name]) for name in needed))
             kinds = tuple(arrow_type(expr.type) for expr in key.keys)
             keyed = Layout(tuple((name, schema[name]) for name in fetch), kinds)
-            frame = mapped(self._read(parts, schema, needed), Arrange(layout, keyed, key, self.registry))
+            frame = mapped(read(self.session, runs, schema, needed), Arrange(layout, keyed, key, self.registry))
         fetched, keys = (f"f{i}" for i in range(len(fetch))), (f"j{i}" for i in range(len(kinds)))
         return frame.toDF(*fetched, *keys, _TIME2, _DIFF2), kinds
 
@@ -279,17 +282,18 @@ def _union(left: Frame, right: Frame) -> Frame:
     return left.union(right)
 
 
-def read(session: Any, files: Sequence[str], schema: Schema, names: Sequence[str]) -> Frame:
-    """Columns of updates in files as `c0`, `c1`, ..., `__time`, `__diff`. A name may come twice."""
+def read(session: Any, runs: Iterable[StoredRun], schema: Schema, names: Sequence[str]) -> Frame:
+    """Columns of updates in files that tasks see as `c0`, `c1`, ..., `__time`, `__diff`. A name may come twice."""
+    files = [str(run.place / file.name) for run in runs for file in run.files]
     different = list(dict.fromkeys(names))
     fields = [StructField(name, spark_type(schema[name])) for name in different]
     struct = StructType([*fields, StructField(TIME, LongType()), StructField(DIFF, LongType())])
     with quiet():
         reader = session.read.schema(struct).options(**AS_WRITTEN)
         frame = reader.parquet(*map(located, files)) if files else session.createDataFrame([], struct)
+    # By position: names may have a meaning in SQL.
     frame = frame.toDF(*(f"x{i}" for i in range(len(different))), TIME, DIFF)
-    columns = [F.col(f"x{different.index(name)}").alias(f"c{i}") for i, name in enumerate(names)]
-    return frame.select(*columns, TIME, DIFF)
+    return frame.selectExpr(*(f"x{different.index(name)} AS c{i}" for i, name in enumerate(names)), TIME, DIFF)
 
 
 def _filtered(frame: Frame, condition: Any) -> Frame:
@@ -309,31 +313,29 @@ def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
     """
     names = [name for name in layout.in_spark if name != DIFF and (by_time or name != TIME)]
     floats = [f"c{i}" for i, (_, kind) in enumerate(layout.columns) if has_floats(kind)]
-    given = [F.first(name).alias(f"{name} given") for name in floats]
-    total = F.try_sum(DIFF)
-    total = F.when(total.isNotNull(), total).otherwise(F.raise_error(DATA_ERROR + TOO_MANY))
-    groups = frame.groupBy(*names).agg(total.alias(DIFF), *given).where(F.col(DIFF) != 0)
-    return groups.select(*(F.col(f"{n} given").alias(n) if n in floats else F.col(n) for n in names), DIFF)
+    given = [F.expr(f"first({name}) AS {name}_given") for name in floats]
+    total = F.expr(f"coalesce(try_sum({DIFF}), raise_error('{DATA_ERROR}{TOO_MANY}')) AS {DIFF}")
+    groups = frame.groupBy(*names).agg(total, *given).where(f"{DIFF} <> 0")
+    return groups.selectExpr(*(f"{name}_given AS {name}" if name in floats else name for name in names), DIFF)
 
 
 def _arranged(frame: Frame, layout: Layout, wanted: Layout) -> Frame:
     """Columns in the wanted order, the keys, and room for failing rows."""
-    columns = [F.col(f"c{layout.position(name)}").alias(f"c{i}") for i, name in enumerate(wanted.names)]
-    columns += [F.col(f"k{i}") for i in range(len(wanted.keys))]
+    if layout == wanted:
+        return frame
+    columns = [f"c{layout.position(name)} AS c{i}" for i, name in enumerate(wanted.names)]
+    columns += [f"k{i}" for i in range(len(wanted.keys))]
     if wanted.errors and not layout.errors:
-        columns += [F.lit(None).cast(spark_type(kind)).alias(name) for name, kind in ERRORS.items()]
-        return frame.select(*columns, TIME, DIFF)
-    return frame.select(*columns, *wanted.tail)
+        columns += [f"{_null(kind)} AS {name}" for name, kind in ERRORS.items()]
+        return frame.selectExpr(*columns, TIME, DIFF)
+    return frame.selectExpr(*columns, *wanted.tail)
 
 
-def _product(left: Any, right: Any) -> Any:
-    """Diffs multiplied, whatever the session does on overflow; see `updates.product`."""
-    product = F.try_multiply(left, right)
-    return F.when(product.isNotNull(), product).otherwise(F.raise_error(DATA_ERROR + TOO_HEAVY))
+def _null(kind: pa.DataType) -> str:
+    return f"CAST(NULL AS {spark_type(kind).simpleString()})"
 
 
-def _equal(left: str, left_kind: pa.DataType, right: str, right_kind: pa.DataType, null_safe: bool) -> Any:
-    a, b = F.col(left), F.col(right)
+def _equal(left: str, left_kind: pa.DataType, right: str, right_kind: pa.DataType, null_safe: bool) -> str:
     if left_kind != right_kind and pt.is_integer(left_kind):
-        a, b = a.cast("bigint"), b.cast("bigint")
-    return a.eqNullSafe(b) if null_safe else a == b
+        left, right = f"CAST({left} AS bigint)", f"CAST({right} AS bigint)"
+    return f"{left} {'<=>' if null_safe else '='} {right}"

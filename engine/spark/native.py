@@ -43,7 +43,7 @@ def natively(frame: Frame, layout: Layout, operators: Sequence[Linear]) -> tuple
             case _:
                 break
         taken += 1
-    columns = [F.col(place).alias(f"c{i}") for i, place in enumerate(places.values())]
+    columns = [f"{place} AS c{i}" for i, place in enumerate(places.values())]
     after = Layout(tuple((name, kinds[name]) for name in places), (), layout.errors)
     left = [Linear((step,), reports) for step, reports in steps[taken:]]
-    return (frame.select(*columns, *layout.tail) if taken else frame), after, left
+    return (frame.selectExpr(*columns, *layout.tail) if taken else frame), after, left

@@ -32,6 +32,16 @@ class Range:
             return part
         return replace(part, files=tuple(file for file in part.files if self._meets(_of_file(part, file.name, name))))
 
+    def skips(self, part: Part, name: str) -> bool:
+        """Whether some row group of the files has none of these values, so that a condition spares reading it.
+
+        Where it spares nothing it does harm: a condition with other constants is other code, to be compiled anew.
+        """
+        if not isinstance(part, StoredRun):
+            return False
+        found = [opened(part.place, file.name).bounds(name, part.schema[name]) for file in part.files]
+        return any(bool(((low > self.high) | (high < self.low)).any()) for low, high, _ in filter(None, found))
+
     def condition(self, column: Any) -> Any:
         """The same as a condition on a column of Spark's, which skips row groups where it reads."""
         if pt.is_date32(self.kind):

@@ -10,14 +10,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from halfjoin.catalog.models import Table
 from halfjoin.engine.changes import Changes, StoredChanges
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.runners import Held, Output, Versioned
-from halfjoin.engine.spark.batches import FrameRows, checked, keyed
+from halfjoin.engine.spark.batches import FrameRows, Given, checked, keyed
 from halfjoin.engine.spark.contents import changes as shown
 from halfjoin.engine.spark.contents import contents
 from halfjoin.engine.spark.files import StateFiles, check_names
@@ -74,23 +73,25 @@ class SparkRunner:
         with progress(f"filling a view of {', '.join(flow.plan.collections)}"):
             return [self._carried_out(bound, bound.fill())]
 
-    def checked(self, table: Table, frame: Frame, meaning: str, time: int, *, marked: bool) -> FrameRows:
-        """Rows of a batch that come as a DataFrame: evaluated and checked, but for the table's key."""
-        with progress(f"checking rows of {table.name}"):
-            return checked(table, frame, meaning, time, self._scratch.fresh(), marked=marked)
+    def checked(self, given: Sequence[Given], time: int, *, marked: bool) -> list[FrameRows]:
+        """Rows of a batch that come as DataFrames: evaluated and checked, but for the tables' keys."""
+        with progress(f"checking rows of {', '.join(one.table.name for one in given)}"):
+            return checked(given, time, self._scratch, marked=marked)
 
-    def run_of(self, rows: FrameRows, lookup: Versioned) -> Output:
-        """The updates that checked rows mean, held against the table's key."""
-        if not rows.table.primary_key or not len(rows.run):
-            return self._taken(rows.run)
-        there = lookup.kept(rows.table.name, False)
-        with progress(f"holding rows of {rows.table.name} against its key"):
-            return self._taken(keyed(self.session, rows, there, self._files, self._scratch.fresh()))
+    def runs_of(self, batch: Sequence[FrameRows], lookup: Versioned) -> dict[str, Output]:
+        """The updates that checked rows mean, held against the tables' keys."""
+        runs = {rows.table.name: rows.run for rows in batch}
+        due = [(rows, lookup.kept(rows.table.name, False)) for rows in batch if rows.table.primary_key and rows.run]
+        if due:
+            with progress(f"holding rows of {', '.join(rows.table.name for rows, _ in due)} against their keys"):
+                found = keyed(self.session, due, self._files, self._scratch)
+            runs |= {rows.table.name: run for (rows, _), run in zip(due, found, strict=True)}
+        return {name: self._taken(run) for name, run in runs.items()}
 
     def dataframe(self, collection: Collection, parts: Sequence[Part], time: int) -> Frame:
         """Contents as of a time, a row as often as it is contained; `parts` are all of the collection's updates."""
-        files = [file for part in parts for file in self._files.of(self._files.hold(part))]
-        frame = read(self.session, files, collection.schema, list(collection.schema))
+        runs = [run for part in parts for run in self._files.runs(self._files.hold(part))]
+        frame = read(self.session, runs, collection.schema, list(collection.schema))
         return contents(frame, Layout(tuple(collection.schema.items())), time, collection.name)
 
     def changes_frame(self, schema: Mapping[str, pa.DataType], changes: Changes) -> Frame:
@@ -99,8 +100,8 @@ class SparkRunner:
         if not isinstance(changes, StoredChanges):
             updates = from_table(changes, schema)
             changes = StoredChanges(schema, (Run(updates),), MINIMUM, MAXIMUM, consolidated=True)
-        files = [file for part in changes.parts for file in self._files.of(self._files.hold(part))]
-        frame = read(self.session, files, schema, list(schema))
+        runs = [run for part in changes.parts for run in self._files.runs(self._files.hold(part))]
+        frame = read(self.session, runs, schema, list(schema))
         frame = frame.where((F.col(TIME) >= F.lit(changes.low)) & (F.col(TIME) < F.lit(changes.high)))
         return shown(frame if changes.consolidated else summed(frame, layout), layout)
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
@@ -42,7 +44,7 @@ _ARROW = pa.schema([
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What all tasks of a job answered: their files, those of failing rows, and their notes."""
+    """What all tasks of one kind answered: their files, those of failing rows, and their notes."""
 
     files: tuple[StoredFile, ...]
     failed: tuple[StoredFile, ...]
@@ -66,14 +68,24 @@ class Write:
                 yield from in_files(self.folder, updates_of(table, self.layout))
 
 
-def answers(frame: Frame, task: Callable[[Batches], Batches]) -> Answers:
-    """Run the job.
+def answers(*kinds: tuple[Frame, Callable[[Batches], Batches]]) -> list[Answers]:
+    """Run tasks of several kinds, each on a frame of its own, as one job: small ones fill in for large ones.
 
     Raises:
         DataError, InvalidRow, StorageError: of a task.
     """
     with quiet(), translated():
-        rows = frame.mapInArrow(lambda batches: task(batches), _ANSWER).collect()
+        frames = [frame.mapInArrow(partial(_call, task), _ANSWER).withColumn("kind", F.lit(number))
+                  for number, (frame, task) in enumerate(kinds)]  # fmt: skip
+        rows = reduce(lambda one, other: one.union(other), frames).collect()
+    return [_answers([row for row in rows if row.kind == number]) for number in range(len(kinds))]
+
+
+def _call(task: Callable[[Batches], Batches], batches: Batches) -> Batches:
+    return task(batches)
+
+
+def _answers(rows: Sequence[Any]) -> Answers:
     files: dict[bool, list[StoredFile]] = {False: [], True: []}
     for row in rows:
         if row.name is not None:
@@ -84,7 +96,7 @@ def answers(frame: Frame, task: Callable[[Batches], Batches]) -> Answers:
 
 def written(frame: Frame, layout: Layout, place: ScratchPlace) -> tuple[StoredRun, StoredRun]:
     """The updates of a frame, and those of its failing rows, in files. Raises as `answers`."""
-    found = answers(frame, Write(layout, place.path))
+    (found,) = answers((frame, Write(layout, place.path)))
     return StoredRun(place, found.files, dict(layout.columns)), StoredRun(place, found.failed, ERROR_SCHEMA)
 
 
