@@ -14,6 +14,7 @@ from halfjoin.engine.rows import Rows, Submitted, submitted
 from halfjoin.engine.run import Part
 from halfjoin.engine.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.errors import HalfjoinError
 
 if TYPE_CHECKING:
     from halfjoin.catalog.models import Table
@@ -184,7 +185,18 @@ class Runners:
 
     @property
     def spark(self) -> SparkRunner:
-        """The Spark runner, with its session."""
+        """The Spark runner, with its session.
+
+        Raises:
+            HalfjoinError: the session that the engine was given has been stopped. One of its own is started again.
+        """
+        if self._spark is not None and self._spark.stopped:
+            if self.session is not None:
+                raise HalfjoinError(
+                    "the engine's Spark session was stopped; close the engine, and open it with one that runs: "
+                    "Engine(..., spark=session)"
+                )
+            self._spark = None
         if self._spark is None:
             from halfjoin.engine.spark.runner import SparkRunner
 

@@ -114,6 +114,22 @@ def test_what_the_engine_raises_ends_the_query(source: Source) -> None:
         source.run(sink, "two")
 
 
+def test_the_column_of_times_is_the_one_of_that_name(spark: Any) -> None:
+    """Not one that differs by case, whose values would be lost, nor a field."""
+    with hj.Engine(spark=spark, runner="local") as engine:
+        engine.execute("CREATE TABLE t (k bigint, at bigint); CREATE MATERIALIZED VIEW v AS SELECT k, at FROM t")
+        odd = spark.createDataFrame([(1, 2)], "k bigint, x bigint").toDF("k", "a.b`")
+        engine.sink("t", name="dots", time="a.b`")(odd, 0)
+        rows = spark.createDataFrame([(1, 7)], "k bigint, at bigint")
+        with pytest.raises(hj.UnknownName, match="unknown column of the rows for t 'AT'; known: at, k"):
+            engine.sink("t", name="case", time="AT")(rows, 0)
+        engine.sink("t", name="both", time="at")(rows, 0)
+        subscription = engine.subscribe("v", as_of=2, up_to=8)
+        assert [row for table in subscription for row in table.to_pylist()] == [
+            {"k": 1, "at": None, "__time": 2, "__diff": 1}, {"k": 1, "at": 7, "__time": 7, "__diff": 1}
+        ]
+
+
 def test_what_rows_mean(spark: Any) -> None:
     def frame(rows: list[tuple[Any, ...]], schema: str = "k bigint, v string") -> Any:
         return spark.createDataFrame(rows, schema)

@@ -40,6 +40,30 @@ def test_progress_is_shown_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch, 
     assert terminal or not shown.getvalue()
 
 
+def test_a_session_that_was_stopped_is_started_again_or_named() -> None:
+    program = """
+import halfjoin as hj
+from halfjoin.engine.spark.session import start_session
+def engine(session):
+    engine = hj.Engine(spark=session, runner="spark")
+    engine.execute("CREATE TABLE t (x bigint); CREATE MATERIALIZED VIEW v AS SELECT x FROM t")
+    engine.apply({"t": [{"x": 1}]})
+    return engine
+own, given = engine(None), engine(start_session())
+given.spark.stop()
+try:
+    given.apply({"t": [{"x": 2}]})
+except hj.HalfjoinError as problem:
+    print(problem)
+own.apply({"t": own.spark.range(2).toDF("x")})
+print(sorted(row.x for row in own.dataframe("v").collect()), given.read("t").num_rows)
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
+                          cwd=Path(__file__).parents[1])  # fmt: skip
+    first, last = done.stdout.splitlines()
+    assert first.startswith("the engine's Spark session was stopped; close the engine") and last == "[0, 1, 1] 1"
+
+
 def test_without_java_the_remedy_is_named() -> None:
     program = """
 import halfjoin as hj

@@ -15,7 +15,7 @@ from halfjoin.engine.feeds.debezium import debezium
 from halfjoin.engine.feeds.ids import sink_id
 from halfjoin.engine.rows import deletes, upserts
 from halfjoin.engine.updates import TIME
-from halfjoin.sql.errors import HalfjoinError
+from halfjoin.sql.errors import HalfjoinError, UnknownName
 
 Format: TypeAlias = Literal["rows", "deletes", "upserts", "debezium"] | Callable[[Any], Any]
 
@@ -44,14 +44,23 @@ class Sink:
         """Apply an epoch, unless it has been applied before.
 
         Raises:
-            Conflict: the epoch came with other rows before. All else as `Engine.apply`.
+            Conflict: the epoch came with other rows before.
+            UnknownName: there is no column for the times. All else as `Engine.apply`.
         """
         if self.time is not None:
-            dataframe = dataframe.withColumn(TIME, dataframe[self.time])
-            if self.time not in self.columns:
-                dataframe = dataframe.drop(self.time)
+            dataframe = self._timed(dataframe, self.time)
         meant = self.format if callable(self.format) else _FORMATS[self.format]
         self.apply({self.table: meant(dataframe)}, batch_id=sink_id(self.table, self.name, epoch_id), close=self.close)
+
+    def _timed(self, dataframe: Any, time: str) -> Any:
+        """With a column's values as the rows' times; by position, as Spark reads names in ways of its own."""
+        names = dataframe.columns
+        if time not in names:
+            raise UnknownName(f"column of the rows for {self.table}", time, names)
+        plain = dataframe.toDF(*(f"c{i}" for i in range(len(names))))
+        kept = [i for i, name in enumerate(names) if name != time or name in self.columns]
+        columns = [plain[f"c{i}"] for i in (*kept, names.index(time))]
+        return plain.select(*columns).toDF(*(names[i] for i in kept), TIME)
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be sent: the engine is in this process.

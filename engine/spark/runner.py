@@ -23,7 +23,7 @@ from halfjoin.engine.spark.files import StateFiles, check_names
 from halfjoin.engine.spark.flow import Frame, SparkFlow, read, summed
 from halfjoin.engine.spark.layout import Layout
 from halfjoin.engine.spark.progress import progress
-from halfjoin.engine.spark.session import sees, start_session
+from halfjoin.engine.spark.session import is_stopped, sees, start_session
 from halfjoin.engine.spark.writing import written
 from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.scratch import Scratch
@@ -53,6 +53,11 @@ class SparkRunner:
         self._direct = staging is not None and sees(self.session, staging)
         self._scratch = Scratch(staging if self._direct else self.session.conf.get(SCRATCH, None))
         self._files = StateFiles(self._scratch, direct=self._direct)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether its session has been stopped."""
+        return is_stopped(self.session)
 
     def changes(
         self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str

@@ -74,6 +74,16 @@ def start_session() -> Any:
                 ) from problem
 
 
+def is_stopped(session: Any) -> bool:
+    """Whether nothing can be asked of a session any more."""
+    if hasattr(session, "is_stopped"):  # of Spark Connect
+        return bool(session.is_stopped)
+    try:
+        return not session.sparkContext.defaultParallelism
+    except Exception:  # of Python or of Java, by who noticed
+        return True
+
+
 def sees(session: Any, folder: Path) -> bool:
     """Whether Spark's tasks find a folder of this machine under its path, and what is in it; made if need be and
     allowed."""
