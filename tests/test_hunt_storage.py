@@ -304,3 +304,13 @@ def test_a_subscription_gives_what_could_not_be_read_once_it_can_be(monkeypatch:
 
 def _refused(*_: object) -> None:
     raise hj.StorageError("not now")
+
+
+@pytest.mark.parametrize("text", ["\U0001f600", "\U00020000", "\U0010ffff", "\x00", "\\u0041", '"'])
+def test_a_sink_finds_any_text_again(tmp_path: Path, text: str) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE t (k text); CREATE SINK s FROM t INTO DELTA 's'")
+        engine.apply({"t": [{"k": text}, {"k": "b"}]})
+        engine.apply({"t": hj.deletes([{"k": text}])})
+        engine.flush()
+    assert DeltaTable(tmp_path / "w" / "sinks" / "s").to_pyarrow_table()["k"].to_pylist() == ["b"]
