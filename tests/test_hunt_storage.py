@@ -6,6 +6,7 @@ import errno
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Condition
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,15 @@ import pytest
 from deltalake import DeltaTable
 
 import halfjoin as hj
+from halfjoin.engine.changes import StoredChanges
+from halfjoin.engine.collection import Collection
+from halfjoin.engine.run import Run
+from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.storage import delta, parquet, place, site, stored_run, warehouse
+from halfjoin.engine.storage import reader as reader_module
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.place import LocalPlace
+from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.updates import Updates
 from tests.oracle.rows import bag
 
@@ -186,3 +193,124 @@ def test_a_folder_that_cannot_be_removed_does_not_undo_a_drop(
     with hj.Engine(tmp_path / "w") as engine:
         assert engine.read("t").to_pylist() == [{"k": "a"}]
     shutil.rmtree(tmp_path / "w")
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_there_is_an_end_of_time(tmp_path: Path, kept: bool) -> None:
+    with hj.Engine(tmp_path / "w" if kept else None) as engine:
+        engine.execute("CREATE TABLE t (k bigint)")
+        engine.apply({"t": [{"k": 1}]}, time=2**63 - 2)
+        for change in (lambda: engine.apply({"t": [{"k": 2}]}), lambda: engine.execute("INSERT INTO t VALUES (2)")):
+            with pytest.raises(hj.InvalidTime, match="every time below upper = 9223372036854775807 is closed"):
+                change()
+        assert engine.read("t").num_rows == 1
+        assert engine.advance().upper == 2**63 - 1
+
+
+@pytest.mark.parametrize("change", ["batch", "definition"])
+def test_a_reader_that_was_interrupted_takes_each_batch_over_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE t (k bigint); CREATE TABLE u (k bigint)")
+        engine.apply({"t": [{"k": 1}], "u": [{"k": 1}]}, time=1)
+        with hj.Engine(tmp_path / "w", read_only=True) as reader:
+            assert reader.read("t").num_rows == reader.read("u").num_rows == 1
+            engine.apply({"t": [{"k": 2}], "u": [{"k": 2}]}, time=2)
+            if change == "definition":
+                engine.execute("CREATE TABLE other (k bigint)")
+            with monkeypatch.context() as interrupted:
+                advance, calls = Collection.advance, list[str]()
+
+                def once(self: Collection, upper: int) -> None:
+                    calls.append(self.name)
+                    if len(calls) == 2:
+                        raise KeyboardInterrupt
+                    advance(self, upper)
+
+                interrupted.setattr(Collection, "advance", once)
+                interrupted.setattr(reader_module, "restore", _interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    reader.read("t")
+            assert bag(reader.read("t")) == bag(reader.read("u")) == {(1,): 1, (2,): 1}
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("flushes", [0, 1, 6])
+def test_what_is_dropped_while_a_reader_reads_is_not_taken_for_what_has_its_name_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flushes: int
+) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE t (k bigint)")
+        for time in range(3):
+            engine.apply({"t": [{"k": -1}]}, time=time)
+            engine.flush()
+        with hj.Engine(tmp_path / "w", read_only=True) as reader, monkeypatch.context() as meanwhile:
+            files = DeltaFolder.files
+
+            def slow(self: DeltaFolder, version: int | None) -> Any:
+                meanwhile.undo()
+                engine.execute("DROP TABLE t; CREATE TABLE t (k bigint)")
+                for number in range(6):
+                    engine.apply({"t": [{"k": number}]})
+                    if number < flushes:
+                        engine.flush()
+                return files(self, version)
+
+            meanwhile.setattr(DeltaFolder, "files", slow)
+            assert sorted(reader.read("t")["k"].to_pylist()) == list(range(6))
+
+
+def test_a_reader_says_what_it_cannot_read(tmp_path: Path) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE t (k bigint)")
+        engine.apply({"t": [{"k": 1}]})
+        engine.flush()
+        with hj.Engine(tmp_path / "w", read_only=True) as reader:
+            shutil.rmtree(tmp_path / "w" / "tables" / "t")
+            for _ in range(2):
+                with pytest.raises(hj.StorageError, match="tables/t cannot be read"):
+                    reader.read("t")
+
+
+def test_a_subscription_misses_nothing_where_the_call_was_interrupted_behind_the_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE t (k bigint); CREATE MATERIALIZED VIEW v AS SELECT k FROM t")
+        subscription = engine.subscribe("v", snapshot=False)
+        with monkeypatch.context() as interrupted:
+            interrupted.setattr(Sinks, "offer", _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                engine.apply({"t": [{"k": 1}]}, time=1)
+        engine.apply({"t": [{"k": 2}]}, time=2)
+        engine.close()
+        assert [table["k"].to_pylist() for table in subscription] == [[1], [2]]
+
+
+def test_a_subscription_gives_what_could_not_be_read_once_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    updates = _updates(7)
+    subscription = Subscription([StoredChanges(LAYOUT.schema, (Run(updates),), 0, 9, True)], 9, Condition(), [])
+    subscription.close()
+    with monkeypatch.context() as failing:
+        failing.setattr(Run, "pieces", _refused)
+        with pytest.raises(hj.StorageError):
+            next(subscription)
+    assert next(subscription)["k"].to_pylist() == [7]
+
+
+def _refused(*_: object) -> None:
+    raise hj.StorageError("not now")
+
+
+@pytest.mark.parametrize("text", ["\U0001f600", "\U00020000", "\U0010ffff", "\x00", "\\u0041", '"'])
+def test_a_sink_finds_any_text_again(tmp_path: Path, text: str) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute("CREATE TABLE t (k text); CREATE SINK s FROM t INTO DELTA 's'")
+        engine.apply({"t": [{"k": text}, {"k": "b"}]})
+        engine.apply({"t": hj.deletes([{"k": text}])})
+        engine.flush()
+    assert DeltaTable(tmp_path / "w" / "sinks" / "s").to_pyarrow_table()["k"].to_pylist() == ["b"]

@@ -44,7 +44,9 @@ class Layout:
 
 
 class DeltaFolder:
-    """The Delta table in a folder. `app` tells this collection from one that had its name before."""
+    """The Delta table in a folder. `app` tells its collection from others that have had the name, or will; "" where
+    there are none.
+    """
 
     def __init__(self, place: Place, app: str) -> None:
         self.place, self._app = place, app
@@ -129,14 +131,17 @@ class DeltaFolder:
         """The files of a version.
 
         Raises:
-            StorageError: the version is not there.
+            StorageError: the version is not there, or is of another collection, which has the name by now.
         """
         if version is None:
             return ()
         try:
-            return tuple(_parts(DeltaTable(self.place.uri, version=version)))
+            table = DeltaTable(self.place.uri, version=version)
+            if not self._app or table.transaction_version(self._app) is not None:
+                return tuple(_parts(table))
         except (DeltaError, OSError) as problem:
             raise StorageError(f"the table {self.place} cannot be read at version {version}: {problem}") from problem
+        raise StorageError(f"the table {self.place} was dropped, and another made with its name")
 
     def held(self) -> tuple[int, int]:
         """The rows of the newest version and the last of their times, without reading them."""

@@ -357,6 +357,11 @@ class Journal:
             raise StorageError(f"the journal {self._where} failed: {problem}; nothing of it is kept") from problem
 
 
+def app_of(journal: Journal, collection: int) -> str:
+    """What a collection's Delta table is known by, among all that have had its name."""
+    return f"{journal.meta('id')}/{collection}"
+
+
 def _within(prefix: str) -> tuple[str, str]:
     """The first text that begins with a prefix, which ends with a slash, and the first text behind all that do."""
     return prefix, prefix[:-1] + chr(ord("/") + 1)

@@ -140,8 +140,8 @@ def statistics(table: pa.Table) -> str:
         low, high = _plain(bounds["min"]), _plain(bounds["max"])
         if low is not None and high is not None:
             least[name], greatest[name] = low, high
-    text: str = json.dumps({"numRecords": len(table), "minValues": least, "maxValues": greatest, "nullCount": nulls})
-    return text
+    found = {"numRecords": len(table), "minValues": least, "maxValues": greatest, "nullCount": nulls}
+    return json.dumps(found, ensure_ascii=False)  # escaped, characters beyond U+1FFFF are misread by delta-rs
 
 
 def has_order(kind: pa.DataType) -> bool:

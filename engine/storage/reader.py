@@ -20,6 +20,7 @@ from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.sql.errors import HalfjoinError
 
+_UNKNOWN = -1
 READ_ONLY = "the engine was opened with read_only=True; open the warehouse without it to change anything"
 
 
@@ -34,7 +35,7 @@ class Reader:
         self._site = site_of(warehouse)
         self.place = self._site.place
         self._journal = self._site.journal(read_only=True)
-        self._entry = self._defined = self._flushes = -1
+        self._entry = self._defined = self._flushes = _UNKNOWN
         self._retain = RETAIN
         self._collections: dict[int, Collection] = {}
 
@@ -50,13 +51,17 @@ class Reader:
     def moment(self, state: State) -> Iterator[State]:
         """The state as the last batch or definition left it; what is loaded meanwhile is of that moment, too."""
         with self._journal.snapshot():
-            entry = int(self._journal.meta("entry"))
-            if int(self._journal.meta("defined")) != self._defined:
-                before, state = state, self._opened()
-                state.functions.update(before.functions)
-                state.runners, state.kept = before.runners, before.kept
-            elif entry != self._entry or self._flushes != int(self._journal.meta("flushes")):
-                self._follow(state, entry)
+            try:
+                entry = int(self._journal.meta("entry"))
+                if int(self._journal.meta("defined")) != self._defined:
+                    before, state = state, self._opened()
+                    state.functions.update(before.functions)
+                    state.runners, state.kept = before.runners, before.kept
+                elif entry != self._entry or self._flushes != int(self._journal.meta("flushes")):
+                    self._follow(state, entry)
+            except BaseException:  # Ctrl-C, say: some collections have what others have not, so all are opened anew
+                self._defined = _UNKNOWN
+                raise
             yield state
 
     def _opened(self) -> State:
@@ -124,6 +129,11 @@ class Reader:
     def define(self, state: State) -> None:
         """A reader defines nothing."""
         raise HalfjoinError(READ_ONLY)
+
+    def overtaken(self) -> bool:
+        """Whether the writer has dropped or replaced something meanwhile: its files go at once."""
+        with self._journal.snapshot():
+            return self._defined not in (_UNKNOWN, int(self._journal.meta("defined")))
 
     def settle(self, state: State) -> None:
         """Hold no more than the budget: what has to go is opened again as files."""

@@ -216,6 +216,10 @@ class Warehouse:
                 self._clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
                 self._clear(arrangements_of(self._site, item))
 
+    def overtaken(self) -> bool:
+        """No other process defines anything."""
+        return False
+
     def settle(self, state: State) -> None:
         """Take newer files, start to flush once enough has gathered (waiting for the last flush only where batches come
         faster than it goes), and hold no more than the budget."""
