@@ -38,7 +38,7 @@ def bind(query: exp.Query, schema: Schema, sql: str) -> Relation:
             shown = "an unnamed column" if column.name == UNNAMED else f"column {column.name}"
             raise context.refuse(_second(query, column.name), f"{shown} stands twice in the output",
                                  "give each an alias: expression AS name")
-        if column.name in RESERVED:
+        if column.name.lower() in RESERVED:
             raise context.refuse(query, f"{column.name} is the name of an update's own column", "give it another alias")
         if column.type.kind is Kind.INTERVAL:
             raise context.refuse(query, f"column {column.name} is an interval, which a view cannot hold",

@@ -130,7 +130,7 @@ def _check_names(node: exp.Expr, names: list[str], key: tuple[str, ...], text: s
     for name in names:
         if names.count(name) > 1:
             raise refuse(node, text, f"column {name} is named twice")
-        if name in ("__time", "__diff"):
+        if name.lower() in ("__time", "__diff"):  # other tools tell no case
             raise refuse(node, text, f"{name} is the name of an update's own column", "call the column something else")
     for name in key:
         if name not in names:

@@ -50,6 +50,7 @@ def test_an_open_string() -> None:
     ("CREATE TABLE t (a int, A int)", "column a is named twice", None),
     ("CREATE TABLE t (a)", "column a has no type", None),
     ("CREATE TABLE t (__time int)", "__time is the name of an update's own column", "something else"),
+    ('CREATE TABLE t ("__TIME" int)', "__TIME is the name of an update's own column", "something else"),
     ("CREATE TABLE t (a interval)", "a column of type interval is not supported", "seconds"),
     ("CREATE TABLE t (a numeric(39, 2))", "numeric(39,2) is not supported", "1 to 38"),
     ("CREATE TABLE t (a timestamp(3))", "timestamp has a precision of 6 (microseconds)", "write timestamp"),
