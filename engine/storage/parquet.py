@@ -19,6 +19,7 @@ from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Updates
 
 FILE_ROWS = 1 << 20
 GROUP_ROWS = 1 << 11  # the least that a lookup reads; fewer make scans slower, and what is to be known of a file larger
+LOADED_BYTES = b"halfjoin.loaded_bytes"  # what a file's footer says of its rows: the memory that they need
 _INTEGER_DIGITS = 18  # of decimals that an integer of 64 bits holds
 _LONGEST_TEXT = 32  # statistics of longer texts would have to be cut; they are left out instead
 
@@ -96,6 +97,7 @@ def _write(place: Place, name: str, table: pa.Table) -> StoredFile:
     texts = [field.name for field in table.schema if pa.types.is_string(field.type)]
     numbers = {field.name: "DELTA_BINARY_PACKED" for field in table.schema if _is_number(field.type)}
     latest = pc.max(table.column(TIME)).as_py()
+    table = table.replace_schema_metadata({LOADED_BYTES: str(table.nbytes)})
     return _kept(place, name, table, latest, compression="lz4", use_dictionary=texts, column_encoding=numbers,
                  store_decimal_as_integer=True, row_group_size=GROUP_ROWS)  # fmt: skip
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from halfjoin.engine.codes import is_exact
 from halfjoin.engine.storage.encoding import one_chunk
+from halfjoin.engine.storage.parquet import LOADED_BYTES
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import DIFF, TIME, Ints, Mask, Updates, constant
 from halfjoin.sql.errors import StorageError
@@ -42,9 +43,12 @@ class Source:
             raise StorageError(f"{self._place}/{self._name} cannot be read: {problem}") from problem
 
     def loaded_bytes(self, schema: Mapping[str, pa.DataType]) -> int:
-        """About what the updates would hold in memory; texts count as what they take before compression."""
-        fixed = sum(kind.bit_width / 8 if _is_fixed(kind) else 4 for kind in (*schema.values(), pa.int64(), pa.int64()))
+        """About what the updates would hold in memory; in files of another hand, texts count as they are encoded."""
         metadata = self._file.metadata
+        known = (metadata.metadata or {}).get(LOADED_BYTES)
+        if known is not None:
+            return int(known)
+        fixed = sum(kind.bit_width / 8 if _is_fixed(kind) else 4 for kind in (*schema.values(), pa.int64(), pa.int64()))
         wide = {name for name, kind in schema.items() if not _is_fixed(kind)}
         texts = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path.split(".")[0] in wide]
         inside = sum(metadata.row_group(g).column(i).total_uncompressed_size for g in range(self.groups) for i in texts)
@@ -136,7 +140,7 @@ class Source:
 
 
 def _is_fixed(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_primitive(kind))
+    return bool(pa.types.is_primitive(kind) or pa.types.is_decimal(kind))
 
 
 def opened(place: Place, name: str) -> Source:
