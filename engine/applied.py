@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from halfjoin.engine.changes import Diffs, size
+from halfjoin.engine.changes import changes_of, size
 from halfjoin.sql.errors import UnknownName
 
 
@@ -43,5 +43,5 @@ class Applied:
 
     def __repr__(self) -> str:
         head = f"time={self.time}, upper={self.upper}, runner={self.runner!r}, seconds={self.seconds:.6f}"
-        changes = self.diffs.changes if isinstance(self.diffs, Diffs) else self.diffs
-        return f"Applied({head}, diffs={{{', '.join(f'{view}: {size(found)}' for view, found in changes.items())}}})"
+        changes = changes_of(self.diffs).items()
+        return f"Applied({head}, diffs={{{', '.join(f'{view}: {size(found)}' for view, found in changes)}}})"

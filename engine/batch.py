@@ -19,7 +19,7 @@ from halfjoin.engine.rows import Submitted, unnumbered
 from halfjoin.engine.run import Part, Run, make_run
 from halfjoin.engine.runners import LOCAL, Output, Runner
 from halfjoin.engine.state import State
-from halfjoin.engine.updates import Updates, concat, constant
+from halfjoin.engine.updates import MAXIMUM, Updates, concat, constant
 from halfjoin.engine.upserts import latest
 from halfjoin.sql.errors import InvalidRow, InvalidTime
 
@@ -59,7 +59,7 @@ def batch_times(state: State, batch: Mapping[str, Checked], given: int | None, p
     Where every row has its own time and none is given, it is the last of theirs.
 
     Raises:
-        InvalidTime: the time given is closed.
+        InvalidTime: the time given is closed, or every time is.
     """
     if given is not None and given < state.upper:
         raise InvalidTime(
@@ -69,7 +69,10 @@ def batch_times(state: State, batch: Mapping[str, Checked], given: int | None, p
     own = [rows.last for rows in batch.values() if rows.timed and rows.length]
     if given is None and own and all(rows.timed for rows in batch.values()):
         return max(own), max(own)
-    return present, max([present, *own])
+    last = max([present, *own])
+    if last >= MAXIMUM:
+        raise InvalidTime(f"every time below upper = {state.upper} is closed, and there is none after it for a batch")
+    return present, last
 
 
 def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -> dict[str, Part]:
@@ -105,10 +108,11 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
         if table.primary_key:
             arrangement = arrangement_of(table)
             key = PrimaryKey(table, arrangement, collection.arrangements[arrangement].columns)
+            near = key.near(collection.runs, updates)
             if rows.upsert:
-                updates = key.replaced(collection, updates)
+                updates = key.replaced(near, updates)
             try:
-                indexes[arrangement] = key.check(collection, updates)
+                indexes[arrangement] = key.check(near, updates)
             except InvalidRow as problem:
                 raise problem if rows.numbered else unnumbered(problem, table, None) from None
         if not updates.diff.all():
@@ -130,9 +134,11 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     runs = dict(batch)
     errors: dict[str, Part] = {}
     lookup = state.before_and_after(runs)
-    for name, view in state.views.items():
+    due = state.above(runs)
+    for number, name in enumerate(due, 1):
+        view = state.views[name]
         if any(collection in runs for collection in view.dataflow.plan.collections):
-            output, failed = runner.changes(view.dataflow, state, runs, lookup)
+            output, failed = runner.changes(view.dataflow, state, runs, lookup, f"{name}, view {number} of {len(due)}")
             if len(output):
                 runs[name] = _part(output, upper)
             if len(failed):

@@ -30,10 +30,14 @@ class StoredChanges:
         """Those before a time."""
         return replace(self, high=min(self.high, time))
 
+    def pieces(self) -> Iterator[Updates]:
+        """They as the parts have them, in parts that memory holds."""
+        for part in self.parts:
+            yield from part.pieces(self.low, self.high)
+
     def updates(self) -> Updates:
         """All of them, in memory."""
-        pieces = (piece for part in self.parts for piece in part.pieces(self.low, self.high))
-        found = concat([empty(self.schema), *pieces])
+        found = concat([empty(self.schema), *self.pieces()])
         return found if self.consolidated else consolidate(found)
 
     def table(self) -> pa.Table:
@@ -62,6 +66,11 @@ class Diffs(Mapping[str, pa.Table]):
 
     def __len__(self) -> int:
         return len(self.changes)
+
+
+def changes_of(diffs: Mapping[str, pa.Table]) -> Mapping[str, Changes]:
+    """The changes that `diffs_of` was given, unread."""
+    return diffs.changes if isinstance(diffs, Diffs) else diffs
 
 
 def diffs_of(changes: Mapping[str, Changes]) -> Mapping[str, pa.Table]:

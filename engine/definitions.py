@@ -114,7 +114,7 @@ def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedV
     size = max((len(state.collection(name)) for name in flow.plan.collections), default=0)
     runner, _ = state.runners.choose(size)
     _share(state, flow.plan, user, build=runner is LOCAL)
-    for output, errors in runner.fill(flow, state, state.before_and_after({})):
+    for output, errors in runner.fill(flow, state, state.before_and_after({}), view.name):
         _take_in(state, "views", view.name, maintained.contents, output)
         _take_in(state, "errors", view.name, maintained.errors, errors)
     return maintained

@@ -18,7 +18,7 @@ import pyarrow as pa
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged, batch_times, fingerprints, publish, runs_of, stage
-from halfjoin.engine.changes import Changes, diffs_of
+from halfjoin.engine.changes import Changes, changes_of, diffs_of
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.feeds.delta_source import DeltaSource
@@ -35,19 +35,12 @@ from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
-from halfjoin.engine.storage.store import BatchId, Nowhere, Store
+from halfjoin.engine.storage.store import BatchId, Nowhere, Store, again
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, now, time_of, to_time
-from halfjoin.sql.errors import (
-    Conflict,
-    HalfjoinError,
-    InvalidRow,
-    InvalidTime,
-    UnknownName,
-    UnsupportedSQL,
-)
+from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
 from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.parse import parse
 from halfjoin.sql.statements import Select
@@ -104,11 +97,12 @@ class Engine:
         self._state.kept = self._store.kept
         self._closed: str | None = None  # why no more calls are taken
         self._released = False
-        self._sinks = Sinks(self._store.place)
+        self._sinks = Sinks(self._store.place, self._store.staging)
         if not read_only:
             self._state.sinks = self._sinks
             self._sinks.open(self._state)
 
+    @again
     def execute(self, sql: str) -> pa.Table | None:
         """Run one or several statements, in order.
 
@@ -160,7 +154,7 @@ class Engine:
                 known = self._store.answered(state, batch_id)
                 if known is not None:
                     if agree(known[0], batch.mark):
-                        return replace(known[1], frames=partial(self._changes_frame, known[1].diffs))
+                        return replace(known[1], frames=partial(self._changes_frame, changes_of(known[1].diffs)))
                     raise Conflict(reused(batch_id))
             rows = dict(self._runners.near(rows, state.in_memory))
             at, last = batch_times(state, rows, given_time, present)
@@ -202,10 +196,10 @@ class Engine:
         with self._unless_interrupted():
             self._store.append(self._state, staged, applied, batch)
             publish(self._state, staged)
+            for name, waiting in self._state.subscriptions.items():
+                for subscription in list(waiting):
+                    subscription.push(staged.diffs[name], upper)
         self._sinks.offer(self._state, low, closing)
-        for name, waiting in self._state.subscriptions.items():
-            for subscription in list(waiting):
-                subscription.push(staged.diffs[name], upper)
         self._store.settle(self._state)
         return replace(applied, seconds=clock.perf_counter() - started)
 
@@ -246,6 +240,7 @@ class Engine:
             self._closed = "the engine was interrupted while it wrote; close it and open the warehouse again"
             raise
 
+    @again
     def read(self, name: str, as_of: Time | None = None, *, multiplicity: bool = False) -> pa.Table:
         """Contents of a table or view, a row as often as it is contained, in no particular order.
 
@@ -263,6 +258,7 @@ class Engine:
                 return found.table(changes=True).drop_columns(["__time"])
             return reading.expand(found, name).table(changes=False)
 
+    @again
     def dataframe(self, name: str, as_of: Time | None = None) -> Any:
         """The same contents as `read` gives, as a Spark DataFrame: lazy, and not collected by this process.
 
@@ -275,6 +271,7 @@ class Engine:
         with self._reading() as state:
             return reading.frame(state, name, _optional(as_of))
 
+    @again
     def query(self, sql: str, as_of: Time | None = None) -> pa.Table:
         """Any SELECT over tables and views as of a time.
 
@@ -289,6 +286,7 @@ class Engine:
             time = _optional(as_of) if as_of is not None else time_of(statement.as_of)
             return reading.query(state, statement.query, time, sql)
 
+    @again
     def subscribe(
         self, name: str, as_of: Time | None = None, up_to: Time | None = None, *, snapshot: bool = True
     ) -> Subscription:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.codes import codes
-from halfjoin.engine.collection import Collection
 from halfjoin.engine.consolidate import groups
 from halfjoin.engine.index import Index, build
 from halfjoin.engine.key_pairs import Place, plain
-from halfjoin.engine.run import KeyColumns
-from halfjoin.engine.updates import Ints, Updates, concat, empty
+from halfjoin.engine.run import KeyColumns, Part, Run
+from halfjoin.engine.updates import Ints, Updates, concat
 from halfjoin.engine.upserts import last_of_each
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import InvalidRow
@@ -24,13 +22,18 @@ from halfjoin.sql.expr import Column
 
 @dataclass(frozen=True, slots=True)
 class PrimaryKey:
-    """A table's key and the arrangement by it."""
+    """A table's key and the arrangement by it. What is there is looked up once for a batch (`near`)."""
 
     table: Table
     arrangement: ArrangementKey
     columns: KeyColumns
 
-    def check(self, collection: Collection, updates: Updates) -> Index:
+    def near(self, there: Iterable[Part], updates: Updates) -> list[Run]:
+        """What is there, as runs in memory with at least all that has one of the updates' keys."""
+        arrays, _ = self.columns(updates)
+        return [part.narrowed(self.arrangement, self.columns, arrays, updates.columns) for part in there]
+
+    def check(self, near: Sequence[Run], updates: Updates) -> Index:
         """Refuse updates after which some time has two rows of a key, or a row less than none.
 
         Only keys that are there already, come twice, or are deleted can break the rule; the others cost a search.
@@ -46,7 +49,7 @@ class PrimaryKey:
         first = np.ones(len(index), np.bool_)
         first[1:] = index.codes[1:] != index.codes[:-1]
         distinct = index.codes if first.all() else index.codes[first]
-        held = self._held(collection, distinct, arrays)
+        held = self._held(near, distinct)
         if not held and len(distinct) == len(updates) and bool((updates.diff == 1).all()):
             return index
         keys = first.cumsum() - 1
@@ -54,14 +57,13 @@ class PrimaryKey:
         if not sure.all():
             positions = np.sort(index.rows[~sure[keys]].astype(np.int64))
             theirs = [place.updates.take(place.rows[~sure[place.keys]]) for place in held]
-            self._check(concat([empty(collection.schema), *theirs]), updates.take(positions), positions)
+            self._check(concat([updates.slice(0, 0), *theirs]), updates.take(positions), positions)
         return index
 
-    def _held(self, collection: Collection, wanted: Ints, keys: Sequence[pa.Array]) -> list[Place]:
-        """What is there under the codes of these keys, each of which is wanted once; its number is that in `wanted`."""
+    def _held(self, near: Sequence[Run], wanted: Ints) -> list[Place]:
+        """What is there under these codes, each of which is wanted once; its number is that in `wanted`."""
         found = []
-        for part in collection.runs:
-            run = part.narrowed(self.arrangement, self.columns, keys, collection.schema)
+        for run in near:
             numbers, rows = run.index(self.arrangement, self.columns).find(wanted)
             if len(rows):
                 found.append(Place(run.updates, rows, numbers))
@@ -83,7 +85,7 @@ class PrimaryKey:
                 f"{self._key(both, double)}; delete the first in the same batch, or submit hj.upserts(rows)"
             )
 
-    def replaced(self, collection: Collection, updates: Updates) -> Updates:
+    def replaced(self, near: Sequence[Run], updates: Updates) -> Updates:
         """Upserts: the new rows, and for each the deletion of the row that has its key at its time, if any.
 
         A row with the diff 0 is no new row: it has the deletion alone. Of several with one key and time the last stays.
@@ -98,7 +100,7 @@ class PrimaryKey:
         parts = [new, Updates(ended.columns, new.time[follows + 1], -ended.diff)]
         first = new.take(np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
         arrays, _ = self.columns(first)  # in the arrangement's order of columns
-        held = self._held(collection, np.unique(codes(arrays, len(first))), arrays)
+        held = self._held(near, np.unique(codes(arrays, len(first))))
         if held:
             parts.append(self._ended(concat([place.updates.take(place.rows) for place in held]), first))
         every = concat(parts)

@@ -64,11 +64,16 @@ class Runner(Protocol):
     name: str
 
     def changes(
-        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned
+        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
     ) -> tuple[Output, Output]:
-        """The view's output and error updates for a batch's staged runs, both consolidated."""
+        """The view's output and error updates for a batch's staged runs, both consolidated.
 
-    def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> Iterable[tuple[Output, Output]]:
+        `title` says to people which view it is.
+        """
+
+    def fill(
+        self, flow: Dataflow, held: Held, lookup: Versioned, title: str
+    ) -> Iterable[tuple[Output, Output]]:
         """The view's whole history so far, in parts that memory holds."""
 
 
@@ -78,11 +83,13 @@ class _Local:
     name = "local"
 
     def changes(
-        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned
+        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
     ) -> tuple[Output, Output]:
         return flow.changes(staged, lookup)
 
-    def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> Iterable[tuple[Output, Output]]:
+    def fill(
+        self, flow: Dataflow, held: Held, lookup: Versioned, title: str
+    ) -> Iterable[tuple[Output, Output]]:
         return flow.fill(lookup)
 
 

@@ -113,15 +113,18 @@ class State:
         held = (part for name in self._read(changed) for part in self.collection(name).held)
         return sum(len(part) for part in held if not isinstance(part, Run))
 
-    def _read(self, changed: Iterable[str]) -> set[str]:
-        """What the views over changed collections read, and the views over those."""
-        reached, read = set(changed), set[str]()
+    def above(self, changed: Iterable[str]) -> list[str]:
+        """The views over changed collections, and the views over those, in order of dependency."""
+        reached, found = set(changed), list[str]()
         for name, view in self.views.items():
-            collections = view.dataflow.plan.collections
-            if any(one in reached for one in collections):
+            if any(one in reached for one in view.dataflow.plan.collections):
                 reached.add(name)
-                read.update(collections)
-        return read
+                found.append(name)
+        return found
+
+    def _read(self, changed: Iterable[str]) -> set[str]:
+        """What the views over changed collections read."""
+        return {one for name in self.above(changed) for one in self.views[name].dataflow.plan.collections}
 
     # The planner's questions (`catalog.facts.Facts`).
 

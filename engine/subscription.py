@@ -60,7 +60,8 @@ class Subscription:
                 self._changed.wait_for(lambda: self._waiting or self._ended)
                 if not self._waiting:
                     raise StopIteration
-                changes = self._waiting.popleft()
+                changes = self._waiting[0]
                 table = changes.table() if isinstance(changes, StoredChanges) else changes
+                self._waiting.popleft()  # not before it could be read
                 if len(table) or not isinstance(changes, StoredChanges):
                     return table

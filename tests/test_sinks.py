@@ -15,8 +15,9 @@ from deltalake import DeltaTable, write_deltalake
 
 import halfjoin as hj
 from halfjoin.catalog.models import Document
-from halfjoin.engine.sinks import courier, sinks, table
-from halfjoin.engine.storage import delta
+from halfjoin.engine.sinks import courier, delivery, sinks, table
+from halfjoin.engine.sinks.delivery import Delivery
+from halfjoin.engine.storage import delta, parquet, stored_run
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.updates import Updates
 from tests.oracle.rows import Bag, bag
@@ -296,10 +297,10 @@ def test_what_does_not_continue_the_table_is_not_delivered(tmp_path: Path) -> No
     found = courier.Courier("s", table.SinkTable(lambda: LocalPlace(tmp_path / "s"), "an id", source))
     one = Updates({"k": pa.array([1])}, np.array([0]), np.array([1]))
     found.gap = False
-    found.offer(courier.Delivery(None, 5, one))
+    found.offer(Delivery(None, 5, (one,)))
     found.wait()
     assert (found.upper, found.gap) == (5, False)
-    found.offer(courier.Delivery(7, 9, one))  # whoever offers it was interrupted before what came between
+    found.offer(Delivery(7, 9, (one,)))  # whoever offers it was interrupted before what came between
     found.wait()
     assert (found.upper, found.gap, found.waiting) == (5, True, 0)
     assert _rows(tmp_path / "s") == {(1,): 1}
@@ -323,6 +324,65 @@ def test_what_history_no_longer_has_is_found_as_a_difference(engine: hj.Engine, 
         assert "history does not reach back" in DeltaTable(folder / "sinks" / "s").history(1)[0]["halfjoin.note"]
 
 
+@pytest.mark.parametrize(("most", "uppers"), [(64, ["6", "5", "4", "2"]), (2, ["6", "2"])])
+def test_each_batch_that_was_missed_is_a_commit_of_its_own(
+    engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch, most: int, uppers: list[str]
+) -> None:
+    """As if the process had died before they were delivered; where they are very many, one commit has them all."""
+    monkeypatch.setattr(sinks, "MOST_MISSED", most)
+    engine.execute("CREATE SINK s FROM big INTO DELTA 's'")
+    path, kept = folder / "sinks" / "s", folder / "kept"
+    _put(engine, 1, 1)
+    engine.flush()
+    shutil.copytree(path, kept)
+    expected = {}
+    for time, gone in ((3, 1), (4, 3), (5, 4)):
+        engine.apply({"t": [{"k": time, "v": 9}, {"k": gone, "v": 9, "__diff": -1}]}, time=time)
+        expected[str(time + 1)] = bag(engine.read("big"))
+    engine.close()
+    shutil.rmtree(path)
+    shutil.copytree(kept, path)
+    with hj.Engine(folder):
+        found = {commit["halfjoin.upper"]: commit["version"] for commit in DeltaTable(path).history()
+                 if commit.get("halfjoin.upper", "0") != "0"}  # fmt: skip
+        assert list(found) == uppers
+        assert all(_rows(path, found[upper]) == rows for upper, rows in expected.items() if upper in found)
+
+
+def test_what_is_in_files_is_delivered_in_pieces(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rows a first fill, a gap or a difference has, few are in memory at a time."""
+    most, held = 100, []
+    for module in (delivery, table):
+        monkeypatch.setattr(module, "PIECE_ROWS", most)
+    monkeypatch.setattr(table, "ROWS", 50)
+    monkeypatch.setattr(stored_run, "READ_ROWS", most)
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 25)
+    summed = table.SinkTable._summed
+    monkeypatch.setattr(table.SinkTable, "_summed",
+                        lambda self, rows: [held.append(len(rows)), summed(self, rows)][1])  # fmt: skip
+    path, kept = folder / "sinks" / "s", folder / "kept"
+    with hj.Engine(folder, memory=1, retain=5) as engine:
+        engine.execute(DDL)
+        _put(engine, 1, *range(2000))
+        engine.apply({"t": hj.deletes([{"k": k, "v": 9} for k in range(0, 2000, 3)])}, time=2)
+        engine.flush()
+        engine.execute("CREATE SINK s FROM big INTO DELTA 's'")
+        assert max(held) <= 2 * most and sum(held) >= 2000
+        assert _rows(path) == bag(engine.read("big"))
+        shutil.copytree(path, kept)
+        _put(engine, 3, *range(5000, 6000))
+        engine.apply({"t": hj.deletes([{"k": k, "v": 9} for k in range(1, 2000, 3)])}, time=4)
+    for last in (20, 21):  # a gap, and one that history does not reach back to
+        shutil.rmtree(path)
+        shutil.copytree(kept, path)
+        held.clear()
+        with hj.Engine(folder, memory=1) as engine:
+            assert _rows(path) == bag(engine.read("big"))
+            assert max(held) <= 2 * most and sum(held) >= 1600
+            engine.advance(to=last)
+            engine.compact()
+
+
 def test_a_full_disk_delays_the_table_alone(
     engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,19 +396,19 @@ def test_a_full_disk_delays_the_table_alone(
 
     monkeypatch.setattr(LocalPlace, "write", full)
     monkeypatch.setattr(courier, "MOST_WAITING", 3)  # what waits longer is taken from history again
-    for time in range(1, 9):
+    for time in range(1, 6):
         _put(engine, time, time)
     with pytest.raises(hj.StorageError, match=r"s: .*No space left"):
         engine.flush()
-    assert engine.read("big").num_rows == 8
+    assert engine.read("big").num_rows == 5
     assert _shown(engine)[0]["upper"] == 0 and _shown(engine)[0]["waiting"] in (1, 2, 3)
     with pytest.raises(hj.StorageError, match="No space left"):
         engine.execute("CREATE SINK other FROM big INTO DELTA 'other'")
     monkeypatch.undo()
     engine.execute("CREATE SINK other FROM big INTO DELTA 'other'")
-    _put(engine, 9, 9)
+    _put(engine, 6, 6)
     engine.flush()
-    assert sum(_rows(folder / "sinks" / "s").values()) == 9
+    assert sum(_rows(folder / "sinks" / "s").values()) == 6
     assert {path.name for path in (folder / "sinks" / "s").glob("*.parquet")} == set(
         map(str, pa.table(DeltaTable(folder / "sinks" / "s").get_add_actions())["path"].to_pylist())
     ), "files of failed commits are there"

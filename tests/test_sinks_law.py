@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.engine.sinks import table
+from halfjoin.engine.sinks import delivery, sinks, table
 from halfjoin.engine.sinks.table import SinkTable
 from halfjoin.engine.storage import delta
 from tests.oracle.choice import Seeded
@@ -125,6 +125,14 @@ class SinkReplay(Replay):
         return found
 
 
+def _in_pieces(patch: pytest.MonkeyPatch, seed: int) -> None:
+    """Now and then few rows are too many for a piece."""
+    most = (1, 3, 1 << 20)[seed % 3]
+    patch.setattr(delivery, "PIECE_ROWS", most)
+    patch.setattr(table, "PIECE_ROWS", most)
+    patch.setattr(sinks, "MOST_MISSED", (2, 64)[seed % 2])
+
+
 @settings(max_examples=max(8, settings().max_examples // 6))
 @given(st.integers(0, 1 << 32))
 def test_every_version_of_a_sink_is_the_view_as_of_its_time(seed: int) -> None:
@@ -132,6 +140,7 @@ def test_every_version_of_a_sink_is_the_view_as_of_its_time(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(delta, "GROWTH", 1)  # small files are merged all the time
         patch.setattr(table, "ROWS", 3)
+        _in_pieces(patch, seed)
         faults = Faults(patch, seed)
         replay = SinkReplay(program.retain, Path(folder) / "w", faults, seed)
         with replay.engine:
@@ -180,6 +189,7 @@ def test_sinks_of_a_table_and_of_a_view_over_it(steps: list[Any], seed: int, ret
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(delta, "GROWTH", 1)
         patch.setattr(table, "ROWS", 2)
+        _in_pieces(patch, seed)
         faults = Faults(patch, seed)
         faults.on = False
         path = Path(folder) / "w"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine import runners
 from halfjoin.engine.run import Run
-from halfjoin.engine.spark import runner, writing
+from halfjoin.engine.spark import runner, session, writing
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.parquet_reader import Source
@@ -73,7 +76,7 @@ def test_no_row_of_a_change_or_a_fill_comes_to_this_process(
     spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        for holder, name in ((StoredRun, "narrowed"), (Source, "read"), (Disk, "fetch")):
+        for holder, name in ((StoredRun, "narrowed"), (Source, "columns"), (Disk, "fetch")):
             patch.setattr(holder, name, _forbidden)
         engine.execute(VIEW)
         engine.apply({"a": _a(spark)}, time=1)
@@ -321,6 +324,70 @@ def test_what_a_dead_process_left_in_the_staging_folder_goes(spark: Any, engine:
     engine.close()
     with hj.Engine(tmp_path / "w", spark=spark):
         assert not left.exists()
+
+
+def test_a_terminal_is_told_which_of_the_views_it_waits_for(
+    spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    engine.execute(VIEW + "; CREATE MATERIALIZED VIEW other AS SELECT k FROM a")
+    engine.execute("CREATE MATERIALIZED VIEW above AS SELECT k FROM v")
+    monkeypatch.setattr(runner, "progress", lambda doing: nullcontext(told.append(doing)))
+    engine.apply({"a": _a(spark), "b": _b(spark)}, time=1)
+    assert told[0] == "checking rows of a, b"
+    assert told[-3:] == ["changes of v, view 1 of 3", "changes of other, view 2 of 3", "changes of above, view 3 of 3"]
+
+
+def test_what_a_batch_left_in_the_staging_folder_goes_with_its_answer(
+    spark: Any, engine: hj.Engine, tmp_path: Path
+) -> None:
+    """Whatever was looked at meanwhile: what is remembered of files does not keep them."""
+    engine.execute(VIEW)
+    engine.apply({"a": _a(spark), "b": _b(spark)}, time=1)
+    answer = engine.apply({"a": hj.upserts(_a(spark, 9))}, time=2)
+    assert answer.diffs["v"].num_rows == 0
+    assert engine.read("v").num_rows == 6
+    del answer
+    gc.collect()
+    assert not [path for path in (tmp_path / "w" / "staging").rglob("*") if path.is_file()]
+
+
+def test_what_a_reader_still_reads_stays_when_a_writer_opens(spark: Any, engine: hj.Engine, tmp_path: Path) -> None:
+    engine.apply({"a": _a(spark)}, time=1)
+    engine.flush()
+    with hj.Engine(tmp_path / "w", read_only=True, spark=spark) as reader:
+        frame, expected = reader.dataframe("a"), bag(engine.read("a"))
+        # Its files are the table's own, by links.
+        own = list((tmp_path / "w" / "tables" / "a").glob("*.parquet"))
+        links = [path for path in (tmp_path / "w" / "staging").glob("*/*/*.parquet") if path.stat().st_nlink > 1]
+        assert own and {path.name for path in links} >= {path.name for path in own}
+        assert reader.stats().memory == 0
+        engine.apply({"a": hj.deletes(_a(spark, 10))}, time=2)
+        engine.compact()
+        engine.close()
+        with hj.Engine(tmp_path / "w", spark=spark):
+            for file in (tmp_path / "w" / "tables" / "a").glob("*.parquet"):  # as if an hour had passed
+                file.unlink()
+            assert bag(frame.toArrow()) == expected
+
+
+def test_a_reader_of_a_folder_that_it_may_not_write_to_or_link_from_copies(
+    spark: Any, engine: hj.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.execute(VIEW)
+    engine.apply({"a": _a(spark), "b": _b(spark)}, time=1)
+    engine.flush()
+    engine.apply({"a": hj.deletes([{"k": 1, "x": 2}])}, time=2)
+
+    def refused(*args: Any, **kinds: Any) -> Any:
+        raise PermissionError("not here")
+
+    monkeypatch.setattr(session.tempfile, "NamedTemporaryFile", refused)
+    monkeypatch.setattr(os, "link", refused)
+    with hj.Engine(tmp_path / "w", read_only=True, spark=spark) as reader:
+        for name in ("a", "v"):
+            expected = reader.read(name)
+            assert bag(reader.dataframe(name).toArrow().select(expected.column_names)) == bag(expected)
 
 
 def test_a_warehouse_that_spark_does_not_see_is_kept_by_scratch_files(

@@ -9,6 +9,8 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -16,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 
 import halfjoin as hj
 from tests.oracle.rows import bag, changes, tuples
@@ -239,6 +241,44 @@ def test_polars_reads_the_delta_table(tmp_path: Path) -> None:
         expected = bag(engine.read("big"))
     frame = polars.read_delta(str(folder / "views" / "big"))
     assert bag(frame.drop("__time").to_arrow()) == expected
+
+
+def test_other_tools_read_every_kind_of_number(tmp_path: Path) -> None:
+    kinds = {
+        "k": "bigint PRIMARY KEY", "i": "integer", "s": "smallint", "d": "date", "at": "timestamp", "tz": "timestamptz",
+        "small": "numeric(9, 2)", "large": "numeric(18, 4)", "huge": "numeric(38, 6)", "f": "double precision",
+        "b": "boolean", "r": "integer[]",
+    }  # fmt: skip
+    moment = datetime(2024, 2, 29, 12, 30, 1, 999_999)
+    rows: list[dict[str, object]] = [
+        {
+            "k": n * 10**15, "i": -n, "s": n, "d": date(1969, 1, 1) + n * timedelta(1), "at": moment - n * timedelta(9),
+            "tz": moment.replace(tzinfo=UTC), "small": Decimal(n) / 4, "large": Decimal(-n) / 8,
+            "huge": Decimal(n) * 10**20, "f": n / 3, "b": n % 2 == 0, "r": [n, None],
+        }
+        for n in range(-300, 300)
+    ]  # fmt: skip
+    rows.extend({"k": n} for n in range(1, 300))  # NULLs
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute(f"CREATE TABLE t ({', '.join(map(' '.join, kinds.items()))})")
+        engine.apply({"t": rows}, time=0)
+        engine.flush()
+        expected = engine.read("t")
+    table = DeltaTable((tmp_path / "w" / "tables" / "t").as_uri())
+    actions = pa.table(table.get_add_actions())
+    files = [str(tmp_path / "w" / "tables" / "t" / path) for path in actions["path"].to_pylist()]
+    query = QueryBuilder().register("t", table).execute("SELECT * FROM t")
+    read = {
+        "DuckDB": duckdb.connect().sql("SELECT * FROM read_parquet($1)", params=[files]).to_arrow_table(),
+        "DataFusion": pa.table(query),
+        "pyarrow": table.to_pyarrow_table(),
+    }
+    for tool, found in read.items():
+        plain = found.drop_columns(["__time", "__diff"]).cast(expected.schema)
+        assert bag(plain) == bag(expected), tool
+    chunks = pq.read_metadata(files[0]).row_group(0).to_dict()["columns"]
+    encoded = {chunk["path_in_schema"] for chunk in chunks if "DELTA_BINARY_PACKED" in chunk["encodings"]}
+    assert encoded == {"k", "i", "s", "d", "at", "tz", "small", "large", "__time", "__diff"}
 
 
 def test_files_are_sorted_by_the_key_and_have_statistics(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -85,18 +86,52 @@ def test_a_read_gives_the_updates_of_its_times(parts: list[list[tuple[object, ..
         assert _bag(stored.closing(low, high)) == sorted(found)
 
 
+def _reads(stored: StoredRun, key: ArrangementKey, keys: list[int | None]) -> tuple[list[tuple[int, str]], Run]:
+    """The row groups and columns that a lookup reads of the first file, and what it finds."""
+    source = opened(stored.place, stored.files[0].name)
+    reads: list[tuple[int, str]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        columns = source.columns
+        patch.setattr(source, "columns", lambda groups, schema: (
+            reads.extend((int(group), name) for group in groups for name in schema), columns(groups, schema))[1])
+        found = stored.narrowed(key, key_columns(key, {}), [pa.array(keys, pa.int64())], SCHEMA)
+    return reads, found
+
+
 def test_a_lookup_reads_the_row_groups_that_may_have_the_key_alone() -> None:
-    rows = [(n, None, None, None, 0, 1) for n in range(30)]
+    rows = [(2 * n, None, str(n), None, 0, 1) for n in range(30)]
     key = ArrangementKey("c", (COLUMNS["k"],))
     with tempfile.TemporaryDirectory() as folder:
         stored = _stored(folder, [rows], "k")
-        source = opened(stored.place, stored.files[0].name)
-        reads: list[int] = []
-        read = source.read
-        source.read = lambda groups, *rest: (reads.append(int(groups.sum())), read(groups, *rest))[1]  # type: ignore
-        found = stored.narrowed(key, key_columns(key, {}), [pa.array([4, 29, 77, None], pa.int64())], [])
-    assert reads == [2]
-    assert found.updates.columns["k"].to_pylist() == [4, 29]
+        reads, found = _reads(stored, key, [8, 57, 58, 77, None])
+        # Times and diffs are the same throughout, and so known.
+        assert set(reads) == {(group, name) for group in (1, 9) for name in SCHEMA}
+        assert len(reads) == len(set(reads))
+        assert found.updates.columns["k"].to_pylist() == [8, 58]
+        assert (found.updates.time.tolist(), found.updates.diff.tolist()) == ([0, 0], [1, 1])
+
+
+def test_of_a_row_group_without_the_key_a_lookup_reads_the_key_alone() -> None:
+    rows = [(2 * n, None, str(n), None, n, 1) for n in range(30)]
+    key = ArrangementKey("c", (COLUMNS["k"],))
+    with tempfile.TemporaryDirectory() as folder:
+        reads, found = _reads(_stored(folder, [rows], "k"), key, [7, 33, 40])
+    rest = [*(name for name in SCHEMA if name != "k"), "__time"]
+    assert reads == [(1, "k"), (5, "k"), (6, "k"), *((6, name) for name in rest)]
+    assert _bag(found.updates) == _bag(_updates(rows[20:21]))
+
+
+@pytest.mark.parametrize("values", [
+    pa.array(["one of few texts", "another one of them"] * 500), pa.array([f"text {n}" for n in range(1000)]),
+    pa.array([Decimal(n) / 4 for n in range(1000)], pa.decimal128(15, 2)), pa.array([[1, 2], None] * 500),
+], ids=["few texts", "texts", "decimals", "lists"])  # fmt: skip
+def test_what_rows_in_files_need_in_memory_is_known(values: pa.Array, tmp_path: Path) -> None:
+    updates = Updates({"v": values}, np.arange(1000), np.ones(1000, np.int64))
+    place = LocalPlace(tmp_path)
+    stored = StoredRun(place, tuple(parquet.write(place, updates, {"v": values.type}, [])), {"v": values.type})
+    (loaded,) = stored.pieces()
+    # Diffs that are all the same take none, which may not be so for all of the files together.
+    assert abs(stored.loaded_bytes - 8 * 1000 - Run(loaded).row_bytes) <= 500  # bits that tell NULLs
 
 
 def test_a_missing_file_is_named() -> None:

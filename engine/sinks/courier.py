@@ -10,30 +10,14 @@ from __future__ import annotations
 import logging
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import Condition, Thread
 
-from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.sinks.delivery import Delivery
 from halfjoin.engine.sinks.table import SinkTable
-from halfjoin.engine.updates import Updates, concat
 from halfjoin.sql.errors import DataError, HalfjoinError, StorageError
 
 MOST_WAITING = 256  # batches: then the engine waits for the courier, or a courier that fails gives them up
 _log = logging.getLogger("halfjoin")
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """What brings the table from the contents as of below `low` to those as of below `upper`.
-
-    Where `whole`, `updates` are those contents, whatever is in the table.
-    """
-
-    low: int | None
-    upper: int
-    updates: Updates
-    whole: bool = False
-    note: str | None = None  # for the commit
 
 
 class Courier:
@@ -73,7 +57,7 @@ class Courier:
             if len(self._queue) >= MOST_WAITING:
                 self._give_up()
                 self._start()
-            elif self._queue or self._busy or delivery.whole or len(delivery.updates) or self.error is not None:
+            elif self._queue or self._busy or delivery.whole or delivery.some or self.error is not None:
                 self._queue.append(delivery)
                 self._start()
             elif delivery.low == self.upper:
@@ -169,7 +153,7 @@ class Courier:
                 self.gap = True
             return
         write = self._table.rewrite if delivery.whole else self._table.change
-        changed = write(delivery.updates, delivery.upper, delivery.note)
+        changed = write(delivery, delivery.upper, delivery.note)
         with self._turn:
             self._queue.popleft()
             self.upper = delivery.upper
@@ -183,9 +167,9 @@ class Courier:
         with self._turn:
             waiting = list(self._queue)
             first = max((number for number, one in enumerate(waiting) if one.whole), default=0)
-            folded = consolidate(concat([one.updates for one in waiting[first:]]), by_time=False)
             start, last = waiting[first], waiting[-1]
-            self._queue = deque([Delivery(start.low, last.upper, folded, start.whole, "several batches at once")])
+            every = tuple(part for one in waiting[first:] for part in one.changes)
+            self._queue = deque([Delivery(start.low, last.upper, every, start.whole, "several batches at once")])
             return len(waiting) > 1
 
     def _fail(self, problem: HalfjoinError) -> None:

@@ -8,28 +8,35 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from halfjoin.catalog.models import Sink
 from halfjoin.engine.changes import StoredChanges
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.reading import readable
-from halfjoin.engine.sinks.courier import Courier, Delivery
+from halfjoin.engine.run import Run
+from halfjoin.engine.sinks.courier import Courier
+from halfjoin.engine.sinks.delivery import Closed, Delivery
 from halfjoin.engine.sinks.table import SinkTable, Source
 from halfjoin.engine.sinks.target import place_of
 from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.parquet import has_order
 from halfjoin.engine.storage.place import Place
+from halfjoin.engine.storage.scratch import Links
 from halfjoin.engine.storage.warehouse import sort_columns
-from halfjoin.engine.updates import Updates, empty
+from halfjoin.engine.updates import MINIMUM
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
 if TYPE_CHECKING:
     from halfjoin.engine.batch import Staged
     from halfjoin.engine.state import State
 
+MOST_MISSED = 64  # times that are caught up with a commit each; of more there is one for all
 _log = logging.getLogger("halfjoin")
 
 
@@ -43,10 +50,14 @@ class Status:
 
 
 class Sinks:
-    """The couriers of the sinks that are in the catalog. `home` is the warehouse's folder, None where there is none."""
+    """The couriers of the sinks that are in the catalog.
 
-    def __init__(self, home: Place | None) -> None:
-        self.home = home
+    `home` is the warehouse's folder, None where there is none; `staging` one for links to files that are to be there
+    until they are delivered, None where there are no links.
+    """
+
+    def __init__(self, home: Place | None, staging: Path | None) -> None:
+        self.home, self._links = home, Links(staging)
         self._couriers: dict[str, tuple[Sink, Courier]] = {}
 
     def open(self, state: State) -> None:
@@ -80,29 +91,32 @@ class Sinks:
             courier.undo()
             raise courier.error
 
-    def closing(self, state: State, staged: Staged) -> dict[str, Updates]:
+    def closing(self, state: State, staged: Staged) -> dict[str, Closed]:
         """By sink, what a staged batch will close: asked before it is published, it costs what the batch does."""
         if staged.upper == state.upper:
             return {}
-        found = {}
+        found: dict[str, Closed] = {}
         for name, (sink, _) in self._couriers.items():
             collection, source = state.collection(sink.collection), sink.collection
-            if source in staged.diffs:
-                changes = staged.diffs[source]
-                in_files = isinstance(changes, StoredChanges)
-                found[name] = changes.updates() if in_files else from_table(changes, collection.schema)
+            run, changes = staged.runs.get(source), staged.diffs.get(source)
+            if isinstance(changes, StoredChanges):
+                found[name] = changes
+            elif changes is not None:
+                found[name] = from_table(changes, collection.schema)
+            elif run is None or isinstance(run, Run):
+                found[name] = collection.closing(state.upper, staged.upper, run)
             else:
-                found[name] = collection.closing(state.upper, staged.upper, staged.runs.get(source))
+                found[name] = self._links.lasting(collection.closing_in_files(state.upper, staged.upper, run))
         return found
 
-    def offer(self, state: State, low: int, closing: Mapping[str, Updates]) -> None:
+    def offer(self, state: State, low: int, closing: Mapping[str, Closed]) -> None:
         """Hand over what a batch closed when it raised `upper` from `low`; the batch is published by now."""
         for name, updates in closing.items():
             sink, courier = self._couriers[name]
             try:
                 readable(state, [sink.collection], None)
                 if not courier.gap:
-                    courier.offer(Delivery(low, state.upper, updates))
+                    courier.offer(Delivery(low, state.upper, (updates,)))
                 elif courier.wants_history:
                     self._supply(state, sink, courier)
                 else:
@@ -136,6 +150,8 @@ class Sinks:
     def _catch_up(self, state: State, *names: str) -> None:
         chosen = [self._couriers[name] for name in names or self._couriers]
         for _, courier in chosen:
+            courier.wait()  # what failed before this call is tried again by it
+        for _, courier in chosen:
             courier.start()
         for sink, courier in chosen:
             courier.wait()
@@ -149,17 +165,38 @@ class Sinks:
             courier.wait()
 
     def _supply(self, state: State, sink: Sink, courier: Courier) -> None:
-        """Close a gap: with the changes since, or where history no longer reaches back, with the whole contents."""
+        """Close a gap: with the changes since, time by time as they were closed, or where history no longer reaches
+        back, with the whole contents."""
         collection, low, upper = state.collection(sink.collection), courier.end, state.upper
         courier.gap = False
         cold = collection.cold
         if low is not None and (low == upper or (cold is not None and cold.latest < low)):
-            courier.offer(Delivery(low, upper, empty(collection.schema)))  # nothing has happened, so nothing is loaded
-        elif low is not None and (collection.since < low or collection.since == 0):
-            courier.offer(Delivery(low, upper, collection.changes(low, upper), note=f"all changes since {low}"))
-        else:
+            courier.offer(Delivery(low, upper, ()))  # nothing has happened, so nothing is loaded
+            return
+        runs = StoredChanges(collection.schema, tuple(collection.runs), MINIMUM, upper, consolidated=False)
+        if low is None or not (collection.since < low or collection.since == 0):
             note = "first contents" if low is None else f"the difference: history does not reach back to {low}"
-            courier.offer(Delivery(low, upper, collection.as_of(upper - 1, distinct=True), whole=True, note=note))
+            courier.offer(Delivery(low, upper, (self._links.lasting(runs),), whole=True, note=note))
+            return
+        since = self._links.lasting(replace(runs, low=low))
+        times = _times(since)
+        if len(times) > MOST_MISSED:
+            courier.offer(Delivery(low, upper, (since,), note=f"all changes since {low}"))
+            return
+        ends = [*(time + 1 for time in times[:-1]), upper]
+        for begin, end in zip([low, *ends[:-1]], ends, strict=True):
+            courier.offer(Delivery(begin, end, (replace(since, low=begin, high=end),)))
+
+
+def _times(changes: StoredChanges) -> list[int]:
+    """The times of changes, as far as they are no more than can be caught up one by one."""
+    found = np.zeros(0, np.int64)
+    for part in changes.parts:
+        for piece in part.pieces(changes.low, changes.high, names=()):
+            found = np.union1d(found, piece.time)
+            if len(found) > MOST_MISSED:
+                break
+    return [int(time) for time in found]
 
 
 def _sort(collection: Collection) -> tuple[str, ...]:

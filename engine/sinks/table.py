@@ -12,26 +12,29 @@ from __future__ import annotations
 import json
 import time as clock
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import RemoveAction
 
 from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.sinks.delivery import PIECE_ROWS
 from halfjoin.engine.sinks.files import group_of, groups, holders, without
 from halfjoin.engine.sinks.target import commit_file
 from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, write_plain
 from halfjoin.engine.storage.place import LOG, Place
-from halfjoin.engine.updates import Updates, concat, constant, empty
+from halfjoin.engine.updates import Ints, Positions, Updates, concat, constant, empty
 from halfjoin.sql.errors import DataError, StorageError
 
 ROWS = 1 << 16  # of a file: what one deletion may have to write anew
@@ -93,39 +96,56 @@ class SinkTable:
             found = table.transaction_version(self._id)
             return None if found is None else int(found)
 
-    def change(self, changes: Updates, upper: int, note: str | None = None) -> bool:
-        """Commit the contents as of below `upper`, by the changes (of any times). Returns whether there were any.
+    def change(self, changes: Iterable[Updates], upper: int, note: str | None = None) -> bool:
+        """Commit the contents as of below `upper`, by changes (of any times). Returns whether there were any.
+
+        They come in pieces, of which one is in memory at a time; they are iterated twice where there are several.
 
         Raises:
             DataError: a row would be contained a negative number of times.
             StorageError: somebody else wrote the table.
         """
-        changes = consolidate(self._stored(changes), by_time=False)
-        if not len(changes) and self._table is not None and self._table.transaction_version(self._id) is not None:
+        return self._carry_out(changes, upper, note, whole=False)
+
+    def rewrite(self, contents: Iterable[Updates], upper: int, note: str | None = None) -> bool:
+        """Commit whatever makes the table's rows the contents: their difference, or where that would be looked for in
+        many rows, new files in place of all."""
+        with self._reaching():
+            files = None if self._table is None else _files(self._table)
+            only = _only(contents, self._source.schema)
+            if files is None or only is None or (pc.sum(files["num_records"]).as_py() or 0) > PIECE_ROWS:
+                return self._carry_out(contents, upper, note, whole=True)
+            there = [self._read(name) for name in files["path"].to_pylist()]
+        minus = [Updates(part.columns, part.time, -part.diff) for part in there]
+        return self.change([concat([self._stored(only), *minus])], upper, note)
+
+    def _carry_out(self, changes: Iterable[Updates], upper: int, note: str | None, *, whole: bool) -> bool:
+        """Additions first, so that each deletion finds its row: in the table or among them."""
+        only = _only(changes, self._source.schema)
+        summed = None if only is None else [self._summed(only)]
+        if summed is not None and not len(summed[0]) and not whole and self._knows():
             return False
         with self._reaching():
             if self._table is None:
                 self._table = self._create()
             self._check_there(self._table)
             with self._writing() as written:
-                actions = self._delete(changes.filter(changes.diff < 0), written)
-                new = changes.filter(changes.diff > 0)
-                rows = new.take(np.repeat(np.arange(len(new)), new.diff))
-                self._write(rows, f"{self._prefix}-{uuid.uuid4().hex}", written)
+                files = _files(self._table)
+                removed = set(range(len(files))) if whole else set()
+                for piece in summed or map(self._summed, changes):
+                    new = piece.filter(piece.diff > 0)
+                    rows = new.take(np.repeat(np.arange(len(new)), new.diff))
+                    self._write(rows, f"{self._prefix}-{uuid.uuid4().hex}", written)
+                for piece in summed or map(self._summed, changes):
+                    self._delete(piece.filter(piece.diff < 0), files, removed, written)
+                actions = [_removed(files, number, True) for number in sorted(removed)]
+                if not written and not actions and self._knows():
+                    return False
                 self._commit(self._table, [*(add_action(file, True) for file in written), *actions], upper, note)
             self._merge(self._table, upper)
             if self._table.version() % CLEAN_EVERY == 0:
                 self._clean(self._table)
         return True
-
-    def rewrite(self, contents: Updates, upper: int, note: str | None = None) -> bool:
-        """Commit whatever makes the table's rows the contents: their difference."""
-        with self._reaching():
-            files = None if self._table is None else _files(self._table)
-            there = [] if files is None else [self._read(name) for name in files["path"].to_pylist()]
-        stored = self._stored(contents)
-        minus = [Updates(part.columns, part.time, -part.diff) for part in there]
-        return self.change(concat([stored, *minus]), upper, note)
 
     def undo(self) -> None:
         """Take the table away again, if there is one that this sink has made."""
@@ -134,24 +154,17 @@ class SinkTable:
             if self._table is not None:
                 self.place.clear()
 
-    def _delete(self, gone: Updates, written: list[StoredFile]) -> list[RemoveAction]:
-        """Write the files that hold the rows anew without them."""
-        if not len(gone):
-            return []
-        assert self._table is not None
-        files, diffs, removed = _files(self._table), gone.diff.copy(), list[RemoveAction]()
+    def _delete(self, gone: Updates, files: pa.Table, removed: set[int], written: list[StoredFile]) -> None:
+        """Write the files that hold the rows anew without them: those of the table that are not removed yet, and for
+        what is not there those that were written for this commit."""
+        diffs = gone.diff.copy()
         for number, rows in holders(files, gone):
-            rows = rows[diffs[rows] < 0]
-            if not len(rows):
-                continue
-            name, wanted = files["path"][number].as_py(), gone.take(rows)
-            wanted = Updates(wanted.columns, wanted.time, diffs[rows])
-            left, missing = without(self._read(name), wanted)
-            if np.array_equal(missing, wanted.diff):
-                continue
-            diffs[rows] = missing
-            self._write(left, group_of(name), written)
-            removed.append(_removed(files, number, True))
+            if number not in removed and self._without(files["path"][number].as_py(), gone, diffs, rows, written):
+                removed.add(number)
+        for file in list(written) if diffs.any() else ():
+            if self._without(file.name, gone, diffs, np.arange(len(gone)), written):
+                written.remove(file)
+                self.place.remove(file.name)
         if diffs.any():
             position = int(np.flatnonzero(diffs)[0])
             row = {column: values[position].as_py() for column, values in gone.columns.items()}
@@ -159,7 +172,21 @@ class SinkTable:
                 f"{self._source.name} holds a row {int(diffs[position])} times, which no table can show: {row}; "
                 "more copies were deleted than inserted"
             )
-        return removed
+
+    def _without(self, name: str, gone: Updates, diffs: Ints, rows: Positions, written: list[StoredFile]) -> bool:
+        """Whether a file had some of the rows that are still to go (`diffs`, which is changed); then what is left of it
+        is written anew."""
+        rows = rows[diffs[rows] < 0]
+        if not len(rows):
+            return False
+        wanted = gone.take(rows)
+        wanted = Updates(wanted.columns, wanted.time, diffs[rows])
+        left, missing = without(self._read(name), wanted)
+        if np.array_equal(missing, wanted.diff):
+            return False
+        diffs[rows] = missing
+        self._write(left, group_of(name), written)
+        return True
 
     def _merge(self, table: DeltaTable, upper: int) -> None:
         """Write small groups anew as one, in a commit that changes no data."""
@@ -227,6 +254,14 @@ class SinkTable:
         columns = {column: one_chunk(table.column(column), kind) for column, kind in self._types.items()}
         return Updates(columns, constant(0, len(table)), constant(1, len(table)))
 
+    def _knows(self) -> bool:
+        """Whether the table says up to where it goes."""
+        return self._table is not None and self._table.transaction_version(self._id) is not None
+
+    def _summed(self, updates: Updates) -> Updates:
+        """Changes as they are to be stored, each row once."""
+        return consolidate(self._stored(updates), by_time=False)
+
     def _stored(self, updates: Updates) -> Updates:
         """The columns with the types that they have in files."""
         if not len(updates):
@@ -265,6 +300,12 @@ class SinkTable:
         except (DeltaError, OSError, ValueError, pa.ArrowException) as problem:
             self.is_open = False
             raise StorageError(f"the table cannot be written: {problem}") from problem
+
+
+def _only(pieces: Iterable[Updates], schema: Mapping[str, pa.DataType]) -> Updates | None:
+    """The one piece, which may be of no rows; None where there are several."""
+    found = list(islice(pieces, 2))
+    return None if len(found) > 1 else found[0] if found else empty(schema)
 
 
 def _files(table: DeltaTable) -> pa.Table:

@@ -16,7 +16,6 @@ from typing import Any
 import pyarrow as pa
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.collection import Collection
 from halfjoin.engine.fingerprint import Partial, partial
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
@@ -204,14 +203,14 @@ class _Keys:
             changed = updates_of(rows, self.layout)
             arrangement = arrangement_of(self.table)
             key = PrimaryKey(self.table, arrangement, key_columns(arrangement, {}))
-            there = Collection(self.table.name, dict(self.layout.columns), 1, held=self.there)
+            near = key.near(self.there, changed)
             try:
                 if self.upsert:
                     refuse_unordered(self.table, Submitted(changed.columns, len(changed), changed.time, None, True))
-                    meant = key.replaced(there, changed)
+                    meant = key.replaced(near, changed)
                     yield from in_files(self.folder, meant, self.table.primary_key)
                 else:
-                    key.check(there, changed)
+                    key.check(near, changed)
             except InvalidRow as problem:
                 raise unnumbered(problem, self.table, None) from None
 

@@ -60,17 +60,19 @@ class SparkRunner:
         return is_stopped(self.session)
 
     def changes(
-        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned
+        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
     ) -> tuple[Output, Output]:
         """As `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated."""
         bound = self._flow(flow, held, lookup)
-        with progress(f"what changes of {', '.join(staged)} change in a view of {', '.join(flow.plan.collections)}"):
+        with progress(f"changes of {title}"):
             return self._carried_out(bound, bound.changes(staged))
 
-    def fill(self, flow: Dataflow, held: Held, lookup: Versioned) -> Iterable[tuple[Output, Output]]:
+    def fill(
+        self, flow: Dataflow, held: Held, lookup: Versioned, title: str
+    ) -> Iterable[tuple[Output, Output]]:
         """As `Dataflow.fill`: the view's whole history so far."""
         bound = self._flow(flow, held, lookup)
-        with progress(f"filling a view of {', '.join(flow.plan.collections)}"):
+        with progress(f"filling {title}"):
             return [self._carried_out(bound, bound.fill())]
 
     def checked(self, given: Sequence[Given], time: int, *, marked: bool) -> list[FrameRows]:

@@ -85,9 +85,14 @@ def is_stopped(session: Any) -> bool:
 
 
 def sees(session: Any, folder: Path) -> bool:
-    """Whether Spark's tasks find a folder of this machine under its path, and what is in it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(prefix="seen-", dir=folder) as file, quiet():
+    """Whether Spark's tasks find a folder of this machine under its path, and what is in it; made if need be and
+    allowed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        made = tempfile.NamedTemporaryFile(prefix="seen-", dir=folder)  # noqa: SIM115
+    except OSError:  # a reader's, who may not write there
+        return False
+    with made as file, quiet():
         asked = session.range(1).mapInArrow(partial(_found, file.name), "found boolean")
         return bool(asked.collect()[0].found)
 

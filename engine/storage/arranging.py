@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 import halfjoin
@@ -17,13 +18,19 @@ from halfjoin.engine.codes import codes, is_exact
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.run import KeyColumns, Part
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
+from halfjoin.engine.storage.lookup import CODE
 from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.storage.stored_run import CODE, StoredRun
+from halfjoin.engine.storage.stored_run import READ_ROWS, StoredRun
+from halfjoin.engine.tables import is_built_in
 from halfjoin.engine.updates import Updates
+from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
+
+MOST_COPIES = 16  # of a row; more would take more of the disk than lookups are worth
+_SAMPLE = 1 << 12  # rows that are asked how many keys they have
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +51,32 @@ class Arrangement:
         mark = hashlib.sha256(f"{halfjoin.__version__} {self.key!r}".encode()).hexdigest()
         return f"{folder_name(str(self.key))}-{mark[:12]}"
 
-    def rows(self, updates: Updates) -> Updates:
-        """The updates as they are in the files: those that have a key, each once."""
+    def rows(self, updates: Updates) -> Iterator[Updates]:
+        """The updates as they are in the files, a part at a time: those that have a key, once for each code of theirs
+        (several where a table function makes the key)."""
         if not self.coded:
-            return updates
+            yield updates
+            return
         arrays, origins = self.columns(updates)
-        found = updates if origins is None else updates.take(origins)
-        return found.with_columns({CODE: pa.array(codes(arrays, len(found)))})
+        values = codes(arrays, len(updates) if origins is None else len(origins))
+        if origins is None:
+            yield updates.with_columns({CODE: pa.array(values)})
+            return
+        order = np.lexsort((values, origins))
+        again = np.zeros(len(order), np.bool_)
+        again[1:] = (np.diff(values[order]) == 0) & (np.diff(origins[order]) == 0)
+        order = order[~again]
+        for start in range(0, len(order), READ_ROWS):
+            part = order[start : start + READ_ROWS]
+            yield updates.take(origins[part]).with_columns({CODE: pa.array(values[part])})
+
+    def copies(self, run: StoredRun) -> float:
+        """About how often a row of these files would be in the arrangement, by the first of them."""
+        some = next(run.pieces(), None)
+        if some is None:
+            return 0
+        some = some.slice(0, min(len(some), _SAMPLE))
+        return sum(map(len, self.rows(some))) / len(some)
 
     def run(self, place: Place, files: tuple[StoredFile, ...]) -> StoredRun:
         """The files as a run."""
@@ -70,7 +96,8 @@ class Arrangement:
             place.cut(version)  # what a flush that was cut short had done
         place.make()
         table, layout = DeltaFolder(place, ""), self.layout
-        files = [file for part in parts for file in write(place, self.rows(part), layout.schema, layout.sort)]
+        files = [file for part in parts for rows in self.rows(part)
+                 for file in write(place, rows, layout.schema, layout.sort)]  # fmt: skip
         at = table.append(None, files, layout, None, version)
         everything |= version is None and len(files) > 1
         return at if at is None else table.merge(layout, since, everything=everything) or at
@@ -79,24 +106,32 @@ class Arrangement:
 def arrangements(collection: Collection) -> Iterator[Arrangement]:
     """Those that a collection may have on disk.
 
-    Not what a query needs for a moment, and no keys through table functions: they may be computed by code that is not
-    there, and give one row several keys. Lookups by those search through the collection.
+    Not what a query needs for a moment, and no keys through a user's table function: its code may be another by now
+    than what made the files, or not be there, and might not bear to be called from a thread of ours. Lookups by those
+    search through the collection.
     """
     if any(name.lower() == CODE for name in collection.schema):
         return
     for key, shared in collection.arrangements.items():
-        if key.keys and key.through is None and any(user.kind != "query" for user in shared.users):
+        if key.keys and _lasts(key) and any(user.kind != "query" for user in shared.users):
             yield _arrangement(key, shared.columns, collection.schema)
+
+
+def _lasts(key: ArrangementKey) -> bool:
+    """Whether the key of a row is the same in every process."""
+    steps = () if key.through is None else key.through.steps
+    return all(is_built_in(step.function) for step in steps if isinstance(step, Explode))
 
 
 def _arrangement(key: ArrangementKey, columns: KeyColumns, schema: Mapping[str, pa.DataType]) -> Arrangement:
     (first, *more) = key.keys
-    if not more and isinstance(first, Column) and is_exact([pa.nulls(0, schema[first.name])]):
+    if key.through is None and not more and isinstance(first, Column) and is_exact([pa.nulls(0, schema[first.name])]):
         return Arrangement(key, columns, Layout(schema, (first.name,)), False)
     return Arrangement(key, columns, Layout({**schema, CODE: pa.int64()}, (CODE,)), True)
 
 
 def unserved(parts: Sequence[Part], collection: Collection) -> list[Arrangement]:
-    """The arrangements that parts in files do not serve."""
+    """The arrangements that parts in files do not serve, and that would not take many times their room on disk."""
     stored = [part for part in parts if isinstance(part, StoredRun)]
-    return [one for one in arrangements(collection) if not all(part.serves(one.key) for part in stored)]
+    found = [one for one in arrangements(collection) if not all(part.serves(one.key) for part in stored)]
+    return [one for one in found if one.key.through is None or all(one.copies(run) <= MOST_COPIES for run in stored)]

@@ -28,6 +28,10 @@ from halfjoin.sql.errors import StorageError
 Run = TypeVar("Run")
 _UNORDERED_BYTES = 64 << 20
 _STARTED = clock.time()
+_CONFIGURATION = {
+    "delta.checkpointInterval": "20",
+    "delta.dataSkippingNumIndexedCols": "-1",  # all: by default the statistics of `__time` are read up to 32 columns
+}
 KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
 
 
@@ -40,7 +44,9 @@ class Layout:
 
 
 class DeltaFolder:
-    """The Delta table in a folder. `app` tells this collection from one that had its name before."""
+    """The Delta table in a folder. `app` tells its collection from others that have had the name, or will; "" where
+    there are none.
+    """
 
     def __init__(self, place: Place, app: str) -> None:
         self.place, self._app = place, app
@@ -49,7 +55,7 @@ class DeltaFolder:
         """What the table holds that the journal may not know of: the last entry that is in it, and its version.
 
         `entry` and `version` are what the journal knows. A later commit counts if it is whole; what is torn, or
-        another collection's that had the name, is removed.
+        another collection's that had the name, is removed, and so is a table of which the journal knows nothing.
 
         Raises:
             StorageError: what the journal knows of is not there.
@@ -59,10 +65,10 @@ class DeltaFolder:
             if table is None or (version is not None and table.version() < version):
                 self._check_there(table, version)
                 return entry, version
-            found = table.transaction_version(self._app)
             if version == table.version():
                 return entry, version
-            if found is not None and found >= entry and self._whole(table):
+            found = table.transaction_version(self._app)
+            if version is not None and found is not None and found >= entry and self._whole(table):
                 return int(found), table.version()
         except (DeltaError, OSError):  # a commit that is not readable was never acknowledged
             pass
@@ -86,10 +92,12 @@ class DeltaFolder:
             The table's version (None: there is none).
 
         Raises:
-            StorageError: that version is not there.
+            StorageError: the table is at another version, and may hold what it is not known to hold.
         """
         table = self._open()
         self._check_there(table, version)
+        if table is not None and table.version() != version:
+            raise StorageError(f"the table {self.place} has been written by another process; it will be looked at anew")
         if not files and (updates is None or not len(updates)):
             return None if table is None else int(table.version())
         if table is None:
@@ -110,26 +118,30 @@ class DeltaFolder:
         added = merged(self.place, old, layout.schema, layout.sort, since)
         now = int(clock.time() * 1000)
         removed = [RemoveAction(part.name, False, now, part.size) for part in old]
-        version = self._commit(table, [*(add_action(file, False) for file in added), *removed], layout, None)
-        table.update_incremental()
+        self._commit(table, [*(add_action(file, False) for file in added), *removed], layout, None)
         table.vacuum(KEEP_HOURS, dry_run=False, enforce_retention_duration=False)
         # What is in no version, and not written by this process for a batch that is under way, is of one that failed.
         hours = KEEP_HOURS + math.ceil((clock.time() - _STARTED) / 3600)
         table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
-        return version
+        self.place.settle()
+        table.update_incremental()
+        return int(table.version())  # vacuums that find something are versions, too
 
     def files(self, version: int | None) -> tuple[StoredFile, ...]:
         """The files of a version.
 
         Raises:
-            StorageError: the version is not there.
+            StorageError: the version is not there, or is of another collection, which has the name by now.
         """
         if version is None:
             return ()
         try:
-            return tuple(_parts(DeltaTable(self.place.uri, version=version)))
+            table = DeltaTable(self.place.uri, version=version)
+            if not self._app or table.transaction_version(self._app) is not None:
+                return tuple(_parts(table))
         except (DeltaError, OSError) as problem:
             raise StorageError(f"the table {self.place} cannot be read at version {version}: {problem}") from problem
+        raise StorageError(f"the table {self.place} was dropped, and another made with its name")
 
     def held(self) -> tuple[int, int]:
         """The rows of the newest version and the last of their times, without reading them."""
@@ -149,9 +161,7 @@ class DeltaFolder:
 
     def _create(self, layout: Layout) -> DeltaTable:
         self.place.make()
-        table = DeltaTable.create(
-            self.place.uri, file_schema(layout.schema), configuration={"delta.checkpointInterval": "20"}
-        )
+        table = DeltaTable.create(self.place.uri, file_schema(layout.schema), configuration=_CONFIGURATION)
         self.place.settle()
         return table
 

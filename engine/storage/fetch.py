@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.memory import INDEXED, Memory
@@ -11,7 +11,7 @@ from halfjoin.engine.run import Part, make_run
 from halfjoin.engine.storage.arranging import arrangements
 from halfjoin.engine.storage.delta import DeltaFolder
 from halfjoin.engine.storage.encoding import decode
-from halfjoin.engine.storage.journal import Journal, Kept
+from halfjoin.engine.storage.journal import Journal, Kept, app_of
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.site import Site, arrangements_of, place_of
 from halfjoin.engine.storage.stored_run import StoredRun
@@ -35,16 +35,13 @@ class Disk:
             StorageError: a file is missing or damaged.
         """
         with self.journal.snapshot():
-            kept = next(item for item in self.journal.kept() if item.id == number)
-            files = DeltaFolder(place_of(self.site, kept), "").files(kept.version)
-            base = StoredRun(place_of(self.site, kept), files, collection.schema)
-            pieces = self.journal.pieces(number, kept.flushed)
+            kept, base, pieces = self._look(number, collection)
             versions = self.journal.arranged(number)
         recent = self._recent(kept, pieces, collection)
         size = base.loaded_bytes + recent.loaded_bytes
         size += INDEXED * len(collection.arrangements) * (len(base) + len(recent))
         if not self.memory.invites(size):
-            base = StoredRun(base.place, files, base.schema, self._arranged(kept, collection, versions))
+            base = replace(base, arranged=self._arranged(kept, collection, versions))
             stored: list[Part] = [run for run in (base, recent) if len(run)]
         elif len(base) + len(recent):
             stored = [make_run(concat([*base.pieces(), *recent.pieces()]), upper)]
@@ -55,10 +52,7 @@ class Disk:
     def left(self, number: int, collection: Collection) -> Sequence[Part]:
         """The same with all that is in files left there."""
         with self.journal.snapshot():
-            kept = next(item for item in self.journal.kept() if item.id == number)
-            files = DeltaFolder(place_of(self.site, kept), "").files(kept.version)
-            pieces = self.journal.pieces(number, kept.flushed)
-        base = StoredRun(place_of(self.site, kept), files, collection.schema)
+            kept, base, pieces = self._look(number, collection)
         parts: list[Part] = [base, self._recent(kept, pieces, collection)]
         return [*(part for part in parts if len(part)), *self._in_journal(pieces, collection, 0)]
 
@@ -67,6 +61,13 @@ class Disk:
         pieces = self.journal.pieces(kept.id, entry)
         recent = self._recent(kept, pieces, collection)
         return [*([recent] if len(recent) else []), *self._in_journal(pieces, collection, upper)]
+
+    def _look(self, number: int, collection: Collection) -> tuple[Kept, StoredRun, Sequence[bytes | StoredFile]]:
+        """The collection as the journal knows it, its Delta table, and what is not there yet."""
+        kept = next(item for item in self.journal.kept() if item.id == number)
+        place = place_of(self.site, kept)
+        files = DeltaFolder(place, app_of(self.journal, number)).files(kept.version)
+        return kept, StoredRun(place, files, collection.schema), self.journal.pieces(number, kept.flushed)
 
     def _recent(self, kept: Kept, pieces: Sequence[bytes | StoredFile], collection: Collection) -> StoredRun:
         """The files that are not in the Delta table yet."""

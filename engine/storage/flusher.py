@@ -15,7 +15,7 @@ from halfjoin.engine.consolidate import cancel
 from halfjoin.engine.storage.arranging import Arrangement
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.encoding import decode
-from halfjoin.engine.storage.journal import Journal, Kept
+from halfjoin.engine.storage.journal import Journal, Kept, app_of
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.site import Site, arrangements_of, place_of
 from halfjoin.engine.storage.stored_run import StoredRun
@@ -47,7 +47,7 @@ class Flusher:
     def __init__(self, site: Site, journal: Journal) -> None:
         self._site, self._journal = site, journal
         self._thread: Thread | None = None
-        self._recovered: set[int] = set()
+        self._seen: set[int] = set()
         self._changed: set[int] = set()
 
     @property
@@ -86,10 +86,10 @@ class Flusher:
         try:
             with self._journal.beside() as journal:
                 journal.raise_since({target.id: target.since for target in targets})
-                entry, app = int(journal.meta("entry")), journal.meta("id")
+                entry = int(journal.meta("entry"))
                 kept = {item.id: item for item in journal.kept()}
                 for target in targets:
-                    self._flush(journal, kept[target.id], target, app, entry, everything)
+                    self._flush(journal, kept[target.id], target, entry, everything)
                 journal.shrink()
             pa.default_memory_pool().release_unused()  # a merge has left it large
         except HalfjoinError:
@@ -97,16 +97,13 @@ class Flusher:
         except Exception as problem:  # of the file system, of Parquet, of Delta: nothing of it is trimmed
             raise StorageError(f"flushing the warehouse {self._site.place} failed: {problem}") from problem
 
-    def _flush(
-        self, journal: Journal, kept: Kept, target: Target, app: str, entry: int, everything: bool
-    ) -> None:
-        table = DeltaFolder(place_of(self._site, kept), f"{app}/{kept.id}")
+    def _flush(self, journal: Journal, kept: Kept, target: Target, entry: int, everything: bool) -> None:
+        table = DeltaFolder(place_of(self._site, kept), app_of(journal, kept.id))
         flushed, version = kept.flushed, kept.version
-        if kept.id not in self._recovered:  # once: afterwards nobody else writes it
+        if kept.pieces or everything or kept.id not in self._seen:
             flushed, version = table.recover(flushed, version)
         layout = Layout(target.schema, target.sort)
         pieces = journal.pieces(kept.id, flushed, entry)
-        self._recovered.discard(kept.id)
         if pieces:
             files = [piece for piece in pieces if isinstance(piece, StoredFile)]
             updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema)
@@ -119,9 +116,9 @@ class Flusher:
         if (flushed, version, arranged) != (kept.flushed, kept.version, there):
             journal.flushed(kept.id, flushed, version, *table.held(), arranged)
             self._changed.add(kept.id)
+        self._seen.add(kept.id)
         for name in there.keys() - arranged.keys():
             (arrangements_of(self._site, kept) / name).clear()
-        self._recovered.add(kept.id)
 
     def _arrange(
         self, journal: Journal, kept: Kept, target: Target, version: int, flushed: int, everything: bool

@@ -55,7 +55,7 @@ class Kept:
     """A collection as the journal knows it.
 
     Its updates up to entry `flushed` are version `version` of its Delta table (None: there is none yet), later ones are
-    in the journal. `rows` and `latest` (the last of their times) count both.
+    in the journal, in so many `pieces`. `rows` and `latest` (the last of their times) count both.
     """
 
     id: int
@@ -67,6 +67,7 @@ class Kept:
     version: int | None
     rows: int
     latest: int
+    pieces: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,7 @@ class Journal:
         with self._guarded():
             rows = self._db.execute(
                 "SELECT c.id, c.kind, c.name, c.since, c.created, c.flushed, c.version, "
-                "c.rows + coalesce(sum(r.rows), 0), max(c.latest, coalesce(max(r.latest), c.latest)) "
+                "c.rows + coalesce(sum(r.rows), 0), max(c.latest, coalesce(max(r.latest), c.latest)), count(r.id) "
                 "FROM collection c LEFT JOIN run r ON r.collection = c.id GROUP BY c.id ORDER BY c.id"
             ).fetchall()
         return [Kept(*row) for row in rows]
@@ -354,6 +355,11 @@ class Journal:
             yield
         except sqlite3.Error as problem:
             raise StorageError(f"the journal {self._where} failed: {problem}; nothing of it is kept") from problem
+
+
+def app_of(journal: Journal, collection: int) -> str:
+    """What a collection's Delta table is known by, among all that have had its name."""
+    return f"{journal.meta('id')}/{collection}"
 
 
 def _within(prefix: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
+from halfjoin.engine.updates import DIFF, TIME
 from halfjoin.sql.errors import UnsupportedSQL
 
 _LONGEST = 120
@@ -24,12 +25,12 @@ def folder_name(name: str) -> str:
 
 
 def check_columns(name: str, columns: Iterable[str]) -> None:
-    """Refuse columns that Delta tables cannot hold.
+    """Refuse columns that Delta tables cannot hold beside each other, and beside an update's own.
 
     Raises:
         UnsupportedSQL: two names differ in case alone.
     """
-    seen: dict[str, str] = {}
+    seen = {own: own for own in (TIME, DIFF)}
     for column in columns:
         other = seen.setdefault(column.lower(), column)
         if other != column:

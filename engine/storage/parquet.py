@@ -18,7 +18,9 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Updates
 
 FILE_ROWS = 1 << 20
-GROUP_ROWS = 1 << 12  # the least that a lookup reads: a third of a millisecond
+GROUP_ROWS = 1 << 11  # the least that a lookup reads; fewer make scans slower, and what is to be known of a file larger
+LOADED_BYTES = b"halfjoin.loaded_bytes"  # what a file's footer says of its rows: the memory that they need
+_INTEGER_DIGITS = 18  # of decimals that an integer of 64 bits holds
 _LONGEST_TEXT = 32  # statistics of longer texts would have to be cut; they are left out instead
 
 
@@ -91,10 +93,20 @@ def _filed(updates: Updates, schema: Mapping[str, pa.DataType]) -> pa.Table:
 
 
 def _write(place: Place, name: str, table: pa.Table) -> StoredFile:
-    # Lookups read here and there: what is quick to decode is worth more than what is small.
+    # Lookups read here and there. Numbers as differences are quick to decode, and small, most of all sorted ones.
     texts = [field.name for field in table.schema if pa.types.is_string(field.type)]
+    numbers = {field.name: "DELTA_BINARY_PACKED" for field in table.schema if _is_number(field.type)}
     latest = pc.max(table.column(TIME)).as_py()
-    return _kept(place, name, table, latest, compression="lz4", use_dictionary=texts, row_group_size=GROUP_ROWS)
+    table = table.replace_schema_metadata({LOADED_BYTES: str(table.nbytes)})
+    return _kept(place, name, table, latest, compression="lz4", use_dictionary=texts, column_encoding=numbers,
+                 store_decimal_as_integer=True, row_group_size=GROUP_ROWS)  # fmt: skip
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    """Whether files hold it as an integer of 32 or 64 bits."""
+    t = pa.types
+    return bool(t.is_integer(kind) or t.is_date(kind) or t.is_timestamp(kind)
+                or (t.is_decimal(kind) and kind.precision <= _INTEGER_DIGITS))  # fmt: skip
 
 
 def _kept(place: Place, name: str, table: pa.Table, latest: int, **options: Any) -> StoredFile:
@@ -130,8 +142,8 @@ def statistics(table: pa.Table) -> str:
         low, high = _plain(bounds["min"]), _plain(bounds["max"])
         if low is not None and high is not None:
             least[name], greatest[name] = low, high
-    text: str = json.dumps({"numRecords": len(table), "minValues": least, "maxValues": greatest, "nullCount": nulls})
-    return text
+    found = {"numRecords": len(table), "minValues": least, "maxValues": greatest, "nullCount": nulls}
+    return json.dumps(found, ensure_ascii=False)  # escaped, characters beyond U+1FFFF are misread by delta-rs
 
 
 def has_order(kind: pa.DataType) -> bool:

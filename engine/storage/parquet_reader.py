@@ -10,13 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from halfjoin.engine.codes import is_exact
-from halfjoin.engine.storage.encoding import from_table
+from halfjoin.engine.storage.encoding import one_chunk
+from halfjoin.engine.storage.parquet import LOADED_BYTES
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates import DIFF, TIME, Ints, Mask, Updates
+from halfjoin.engine.updates import DIFF, TIME, Ints, Mask, Updates, constant
 from halfjoin.sql.errors import StorageError
 
 _OPEN_FILES = 256
 _KNOWN_FILES = 1 << 13  # what a lookup has to know of a file is a fraction of its footer
+_THREADED = 512  # column chunks from which it pays to decode them in several threads
 
 _EXACT = ("BOOLEAN", "INT32", "INT64")  # how columns are stored whose values are their codes
 
@@ -41,9 +43,12 @@ class Source:
             raise StorageError(f"{self._place}/{self._name} cannot be read: {problem}") from problem
 
     def loaded_bytes(self, schema: Mapping[str, pa.DataType]) -> int:
-        """About what the updates would hold in memory; texts count as what they take before compression."""
-        fixed = sum(kind.bit_width / 8 if _is_fixed(kind) else 4 for kind in (*schema.values(), pa.int64(), pa.int64()))
+        """About what the updates would hold in memory; in files of another hand, texts count as they are encoded."""
         metadata = self._file.metadata
+        known = (metadata.metadata or {}).get(LOADED_BYTES)
+        if known is not None:
+            return int(known)
+        fixed = sum(kind.bit_width / 8 if _is_fixed(kind) else 4 for kind in (*schema.values(), pa.int64(), pa.int64()))
         wide = {name for name, kind in schema.items() if not _is_fixed(kind)}
         texts = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path.split(".")[0] in wide]
         inside = sum(metadata.row_group(g).column(i).total_uncompressed_size for g in range(self.groups) for i in texts)
@@ -86,29 +91,69 @@ class Source:
         Raises:
             StorageError: the file is damaged.
         """
+        for part in self.parts(groups, most):
+            yield self.updates(part, schema)
+
+    def parts(self, groups: Mask, most: int) -> Iterator[Ints]:
+        """The numbers of some row groups, those of about `most` rows at a time."""
         chosen = np.flatnonzero(groups)
-        if not len(chosen):
-            return
-        steps = np.cumsum(self.group_rows[chosen]) // max(most, 1)
-        for part in np.split(chosen, np.flatnonzero(np.diff(steps)) + 1):
-            try:
-                table = self._file.read_row_groups(part.tolist(), columns=[*schema, TIME, DIFF])
-            except (OSError, pa.ArrowException) as problem:
-                raise StorageError(f"{self._place}/{self._name} cannot be read: {problem}") from problem
-            yield from_table(table, schema)
+        if len(chosen):
+            steps = np.cumsum(self.group_rows[chosen]) // max(most, 1)
+            yield from np.split(chosen, np.flatnonzero(np.diff(steps)) + 1)
+
+    def updates(self, groups: Ints, schema: Mapping[str, pa.DataType]) -> Updates:
+        """These columns of the updates in the row groups of these numbers.
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        known = {name: self._constant(name, groups) for name in (TIME, DIFF)}
+        asked = {name: pa.int64() for name, values in known.items() if values is None}
+        columns = self.columns(groups, {**schema, **asked})
+        time, diff = (columns.pop(name).to_numpy() if values is None else values for name, values in known.items())
+        return Updates(columns, time, diff)
+
+    def columns(self, groups: Ints, schema: Mapping[str, pa.DataType]) -> dict[str, pa.Array]:
+        """These columns of the row groups of these numbers, each of the type given.
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        if not schema:
+            return {}
+        many = len(groups) * len(schema) >= _THREADED
+        try:
+            table = self._file.read_row_groups(groups.tolist(), columns=list(schema), use_threads=many)
+        except (OSError, pa.ArrowException) as problem:
+            raise StorageError(f"{self._place}/{self._name} cannot be read: {problem}") from problem
+        return {name: one_chunk(table.column(name), kind) for name, kind in schema.items()}
+
+    def _constant(self, name: str, groups: Ints) -> Ints | None:
+        """The values of a column of integers, if all in these row groups are the same by their statistics."""
+        bounds = self.bounds(name, pa.int64())
+        if bounds is None:
+            return None
+        least, greatest, nulls = (side[groups] for side in bounds)
+        if nulls.any() or int(least.min()) != int(greatest.max()):
+            return None
+        return constant(int(least[0]), int(self.group_rows[groups].sum()))
 
 
 def _is_fixed(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_primitive(kind))
+    return bool(pa.types.is_primitive(kind) or pa.types.is_decimal(kind))
 
 
-@lru_cache(maxsize=_KNOWN_FILES)
 def opened(place: Place, name: str) -> Source:
     """A file of a table's folder.
 
     Raises:
         StorageError: it is missing or damaged.
     """
+    return _known(place.bare, name)
+
+
+@lru_cache(maxsize=_KNOWN_FILES)
+def _known(place: Place, name: str) -> Source:
     return Source(place, name)
 
 

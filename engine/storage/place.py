@@ -24,6 +24,10 @@ class Place(Protocol):
     def uri(self) -> str:
         """As the `deltalake` package takes it."""
 
+    @property
+    def bare(self) -> Place:
+        """The same place as caches may hold it: what lasts only as long as its place is held does not last for them."""
+
     def __truediv__(self, name: str) -> Place:
         """A folder in it."""
 
@@ -78,6 +82,11 @@ class LocalPlace:
     def uri(self) -> str:
         """As the `deltalake` package takes it: quoted, as it would take what looks quoted for that."""
         return self.path.resolve().as_uri()
+
+    @property
+    def bare(self) -> LocalPlace:
+        """The folder, whoever holds it."""
+        return LocalPlace(self.path)
 
     def __truediv__(self, name: str) -> LocalPlace:
         return LocalPlace(self.path / name)
@@ -142,11 +151,12 @@ class LocalPlace:
         (self.path / name).unlink(missing_ok=True)
 
     def settle(self) -> None:
-        """The log's newest files, and its folder, on disk."""
+        """The log's newest files, its folder, and that there is one, on disk."""
         log = self.path / LOG
         for path in sorted(log.iterdir(), reverse=True)[:3]:
             sync(path)
         sync(log)
+        sync(self.path)
 
     def cut(self, version: int) -> None:
         """Remove the commits after a version, the last first."""
@@ -172,6 +182,11 @@ class ObjectPlace:
 
     def __hash__(self) -> int:
         return hash(self.uri)
+
+    @property
+    def bare(self) -> ObjectPlace:
+        """Itself: nobody holds it."""
+        return self
 
     def __truediv__(self, name: str) -> ObjectPlace:
         return ObjectPlace(f"{self.uri}/{name}")

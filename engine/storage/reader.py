@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
+from pathlib import Path
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.collection import Cold, Collection
 from halfjoin.engine.memory import Memory
+from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.restore import restore
@@ -18,6 +20,7 @@ from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.sql.errors import HalfjoinError
 
+_UNKNOWN = -1
 READ_ONLY = "the engine was opened with read_only=True; open the warehouse without it to change anything"
 
 
@@ -32,7 +35,7 @@ class Reader:
         self._site = site_of(warehouse)
         self.place = self._site.place
         self._journal = self._site.journal(read_only=True)
-        self._entry = self._defined = self._flushes = -1
+        self._entry = self._defined = self._flushes = _UNKNOWN
         self._retain = RETAIN
         self._collections: dict[int, Collection] = {}
 
@@ -48,13 +51,17 @@ class Reader:
     def moment(self, state: State) -> Iterator[State]:
         """The state as the last batch or definition left it; what is loaded meanwhile is of that moment, too."""
         with self._journal.snapshot():
-            entry = int(self._journal.meta("entry"))
-            if int(self._journal.meta("defined")) != self._defined:
-                before, state = state, self._opened()
-                state.functions.update(before.functions)
-                state.runners = before.runners
-            elif entry != self._entry or self._flushes != int(self._journal.meta("flushes")):
-                self._follow(state, entry)
+            try:
+                entry = int(self._journal.meta("entry"))
+                if int(self._journal.meta("defined")) != self._defined:
+                    before, state = state, self._opened()
+                    state.functions.update(before.functions)
+                    state.runners, state.kept = before.runners, before.kept
+                elif entry != self._entry or self._flushes != int(self._journal.meta("flushes")):
+                    self._follow(state, entry)
+            except BaseException:  # Ctrl-C, say: some collections have what others have not, so all are opened anew
+                self._defined = _UNKNOWN
+                raise
             yield state
 
     def _opened(self) -> State:
@@ -91,10 +98,17 @@ class Reader:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
 
-    staging = None
+    @property
+    def staging(self) -> Path | None:
+        """A folder for links to the Delta tables' files, which the writer may remove while a job reads them."""
+        return self._site.staging
 
-    def kept(self, collection: Collection) -> None:
-        """Files may go while a job reads them, since the writer does not know of it."""
+    def kept(self, collection: Collection) -> Sequence[Part] | None:
+        """The files of the collection's Delta table, and what is not there yet."""
+        number = next((number for number, one in self._collections.items() if one is collection), None)
+        if number is None or self._site.staging is None:
+            return None
+        return self._disk.left(number, collection)
 
     def newest(self, prefix: str) -> str | None:
         """A reader takes no batches."""
@@ -115,6 +129,11 @@ class Reader:
     def define(self, state: State) -> None:
         """A reader defines nothing."""
         raise HalfjoinError(READ_ONLY)
+
+    def overtaken(self) -> bool:
+        """Whether the writer has dropped or replaced something meanwhile: its files go at once."""
+        with self._journal.snapshot():
+            return self._defined not in (_UNKNOWN, int(self._journal.meta("defined")))
 
     def settle(self, state: State) -> None:
         """Hold no more than the budget: what has to go is opened again as files."""

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
-import uuid
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
+from halfjoin.engine.changes import StoredChanges
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.sql.errors import StorageError
 
-_PROCESS = uuid.uuid4().hex[:12]  # a process's number may be another's by now, or that of every container
+_PREFIX = "halfjoin-"
 
 
 class Scratch:
-    """A folder for such folders. It is removed with the last of them.
+    """A folder for such folders. It is removed with the last of them, and locked for as long: the lock of a process
+    that is gone, however it went, is free.
 
     Args:
         folder: where it is made; None: among the system's temporary files.
@@ -25,9 +29,12 @@ class Scratch:
     def __init__(self, folder: str | Path | None = None) -> None:
         if folder is not None:
             Path(folder).mkdir(parents=True, exist_ok=True)
-        self._folder = Path(tempfile.mkdtemp(prefix=f"halfjoin-{_PROCESS}-", dir=folder))
+        lock = None
+        while lock is None:  # a folder may be taken for a leftover before it is locked
+            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
+            lock = _locked(self._folder)
         self._made = 0
-        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        weakref.finalize(self, _removed, self._folder, lock)
 
     def fresh(self) -> ScratchPlace:
         """An empty folder."""
@@ -35,12 +42,18 @@ class Scratch:
         return ScratchPlace(self, self._folder / str(self._made))
 
     def linked(self, run: StoredRun) -> StoredRun:
-        """The same run by links, which stay when its own files are merged into others and removed."""
+        """The same run by links, which stay when its own files are merged into others and removed; by copies where the
+        scratch folder is on another disk."""
         if not isinstance(run.place, LocalPlace) or isinstance(run.place, ScratchPlace):
             return run
         place = self.fresh()
         for file in run.files:
-            os.link(run.place.path / file.name, place.path / file.name)
+            try:
+                os.link(run.place.path / file.name, place.path / file.name)
+            except FileNotFoundError as problem:
+                raise StorageError(f"{run.place}/{file.name} cannot be read: {problem}") from problem
+            except OSError:
+                shutil.copyfile(run.place.path / file.name, place.path / file.name)
         return StoredRun(place, run.files, run.schema)
 
 
@@ -54,8 +67,61 @@ class ScratchPlace(LocalPlace):
         weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
 
 
+class Links:
+    """Changes in files that stay, by links, for as long as somebody holds the changes.
+
+    Args:
+        staging: a folder of the warehouse for them, made when it is needed; None: there are no links, and files stay
+            for about an hour after they were merged into others.
+    """
+
+    def __init__(self, staging: Path | None) -> None:
+        self._staging = staging
+        self._scratch: Scratch | None = None
+
+    def lasting(self, changes: StoredChanges) -> StoredChanges:
+        """The same changes.
+
+        Raises:
+            StorageError: the files are not there.
+        """
+        if self._staging is None or not any(isinstance(part, StoredRun) for part in changes.parts):
+            return changes
+        try:
+            scratch = self._scratch = self._scratch or Scratch(self._staging)
+            parts = [scratch.linked(part) if isinstance(part, StoredRun) else part for part in changes.parts]
+        except OSError as problem:
+            raise StorageError(f"files that are to be read later cannot be kept: {problem}") from problem
+        return replace(changes, parts=tuple(parts))
+
+
 def remove_leftovers(folder: Path) -> None:
     """What processes left there that ended before they could remove it."""
-    for path in folder.glob("halfjoin-*"):
-        if not path.name.startswith(f"halfjoin-{_PROCESS}-"):
-            shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob(f"{_PREFIX}*"):
+        lock = _locked(path)
+        if lock is not None:
+            _removed(path, lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """A lock on a folder; None where somebody else has it, or the folder is gone, or not ours."""
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+    except (FileNotFoundError, PermissionError):
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    except OSError:  # a disk without locks, which is none where a warehouse is
+        return lock
+    if folder.exists():
+        return lock
+    os.close(lock)
+    return None
+
+
+def _removed(folder: Path, lock: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(lock)

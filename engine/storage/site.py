@@ -42,8 +42,11 @@ class LocalSite:
     def lock(self) -> Lock:
         """Be the only writer. The folder is made if it is not there."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            sync(self._folder.resolve().parent)
+            folder = self._folder.resolve()
+            new = [path for path in (folder, *folder.parents) if not path.exists()]
+            folder.mkdir(parents=True, exist_ok=True)
+            for path in new:
+                sync(path.parent)
         except OSError as problem:
             raise StorageError(f"cannot make the warehouse {self._folder}: {problem}") from problem
         return Lock(self._folder)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
@@ -16,16 +17,29 @@ from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.place import Place
+from halfjoin.sql.errors import HalfjoinError, StorageError
 
+P = ParamSpec("P")
+T = TypeVar("T")
 RETAIN = 1_000_000  # time units of history, where nobody says otherwise
 
 
 @dataclass(frozen=True, slots=True)
 class BatchId:
-    """The id that a batch was submitted with, and the fingerprint of its content."""
+    """The id that a batch was submitted with, and the fingerprint of its content.
+
+    Raises:
+        HalfjoinError: the id is no text that can be kept.
+    """
 
     text: str
     mark: bytes
+
+    def __post_init__(self) -> None:
+        try:
+            str.encode(self.text)
+        except (TypeError, UnicodeEncodeError):
+            raise HalfjoinError(f"batch_id={self.text!r} is no text; give each batch a str of its own") from None
 
 
 class Store(Protocol):
@@ -70,6 +84,9 @@ class Store(Protocol):
     def define(self, state: State) -> None:
         """Keep what is defined now; forget the feeds of tables that are gone."""
 
+    def overtaken(self) -> bool:
+        """Whether another process has defined something since the last moment, and removed what that had to read."""
+
     def settle(self, state: State) -> None:
         """A chance for work that is due between batches; never fails."""
 
@@ -81,6 +98,21 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of everything."""
+
+
+def again(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """A method of an engine that reads, called again where its store was overtaken."""
+
+    @wraps(method)
+    def call(engine: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        while True:
+            try:
+                return method(engine, *args, **kwargs)
+            except StorageError:
+                if not engine._store.overtaken():
+                    raise
+
+    return call
 
 
 class Nowhere:
@@ -131,6 +163,10 @@ class Nowhere:
         for batch, table in [(batch, table_of(batch)) for batch in self._answers]:
             if table is not None and table not in state.tables:
                 del self._answers[batch]
+
+    def overtaken(self) -> bool:
+        """There are no other processes."""
+        return False
 
     def settle(self, state: State) -> None:
         """Nothing is due."""

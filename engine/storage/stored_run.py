@@ -5,24 +5,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.codes import codes, is_exact
 from halfjoin.engine.run import KeyColumns, Run
+from halfjoin.engine.storage.lookup import Lookup, key_reads, lookup
 from halfjoin.engine.storage.parquet import StoredFile
-from halfjoin.engine.storage.parquet_reader import Bounds, opened
+from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates import MAXIMUM, MINIMUM, TIME, Ints, Mask, Updates, concat, empty
+from halfjoin.engine.updates import MAXIMUM, MINIMUM, TIME, Updates, concat, empty
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import StorageError
-from halfjoin.sql.expr import Column, columns_of
+from halfjoin.sql.expr import Column
 
 READ_ROWS = 1 << 17  # of files, that are in memory at a time
 SEARCHED_ROWS = 1 << 16  # fewer are searched through faster than an arrangement of them is kept up to date
-CODE = "__code"  # in the files of an arrangement: the code of the row's key, by which they are sorted
 
 _log = logging.getLogger("halfjoin")
 
@@ -103,32 +101,20 @@ class StoredRun:
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
     ) -> Run:
         """The updates that have one of these keys, or one of the same code."""
-        probes = np.unique(codes(keys, len(keys[0])))
-        wanted = list(dict.fromkeys([*names, *_reads(key, self.schema)]))
+        sought = lookup(key, columns, keys)
+        wanted = list(dict.fromkeys([*names, *key_reads(key, self.schema)]))
         arranged = self.arranged.get(key)
         if arranged is not None:
             try:
-                return arranged._found(key, columns, keys, probes, wanted)
+                return arranged._found(sought, wanted)
             except StorageError as problem:  # it is a copy, and the rows themselves are here
                 _log.warning("an arrangement on disk cannot be used, which makes lookups slow: %s", problem)
-        return self._found(key, columns, keys, probes, wanted)
+        return self._found(sought, wanted)
 
-    def _found(
-        self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], probes: Ints, names: Sequence[str]
-    ) -> Run:
-        schema = {name: self.schema[name] for name in names}
-        sought = [(CODE, _Sought(probes, False))] if self.coded else []
-        if key.through is None:
-            pairs = zip(key.keys, keys, strict=True)
-            sought += [(expr.name, _sought(array)) for expr, array in pairs if isinstance(expr, Column)]
-        found = [empty(schema)]
+    def _found(self, sought: Lookup, names: Sequence[str]) -> Run:
+        found = [empty({name: self.schema[name] for name in names})]
         for file in self.files:
-            source = opened(self.place, file.name)
-            groups = np.ones(source.groups, np.bool_)
-            for name, values in sought:
-                groups &= _possible(source.bounds(name, self.schema[name]), values)
-            read = source.read(groups, schema, READ_ROWS)
-            found.extend(updates.take(_hits(updates, columns, probes)) for updates in read)
+            found.extend(sought.find(opened(self.place, file.name), self.schema, names, self.coded, READ_ROWS))
         return Run(concat(found))
 
     def serves(self, key: ArrangementKey) -> bool:
@@ -140,46 +126,3 @@ class StoredRun:
         sources = [opened(self.place, file.name) for file in self.files] if names else []
         return any(all(source.ascends(name, self.schema[name]) for source in sources) for name in names)
 
-
-def _reads(key: ArrangementKey, schema: Mapping[str, pa.DataType]) -> list[str]:
-    """The collection's columns that an arrangement's keys are computed from."""
-    if key.through is not None:
-        return list(schema)
-    return sorted({name for expr in key.keys for name in columns_of(expr)})
-
-
-def _hits(updates: Updates, columns: KeyColumns, probes: Ints) -> Ints:
-    """The rows that have an entry with one of the codes (sorted, each once)."""
-    arrays, origins = columns(updates)
-    entries = codes(arrays, len(updates) if origins is None else len(origins))
-    mask = np.zeros(len(entries), np.bool_)
-    if bool((entries[1:] >= entries[:-1]).all()):
-        low, high = (np.searchsorted(entries, probes, side) for side in ("left", "right"))
-        found = np.flatnonzero(low < high)
-        starts, counts = low[found], high[found] - low[found]
-        mask[np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())] = True
-    elif len(probes):
-        mask = probes[np.minimum(np.searchsorted(probes, entries), len(probes) - 1)] == entries
-    rows = np.flatnonzero(mask)
-    return rows if origins is None else np.unique(origins[rows])
-
-
-class _Sought(NamedTuple):
-    """What is looked for in a column: values as their codes (sorted), None where codes do not tell; and NULL."""
-
-    values: Ints | None
-    null: bool
-
-
-def _sought(array: pa.Array) -> _Sought:
-    values = array.drop_null()
-    return _Sought(np.unique(codes([values], len(values))) if is_exact([values]) else None, array.null_count > 0)
-
-
-def _possible(bounds: Bounds | None, sought: _Sought) -> Mask | bool:
-    """The row groups that may hold one of the values; all where nothing is known of them."""
-    if bounds is None or sought.values is None:
-        return True
-    least, greatest, nulls = bounds
-    mask: Mask = np.searchsorted(sought.values, least, "left") < np.searchsorted(sought.values, greatest, "right")
-    return mask | nulls if sought.null else mask

@@ -6,15 +6,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
+from deltalake.exceptions import DeltaError
+
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
+from halfjoin.engine.changes import Changes, StoredChanges, diffs_of
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.feeds.ids import prefix_of
 from halfjoin.engine.memory import Memory
@@ -29,14 +33,15 @@ from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.restore import OnDisk, restore
-from halfjoin.engine.storage.scratch import ScratchPlace, remove_leftovers
+from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftovers
 from halfjoin.engine.storage.site import ARRANGEMENTS, arrangements_name, arrangements_of, place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import Updates
-from halfjoin.sql.errors import StorageError
+from halfjoin.sql.errors import HalfjoinError, StorageError
 from halfjoin.sql.expr import Column
 
+_log = logging.getLogger("halfjoin")
 FLUSH_BYTES = 32 << 20  # of updates in the journal alone, after which they are flushed between batches
 BULK_ROWS = 1 << 17  # of a run, from which it is kept as files that the journal refers to
 _JOURNAL_SHARE = 16  # of the budget: what is in the journal alone is in memory, too
@@ -62,6 +67,7 @@ class Warehouse:
         if self._site.staging is not None:
             remove_leftovers(self._site.staging)
         self._flusher = Flusher(self._site, self._journal)
+        self._links = Links(self._site.staging)
         self._ids: dict[int, Collection] = {}
         self._created: dict[int, int] = {}
         self._pending = 0
@@ -94,19 +100,22 @@ class Warehouse:
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """The mark and the outcome of the batch with that id, if there was one.
 
-        The changes are taken from the views' history; a view is left out if it is newer than the batch, or its history
-        no longer reaches back to it.
+        The changes are taken from the views' history, and left in files where that is; a view is left out if it is
+        newer than the batch, or its history no longer reaches back to it.
         """
         found = self._journal.answered(batch)
         if found is None:
             return None
         ids = {id(collection): number for number, collection in self._ids.items()}
-        diffs = {}
+        changes: dict[str, Changes] = {}
         for name, view in state.views.items():
             contents = view.contents
             whole = contents.since < found.low or contents.since == 0
             if whole and self._created[ids[id(contents)]] < found.entry:
-                diffs[name] = contents.changes(found.low, found.upper).table(changes=True)
+                parts = contents.runs
+                stored = StoredChanges(contents.schema, parts, found.low, found.upper, consolidated=False)
+                changes[name] = self._links.lasting(stored) if contents.in_files else stored.table()
+        diffs = diffs_of(changes)
         return found.mark, Applied(found.time, found.upper, found.runner, found.seconds, diffs, found.reason)
 
     @property
@@ -204,8 +213,12 @@ class Warehouse:
         self._pending = self._journal.pending()
         for item in kept:
             if item.id in gone:
-                place_of(self._site, item).clear(files.get((item.kind, item.name), ()))
-                arrangements_of(self._site, item).clear()
+                self._clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
+                self._clear(arrangements_of(self._site, item))
+
+    def overtaken(self) -> bool:
+        """No other process defines anything."""
+        return False
 
     def settle(self, state: State) -> None:
         """Take newer files, start to flush once enough has gathered (waiting for the last flush only where batches come
@@ -263,16 +276,23 @@ class Warehouse:
         parts = self._disk.fetch(number, collection, upper)
         missing = unserved(parts, collection)
         if missing:
-            self._flush_now([replace(self._target(number), missing=missing)], everything=False)
+            try:
+                self._flush_now([replace(self._target(number), missing=missing)], everything=False)
+            except HalfjoinError as problem:  # a full disk, say, from which can be read all the same
+                _log.warning("the arrangements of %s cannot be stored, which makes lookups slow: %s",
+                             collection.name, problem)  # fmt: skip
             parts = self._disk.fetch(number, collection, upper)
         return parts
 
     def _spill(self, kind: str, name: str, updates: Updates, sort: Sequence[str]) -> StoredRun:
         """Write updates to files of a collection, which count once the journal refers to them."""
         place = self._site.place / kind / folder_name(name)
-        place.make()
         schema = {column: array.type for column, array in updates.columns.items()}
-        return StoredRun(place, tuple(write(place, updates, schema, sort)), schema)
+        try:
+            place.make()
+            return StoredRun(place, tuple(write(place, updates, schema, sort)), schema)
+        except OSError as problem:
+            raise StorageError(f"the rows of {name} cannot be written to {place}: {problem}") from problem
 
     def _filed(self, kind: str, name: str, part: Part, sort: Sequence[str]) -> Part:
         """A run in files."""
@@ -298,6 +318,14 @@ class Warehouse:
                 if isinstance(piece, StoredFile):
                     noted.add(piece.name)
                 yield piece
+
+    @staticmethod
+    def _clear(place: Place, keep: Container[str] = ()) -> None:
+        """Remove what the journal does not know of any more; what stays goes when the warehouse is opened again."""
+        try:
+            place.clear(keep)
+        except (DeltaError, OSError) as problem:
+            _log.warning("%s is left behind for now: %s", place, problem)
 
     def _unlock(self) -> None:
         if self._lock is not None:

@@ -25,7 +25,12 @@ _BUILT_IN: dict[str, TableFunction] = {
     "unnest": unnest,
 }
 
-__all__ = ["Exploded", "Registry", "TableFunction", "UserFunction", "ordinality", "table_function"]
+__all__ = ["Exploded", "Registry", "TableFunction", "UserFunction", "is_built_in", "ordinality", "table_function"]
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a table function is the same in every process, and safe to call in any thread."""
+    return name in _BUILT_IN
 
 
 def table_function(step: Explode, registry: Registry) -> TableFunction:

@@ -1,0 +1,55 @@
+"""What a sink's table is to be given next: changes of a view, in pieces of which memory holds one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from halfjoin.engine.changes import StoredChanges
+from halfjoin.engine.updates import Updates, concat
+
+PIECE_ROWS = 1 << 20  # in memory at a time, or a few more
+
+Closed: TypeAlias = Updates | StoredChanges  # in memory, or read from files and runs whenever it is asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What brings the table from the contents as of below `low` to those as of below `upper`: updates of any times.
+
+    Where `whole`, they add up to those contents, whatever is in the table. Iterated, it gives the updates in pieces,
+    the same ones each time; equal rows may be in several.
+    """
+
+    low: int | None
+    upper: int
+    changes: tuple[Closed, ...]
+    whole: bool = False
+    note: str | None = None  # for the commit
+
+    @property
+    def some(self) -> bool:
+        """Whether there may be any updates."""
+        parts = (one.parts if isinstance(one, StoredChanges) else (one,) for one in self.changes)
+        return any(len(part) for found in parts for part in found)
+
+    def __iter__(self) -> Iterator[Updates]:
+        waiting: list[Updates] = []
+        rows = 0
+        for found in self._parts():
+            for start in range(0, len(found), PIECE_ROWS):
+                waiting.append(found.slice(start, min(start + PIECE_ROWS, len(found))))
+                rows += len(waiting[-1])
+                if rows >= PIECE_ROWS:
+                    yield concat(waiting)
+                    waiting, rows = [], 0
+        if waiting:
+            yield concat(waiting)
+
+    def _parts(self) -> Iterator[Updates]:
+        for one in self.changes:
+            if isinstance(one, StoredChanges):
+                yield from one.pieces()
+            else:
+                yield one

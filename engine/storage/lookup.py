@@ -1,0 +1,149 @@
+"""Looking keys up in a file: statistics leave row groups out, the key's columns tell the rows, then those are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.codes import codes, is_exact
+from halfjoin.engine.run import KeyColumns
+from halfjoin.engine.storage.parquet_reader import Bounds, Source
+from halfjoin.engine.updates import MAXIMUM, Ints, Mask, Updates, constant, gather, indices_of
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.expr import Column, columns_of
+
+CODE = "__code"  # in the files of an arrangement: the code of the row's key, by which they are sorted
+
+
+class _Sought(NamedTuple):
+    """What is looked for in a column: values as their codes (sorted), and NULL."""
+
+    values: Ints
+    null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Keys that are looked for in an arrangement: their codes (sorted, each once), and what that means for the columns
+    that are keys and their own codes."""
+
+    key: ArrangementKey
+    columns: KeyColumns
+    probes: Ints
+    sought: Mapping[str, _Sought]
+
+    def find(
+        self, source: Source, schema: Mapping[str, pa.DataType], names: Sequence[str], coded: bool, most: int
+    ) -> Iterator[Updates]:
+        """These columns of the updates in a file that have one of the keys, or one of the same code.
+
+        Args:
+            source: the file.
+            schema: of the collection.
+            names: of the columns that are to be read.
+            coded: whether the file has the codes of this key.
+            most: rows that are looked through at a time, about.
+        """
+        first = {CODE: pa.int64()} if coded else {name: schema[name] for name in key_reads(self.key, schema)}
+        rest = {name: schema[name] for name in names if name not in first}
+        for part in source.parts(self._possible(source, schema, coded), most):
+            read = source.columns(part, first)
+            rows = self._rows(read, int(source.group_rows[part].sum()))
+            if not len(rows):
+                continue
+            # Only row groups with such rows: keys that are new to a table are mostly in none.
+            ends = np.cumsum(source.group_rows[part])
+            groups, numbers = np.unique(ends.searchsorted(rows, "right"), return_inverse=True)
+            sizes = source.group_rows[part[groups]]
+            others = source.updates(part[groups], rest)
+            found = others.take(rows - (ends[groups] - np.cumsum(sizes))[numbers])
+            indices = indices_of(rows)
+            mine = {name: gather(column, indices) for name, column in read.items()}
+            if not coded:
+                found = found.with_columns(mine)
+            elif self.key.through is not None:
+                found = self._each_once(found, codes([mine[CODE]], len(found)))
+            yield found
+
+    def _each_once(self, found: Updates, under: Ints) -> Updates:
+        """Without copies of one row: a row that is there under each of its codes stays under the least one sought."""
+        arrays, origins = self.columns(found)
+        entries = codes(arrays, len(found) if origins is None else len(origins))
+        hits = _members(entries, self.probes)
+        least = np.full(len(found), MAXIMUM)
+        np.minimum.at(least, hits if origins is None else origins[hits], entries[hits])
+        return found.filter(least == under)
+
+    def _possible(self, source: Source, schema: Mapping[str, pa.DataType], coded: bool) -> Mask:
+        """The row groups that may hold one of the keys."""
+        groups = np.ones(source.groups, np.bool_)
+        if coded:
+            groups &= _overlapping(source.bounds(CODE, pa.int64()), _Sought(self.probes, False))
+        for name, sought in self.sought.items():
+            groups &= _overlapping(source.bounds(name, schema[name]), sought)
+        return groups
+
+    def _rows(self, read: Mapping[str, pa.Array], length: int) -> Ints:
+        """The rows that have one of the codes, ascending."""
+        if CODE in read:
+            return _members(codes([read[CODE]], length), self.probes)
+        updates, rows = Updates(dict(read), constant(0, length), constant(1, length)), None
+        if len(self.key.keys) > 1:
+            for name, sought in self.sought.items():  # of a column that ascends, which leaves few codes to compute
+                values = codes([read[name]], length)
+                if not read[name].null_count and _ascends(values):
+                    rows = _members(values, sought.values)
+                    updates = updates.take(rows)
+                    break
+        arrays, origins = self.columns(updates)
+        found = _members(codes(arrays, len(updates) if origins is None else len(origins)), self.probes)
+        if origins is not None:
+            found = np.unique(origins[found])
+        return found if rows is None else rows[found]
+
+
+def lookup(key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array]) -> Lookup:
+    """Look for these keys; `columns` computes the arrangement's."""
+    sought = {}
+    if key.through is None:
+        for expr, array in zip(key.keys, keys, strict=True):
+            values = array.drop_null()
+            if isinstance(expr, Column) and is_exact([values]):
+                sought[expr.name] = _Sought(np.unique(codes([values], len(values))), array.null_count > 0)
+    return Lookup(key, columns, np.unique(codes(keys, len(keys[0]))), sought)
+
+
+def key_reads(key: ArrangementKey, schema: Mapping[str, pa.DataType]) -> list[str]:
+    """The collection's columns that an arrangement's keys are computed from."""
+    if key.through is not None:
+        return list(schema)
+    return sorted({name for expr in key.keys for name in columns_of(expr)})
+
+
+def _members(entries: Ints, values: Ints) -> Ints:
+    """The positions of the entries that are among the values (sorted, each once), ascending."""
+    if not len(entries) or not len(values):
+        return np.zeros(0, np.int64)
+    if not _ascends(entries):
+        return np.flatnonzero(values[np.minimum(values.searchsorted(entries), len(values) - 1)] == entries)
+    values = values[values.searchsorted(entries[0]) : values.searchsorted(entries[-1], "right")]
+    low, high = entries.searchsorted(values), entries.searchsorted(values, "right")
+    counts = high - low
+    return np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+
+
+def _ascends(entries: Ints) -> bool:
+    return bool((entries[1:] >= entries[:-1]).all())
+
+
+def _overlapping(bounds: Bounds | None, sought: _Sought) -> Mask | bool:
+    """The row groups that may hold one of the values; all where nothing is known of them."""
+    if bounds is None:
+        return True
+    least, greatest, nulls = bounds
+    mask: Mask = np.searchsorted(sought.values, least, "left") < np.searchsorted(sought.values, greatest, "right")
+    return mask | nulls if sought.null else mask
