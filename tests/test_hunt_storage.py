@@ -82,16 +82,6 @@ def test_a_table_whose_first_flush_was_cut_short_is_made_anew(tmp_path: Path) ->
     assert "delta.dataSkippingNumIndexedCols" in DeltaTable(table).metadata().configuration
 
 
-@pytest.mark.parametrize("name", ["__TIME", "__Diff"])
-def test_a_column_is_not_an_updates_own_in_other_letters(tmp_path: Path, name: str) -> None:
-    with hj.Engine(tmp_path / "w") as engine:
-        with pytest.raises(hj.UnsupportedSQL, match=f"__(time|diff) and {name} differ in case alone"):
-            engine.execute(f'CREATE TABLE t ("{name}" int)')
-        engine.execute("CREATE TABLE t (a int)")
-        engine.apply({"t": [{"a": 1}]})
-        engine.flush()
-
-
 @pytest.mark.parametrize("id", [5, b"x", "\ud800"])
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_batch_id_is_text(tmp_path: Path, id: Any, kept: bool) -> None:

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-from halfjoin.engine.updates import DIFF, TIME
 from halfjoin.sql.errors import UnsupportedSQL
 
 _LONGEST = 120
@@ -25,12 +24,12 @@ def folder_name(name: str) -> str:
 
 
 def check_columns(name: str, columns: Iterable[str]) -> None:
-    """Refuse columns that Delta tables cannot hold beside each other, and beside an update's own.
+    """Refuse columns that Delta tables cannot hold.
 
     Raises:
         UnsupportedSQL: two names differ in case alone.
     """
-    seen = {own: own for own in (TIME, DIFF)}
+    seen: dict[str, str] = {}
     for column in columns:
         other = seen.setdefault(column.lower(), column)
         if other != column:
