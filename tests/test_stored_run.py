@@ -18,10 +18,10 @@ from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.run import Run
 from halfjoin.engine.storage import merging, parquet
-from halfjoin.engine.storage.parquet_reader import opened
+from halfjoin.engine.storage.parquet_reader import Source, opened
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import Updates, concat
+from halfjoin.engine.updates import Ints, Updates, concat
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
@@ -29,9 +29,10 @@ from halfjoin.sql.types import BIGINT, DATE, TEXT
 
 SCHEMA = {"k": pa.int64(), "d": pa.date32(), "s": pa.string(), "t": pa.list_(pa.int64())}
 COLUMNS = {"k": Column("k", BIGINT, True), "d": Column("d", DATE, True), "s": Column("s", TEXT, True)}
+TEXTS = ["", "a", "a\0", "ab", "b", "é", "\uffff", "\U00020000"]
 DAYS = [date(2024, 1, 1) + timedelta(days=n) for n in range(5)]
 ROWS = st.tuples(
-    st.none() | st.integers(-3, 12), st.none() | st.sampled_from(DAYS), st.none() | st.sampled_from("abcde"),
+    st.none() | st.integers(-3, 12), st.none() | st.sampled_from(DAYS), st.none() | st.sampled_from(TEXTS),
     st.none() | st.lists(st.integers(0, 2), max_size=2), st.integers(0, 9), st.sampled_from([-1, 1, 2]),
 )  # fmt: skip
 
@@ -72,6 +73,23 @@ def test_a_lookup_finds_what_it_finds_in_memory(
         found = _stored(folder, parts, sort).narrowed(key, columns, keys, SCHEMA)
     there, here = (run.updates.take(run.index(key, columns).find(probes)[1]) for run in (found, whole))
     assert _bag(there) == _bag(here)
+
+
+def test_of_sorted_texts_only_those_near_the_keys_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"order-{number:04}" for number in range(300)]
+    run = _stored(str(tmp_path), [[(1, None, text, None, 0, 1) for text in texts]], "s")
+    key = ArrangementKey("c", (COLUMNS["s"],))
+    read: list[int] = []
+    columns = Source.columns
+
+    def recorded(self: Source, groups: Ints, schema: dict[str, pa.DataType]) -> dict[str, pa.Array]:
+        read.extend(groups.tolist())
+        return columns(self, groups, schema)
+
+    monkeypatch.setattr(Source, "columns", recorded)
+    found = run.narrowed(key, key_columns(key, {}), [pa.array(["order-0100", "order-0104"])], ["k"])
+    assert found.updates.columns["s"].to_pylist() == ["order-0100", "order-0104"]
+    assert set(read) == {33, 34}
 
 
 @given(st.lists(st.lists(ROWS, max_size=20), max_size=3), st.integers(-1, 10), st.integers(-1, 10))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfjoin.engine.codes import codes, is_exact
 from halfjoin.engine.run import KeyColumns
@@ -35,6 +36,7 @@ class Lookup:
     columns: KeyColumns
     probes: Ints
     sought: Mapping[str, _Sought]
+    texts: Mapping[str, tuple[str, str]]  # of columns of texts that are keys, the first and the last that is looked for
 
     def find(
         self, source: Source, schema: Mapping[str, pa.DataType], names: Sequence[str], coded: bool, most: int
@@ -85,6 +87,8 @@ class Lookup:
             groups &= _overlapping(source.bounds(CODE, pa.int64()), _Sought(self.probes, False))
         for name, sought in self.sought.items():
             groups &= _overlapping(source.bounds(name, schema[name]), sought)
+        for name, (low, high) in self.texts.items() if not coded else ():
+            groups &= source.between(name, low, high)
         return groups
 
     def _rows(self, read: Mapping[str, pa.Array], length: int) -> Ints:
@@ -108,13 +112,15 @@ class Lookup:
 
 def lookup(key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array]) -> Lookup:
     """Look for these keys; `columns` computes the arrangement's."""
-    sought = {}
-    if key.through is None:
-        for expr, array in zip(key.keys, keys, strict=True):
-            values = array.drop_null()
-            if isinstance(expr, Column) and is_exact([values]):
-                sought[expr.name] = _Sought(np.unique(codes([values], len(values))), array.null_count > 0)
-    return Lookup(key, columns, np.unique(codes(keys, len(keys[0]))), sought)
+    sought, texts = {}, {}
+    for expr, array in zip(key.keys, keys, strict=True) if key.through is None else ():
+        values = array.drop_null()
+        if isinstance(expr, Column) and is_exact([values]):
+            sought[expr.name] = _Sought(np.unique(codes([values], len(values))), array.null_count > 0)
+        elif isinstance(expr, Column) and pa.types.is_string(array.type) and not array.null_count and len(array):
+            ends = pc.min_max(array)
+            texts[expr.name] = ends["min"].as_py(), ends["max"].as_py()
+    return Lookup(key, columns, np.unique(codes(keys, len(keys[0]))), sought, texts)
 
 
 def key_reads(key: ArrangementKey, schema: Mapping[str, pa.DataType]) -> list[str]:

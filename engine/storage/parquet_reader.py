@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -66,9 +67,7 @@ class Source:
     def _found_bounds(self, name: str, kind: pa.DataType) -> Bounds | None:
         if not is_exact([pa.nulls(0, kind)]):
             return None
-        metadata = self._file.metadata
-        number = next(i for i in range(metadata.num_columns) if metadata.schema.column(i).path == name)
-        found = [metadata.row_group(i).column(number).statistics for i in range(self.groups)]
+        found = self._statistics(name)
         if not all(s is not None and s.physical_type in _EXACT and (s.has_min_max or not s.num_values) for s in found):
             return None
         # As they are in the file, which is what they are as codes: years beyond 9999 are no dates to Python.
@@ -76,6 +75,16 @@ class Source:
         high = np.array([s.max_raw if s.has_min_max else 0 for s in found], np.int64)
         nulls = np.array([not s.has_null_count or s.null_count > 0 for s in found], np.bool_)
         return low, high, nulls
+
+    def _statistics(self, name: str) -> list[Any]:
+        metadata = self._file.metadata
+        number = next(i for i in range(metadata.num_columns) if metadata.schema.column(i).path == name)
+        return [metadata.row_group(i).column(number).statistics for i in range(self.groups)]
+
+    def between(self, name: str, low: str, high: str) -> Mask:
+        """The row groups in which a column of texts may have one from `low` to `high`, by the order of their bytes."""
+        found = self._statistics(name)
+        return np.array([s is None or not s.has_min_max or (s.min <= high and low <= s.max) for s in found], np.bool_)
 
     def ascends(self, name: str, kind: pa.DataType) -> bool:
         """Whether no row group has a lesser value of a column than the one before it has."""
