@@ -135,9 +135,12 @@ class SparkFlow:
 
     def _past_stage(self, stream: _Stream, parts_of: Lookup) -> _Stream:
         stage, frame = stream.stages[0], stream.frame
+        how = None  # known rows decide: going by the bytes of files, which pack them tightly, Spark broadcasts millions
         if stream.size is not None and stream.size <= BROADCAST:
             frame = F.broadcast(frame)
-        frame, layout = self._half_join(frame, stream.layout, stage, parts_of, stream.spans)
+        elif stream.size is not None:
+            how = "broadcast" if self.held.rows(stage.half_join.arrangement.collection) <= BROADCAST else "merge"
+        frame, layout = self._half_join(frame, stream.layout, stage, parts_of, stream.spans, how)
         size = self._found(stream, stage.half_join.arrangement)
         return _Stream(frame, layout, stage.then, stream.stages[1:], stream.final, size, stream.whole, {})
 
@@ -169,12 +172,13 @@ class SparkFlow:
         return frame.selectExpr(*(f"c{i}" for i in range(len(layout.columns))), *keys, *layout.tail), keyed
 
     def _half_join(
-        self, frame: Frame, layout: Layout, stage: Stage, parts_of: Lookup, spans: Spans
+        self, frame: Frame, layout: Layout, stage: Stage, parts_of: Lookup, spans: Spans, how: str | None
     ) -> tuple[Frame, Layout]:
-        """The stream's rows with each of their partners; failing rows go through it alone."""
+        """The stream's rows with each of their partners; failing rows go through it alone. `how` is a hint to Spark."""
         spec, collection = stage.half_join, stage.half_join.arrangement.collection
         found, kinds = self._arrangement(spec, parts_of(collection, spec.after), spans)
         found = _filtered(found, prefilter(stage.then, {new: f"f{i}" for i, (_, new) in enumerate(spec.fetch)}))
+        found = found if how is None else found.hint(how)
         conditions = [
             _equal(f"k{i}", left, f"j{i}", right, null_safe)
             for i, (left, right, null_safe) in enumerate(zip(layout.keys, kinds, spec.null_safe, strict=True))
