@@ -120,6 +120,20 @@ def test_changes_can_be_read_when_their_files_are_gone(spark: Any, engine: hj.En
     assert before.count() == 6
 
 
+def test_a_warehouse_may_be_named_by_a_relative_path(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with hj.Engine("w", spark=spark) as engine:
+        engine.execute(DDL + VIEW)
+        engine.apply({"a": _a(spark), "b": _b(spark)}, time=1)
+        engine.flush()
+        engine.apply({"a": hj.upserts(_a(spark, 3))}, time=2)
+        assert engine.dataframe("v").count() == engine.read("v").num_rows == 6
+    with hj.Engine("w", spark=spark, read_only=True) as reader:
+        assert reader.dataframe("v").count() == 6
+
+
 def test_a_cold_table_is_not_loaded_and_its_own_files_are_read(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

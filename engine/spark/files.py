@@ -89,7 +89,7 @@ class StateFiles:
 def _plain(run: StoredRun) -> StoredRun:
     """As a task may get it."""
     assert isinstance(run.place, LocalPlace)
-    return replace(run, place=LocalPlace(run.place.path), arranged={})
+    return replace(run, place=LocalPlace(run.place.path.absolute()), arranged={})
 
 
 def located(path: str) -> str:

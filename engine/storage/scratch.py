@@ -31,7 +31,7 @@ class Scratch:
             Path(folder).mkdir(parents=True, exist_ok=True)
         lock = None
         while lock is None:  # a folder may be taken for a leftover before it is locked
-            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
+            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder)).absolute()
             lock = _locked(self._folder)
         self._made = 0
         weakref.finalize(self, _removed, self._folder, lock)
