@@ -159,9 +159,9 @@ class Runners:
             else:
                 rows[name] = submitted(table(name), self.arrow(given))
         if frames:
-            from halfjoin.engine.spark.batches import Given
+            from halfjoin.engine.spark.batches import GivenFrame
 
-            found = self.spark.checked([Given(*one) for one in frames.values()], time, marked=marked)
+            found = self.spark.checked([GivenFrame(*one) for one in frames.values()], time, marked=marked)
             rows |= dict(zip(frames, found, strict=True))
         return {name: rows[name] for name in batch}
 

@@ -1,4 +1,4 @@
-"""Rows of a table that come as a Spark DataFrame: checked, typed and written by tasks, and held against the key.
+"""Rows of a table that come as a Spark DataFrame: checked, typed and written by tasks.
 
 The tasks call what checks a local batch, so a value is taken or refused as it is there. The frame is evaluated once.
 """
@@ -17,24 +17,16 @@ import pyarrow as pa
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.fingerprint import Partial, partial
-from halfjoin.engine.keys import key_columns
-from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.rows import Rows, Submitted, submitted, unnumbered
-from halfjoin.engine.run import Part
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.spark.files import StateFiles
-from halfjoin.engine.spark.flow import Frame, read
-from halfjoin.engine.spark.layout import Layout
-from halfjoin.engine.spark.pruning import range_of
-from halfjoin.engine.spark.tasks import Batches, gathered, updates_of
+from halfjoin.engine.spark.flow import Frame
+from halfjoin.engine.spark.tasks import Batches, gathered
 from halfjoin.engine.spark.writing import WRITTEN_ROWS, answers, in_files, note
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, Updates, concat, constant, empty
 from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow
-
-CHECKED_ROWS = 1 << 17  # of which a task holds the keys against what is there
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +66,7 @@ class FrameRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenFrame:
     """A table's rows as they were given: a frame, and what its rows mean."""
 
     table: Table
@@ -82,7 +74,7 @@ class Given:
     meaning: str
 
 
-def checked(given: Sequence[Given], time: int, scratch: Scratch, *, marked: bool) -> list[FrameRows]:
+def checked(given: Sequence[GivenFrame], time: int, scratch: Scratch, *, marked: bool) -> list[FrameRows]:
     """Evaluate frames, check their rows and write them; those without a time of their own get `time`.
 
     Their fingerprints are computed if they are to be `marked`.
@@ -115,7 +107,7 @@ def checked(given: Sequence[Given], time: int, scratch: Scratch, *, marked: bool
     return rows
 
 
-def _none_of(given: Given) -> Submitted:
+def _none_of(given: GivenFrame) -> Submitted:
     """No row, of a frame's columns: what is wrong with them is found before a job is run."""
     names = given.frame.columns
     if len(set(names)) < len(names):
@@ -157,62 +149,6 @@ class _Check:
             }))  # fmt: skip
             updates = Updates(rows.columns, time, diff)
             yield from in_files(self.folder, updates.filter(diff != 0), self.table.primary_key)
-
-
-def keyed(
-    session: Any, batch: Sequence[tuple[FrameRows, Sequence[Part]]], files: StateFiles, scratch: Scratch
-) -> list[StoredRun]:
-    """The updates that rows mean for tables with a PRIMARY KEY, with all updates of each table so far.
-
-    A task gets the rows of a range of keys, and looks up in the files what is there under them, as a local batch does.
-
-    Raises:
-        InvalidRow: some time would have two rows of a key, or a row less than none.
-    """
-    kinds, places = [], [scratch.fresh() for _ in batch]
-    for (rows, there), place in zip(batch, places, strict=True):
-        table, whole = rows.table, rows.run.schema
-        schema = {name: whole[name] for name in table.primary_key} if rows.inserts and not rows.upsert else whole
-        layout = Layout(tuple(schema.items()))
-        new = read(session, files.runs(rows.run), schema, list(schema))
-        count = len(rows.run) // CHECKED_ROWS + 1
-        ranges = [f"c{layout.position(name)}" for name in table.primary_key]
-        new = new.coalesce(1) if count == 1 else new.repartitionByRange(count, *ranges)
-        span = range_of(rows.run, table.primary_key[0], whole[table.primary_key[0]])
-        near = [part if span is None else span.files(part, table.primary_key[0]) for part in there]
-        old = tuple(run for part in near for run in files.runs(part))
-        kinds.append((new, _Keys(table, layout, old, place.path, rows.upsert)))
-    return [
-        StoredRun(place, found.files, rows.run.schema) if rows.upsert else rows.run
-        for (rows, _), place, found in zip(batch, places, answers(*kinds), strict=True)
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Keys:
-    """The task: all new rows of some keys, held against the rule with what is `there`; of upserts what they mean."""
-
-    table: Table
-    layout: Layout
-    there: tuple[StoredRun, ...]
-    folder: Path
-    upsert: bool
-
-    def __call__(self, batches: Batches) -> Batches:
-        for rows in gathered(batches, MAXIMUM):
-            changed = updates_of(rows, self.layout)
-            arrangement = arrangement_of(self.table)
-            key = PrimaryKey(self.table, arrangement, key_columns(arrangement, {}))
-            near = key.near(self.there, changed)
-            try:
-                if self.upsert:
-                    refuse_unordered(self.table, Submitted(changed.columns, len(changed), changed.time, None, True))
-                    meant = key.replaced(near, changed)
-                    yield from in_files(self.folder, meant, self.table.primary_key)
-                else:
-                    key.check(near, changed)
-            except InvalidRow as problem:
-                raise unnumbered(problem, self.table, None) from None
 
 
 def _meant(given: pa.Table, meaning: str) -> Any:

@@ -16,12 +16,13 @@ from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.runners import Held, Output, Versioned
-from halfjoin.engine.spark.batches import FrameRows, Given, checked, keyed
+from halfjoin.engine.spark.batches import FrameRows, GivenFrame, checked
 from halfjoin.engine.spark.contents import changes as shown
 from halfjoin.engine.spark.contents import contents
 from halfjoin.engine.spark.files import StateFiles, check_names
 from halfjoin.engine.spark.flow import Frame, SparkFlow, read, summed
 from halfjoin.engine.spark.layout import Layout
+from halfjoin.engine.spark.primary_keys import keyed
 from halfjoin.engine.spark.progress import progress
 from halfjoin.engine.spark.session import is_stopped, sees, start_session
 from halfjoin.engine.spark.writing import written
@@ -75,7 +76,7 @@ class SparkRunner:
         with progress(f"filling {title}"):
             return [self._carried_out(bound, bound.fill())]
 
-    def checked(self, given: Sequence[Given], time: int, *, marked: bool) -> list[FrameRows]:
+    def checked(self, given: Sequence[GivenFrame], time: int, *, marked: bool) -> list[FrameRows]:
         """Rows of a batch that come as DataFrames: evaluated and checked, but for the tables' keys."""
         with progress(f"checking rows of {', '.join(one.table.name for one in given)}"):
             return checked(given, time, self._scratch, marked=marked)
