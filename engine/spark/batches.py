@@ -19,7 +19,7 @@ from halfjoin.catalog.models import Table
 from halfjoin.engine.fingerprint import Partial, partial
 from halfjoin.engine.rows import Rows, Submitted, submitted, unnumbered
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.spark.flow import Frame
+from halfjoin.engine.spark.layout import Frame
 from halfjoin.engine.spark.tasks import Batches, gathered
 from halfjoin.engine.spark.writing import WRITTEN_ROWS, answers, in_files, note
 from halfjoin.engine.storage.scratch import Scratch

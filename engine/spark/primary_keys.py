@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from halfjoin.engine.rows import Submitted, unnumbered
 from halfjoin.engine.run import Part
 from halfjoin.engine.spark.batches import FrameRows
 from halfjoin.engine.spark.files import StateFiles
-from halfjoin.engine.spark.flow import read
+from halfjoin.engine.spark.frames import read
 from halfjoin.engine.spark.layout import Layout
 from halfjoin.engine.spark.pruning import range_of
 from halfjoin.engine.spark.tasks import Batches, gathered, updates_of
@@ -48,8 +48,9 @@ def keyed(
         ranges = [f"c{layout.position(name)}" for name in table.primary_key]
         new = new.coalesce(1) if count == 1 else new.repartitionByRange(count, *ranges)
         span = range_of(rows.run, table.primary_key[0], whole[table.primary_key[0]])
-        near = [part if span is None else span.files(part, table.primary_key[0]) for part in there]
-        old = tuple(run for part in near for run in files.runs(part))
+        old = tuple(run for part in there for run in files.runs(part))
+        if span is not None:
+            old = tuple(replace(run, files=span.files(run, table.primary_key[0])) for run in old)
         kinds.append((new, _Keys(table, layout, old, place.path, rows.upsert)))
     return [
         StoredRun(place, found.files, rows.run.schema) if rows.upsert else rows.run

@@ -17,8 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
-from halfjoin.engine.spark.flow import Frame
-from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
+from halfjoin.engine.spark.layout import ERROR, ERRORS, Frame, Layout
 from halfjoin.engine.spark.session import quiet, translated
 from halfjoin.engine.spark.tasks import Batches, array_of, gathered, updates_of
 from halfjoin.engine.storage.parquet import StoredFile, write
