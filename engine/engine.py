@@ -35,7 +35,7 @@ from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
-from halfjoin.engine.storage.store import BatchId, Nowhere, Store, again
+from halfjoin.engine.storage.store import BatchId, Nowhere, Store, retried
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
@@ -102,7 +102,7 @@ class Engine:
             self._state.sinks = self._sinks
             self._sinks.open(self._state)
 
-    @again
+    @retried
     def execute(self, sql: str) -> pa.Table | None:
         """Run one or several statements, in order.
 
@@ -240,7 +240,7 @@ class Engine:
             self._closed = "the engine was interrupted while it wrote; close it and open the warehouse again"
             raise
 
-    @again
+    @retried
     def read(self, name: str, as_of: Time | None = None, *, multiplicity: bool = False) -> pa.Table:
         """Contents of a table or view, a row as often as it is contained, in no particular order.
 
@@ -258,7 +258,7 @@ class Engine:
                 return found.table(changes=True).drop_columns(["__time"])
             return reading.expand(found, name).table(changes=False)
 
-    @again
+    @retried
     def dataframe(self, name: str, as_of: Time | None = None) -> Any:
         """The same contents as `read` gives, as a Spark DataFrame: lazy, and not collected by this process.
 
@@ -271,7 +271,7 @@ class Engine:
         with self._reading() as state:
             return reading.frame(state, name, _optional(as_of))
 
-    @again
+    @retried
     def query(self, sql: str, as_of: Time | None = None) -> pa.Table:
         """Any SELECT over tables and views as of a time.
 
@@ -286,7 +286,7 @@ class Engine:
             time = _optional(as_of) if as_of is not None else time_of(statement.as_of)
             return reading.query(state, statement.query, time, sql)
 
-    @again
+    @retried
     def subscribe(
         self, name: str, as_of: Time | None = None, up_to: Time | None = None, *, snapshot: bool = True
     ) -> Subscription:
