@@ -138,8 +138,11 @@ def _columns(engine: Engine, table: str) -> dict[str, Kind]:
 def _rows(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
     if not path.is_file():  # pyarrow would take a folder for a data set
         raise FileNotFoundError(ENOENT, "no such file", str(path))
-    if path.suffix != ".csv":
-        return pyarrow.parquet.read_table(path)
+    if path.suffix.lower() != ".csv":
+        try:
+            return pyarrow.parquet.read_table(path)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"{error} Only a file whose name ends in .csv is read as CSV.") from error
     # What is not one of these stays text, which the engine casts exactly; a guess would take 007 for a number.
     plain = {**dict.fromkeys(INTEGERS, pa.int64()), **dict.fromkeys(FLOATS, pa.float64()), Kind.BOOLEAN: pa.bool_()}
     options = pyarrow.csv.ConvertOptions(
@@ -147,7 +150,15 @@ def _rows(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
         null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
         true_values=["true", "t", "1"], false_values=["false", "f", "0"],
     )  # fmt: skip
-    return pyarrow.csv.read_csv(path, convert_options=options)
+    try:
+        rows = pyarrow.csv.read_csv(path, convert_options=options)
+    except pa.ArrowInvalid:  # once more, in one thread: that counts the rows
+        one = pyarrow.csv.ReadOptions(use_threads=False)
+        rows = pyarrow.csv.read_csv(path, convert_options=options, read_options=one)
+    if not {*columns} & {*rows.column_names}:
+        raise pa.ArrowInvalid(f"its first line must name columns of the table ({', '.join(columns)}) with commas "
+                              f"between them; it is {','.join(rows.column_names)}")  # fmt: skip
+    return rows
 
 
 def _flat(rows: pa.Table) -> pa.Table:

@@ -81,6 +81,10 @@ class Engine:
     ) -> None:
         if runner not in ("auto", "local", "spark"):
             raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
+        if spark is not None and not hasattr(spark, "createDataFrame"):
+            raise HalfjoinError(f"spark={spark!r} is no Spark session; leave it out for a local one")
+        if retain is not None and (not isinstance(retain, int) or retain < 0):
+            raise HalfjoinError(f"retain={retain!r} is no length of history; give a whole number of time units")
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
         self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
         self._changed = Condition()
@@ -403,6 +407,8 @@ class Engine:
                 raise HalfjoinError(f"{name!r} is no name for a function; use lower case letters, digits and _")
             if not callable(function):
                 raise HalfjoinError(f"{name}: {function!r} cannot be called")
+            if not isinstance(returns, Mapping) or not all(isinstance(kind, str) for kind in returns.values()):
+                raise HalfjoinError(f"{name}: returns must be a dict of SQL types by column, such as {{'x': 'bigint'}}")
             if not returns or any(column.startswith("__") for column in returns):
                 raise HalfjoinError(f"{name}: returns must name the result's columns, none of which begins with __")
             there = name not in self._state.catalog.functions and returns_rows(name, self._state.catalog)
