@@ -36,12 +36,10 @@ class UnknownName(HalfjoinError):
                  sql: str | None = None, line: int | None = None, column: int | None = None) -> None:
         self.kind, self.name, self.known, self.instead = kind, name, tuple(known), instead
         self.sql, self.line, self.column = sql, line, column
-        near = get_close_matches(str(name), self.known, n=3, cutoff=0.5)
-        if instead is not None:
-            pass
-        elif near:
+        near = get_close_matches(str(name), self.known, n=3, cutoff=0.5) if instead is None else []
+        if near:
             instead = "did you mean " + " or ".join(near) + "?"
-        elif self.known:
+        elif self.known and instead is None:
             instead = "known: " + ", ".join(sorted(self.known)[:12]) + (", ..." if len(self.known) > 12 else "")
         super().__init__(_located(f"unknown {kind} {name!r}", instead, sql, line, column))
 

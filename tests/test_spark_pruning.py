@@ -73,7 +73,8 @@ def test_what_is_left_out_holds_none_of_the_values(
         run = _stored(folder, parts, kind, sort)
         kept, skips, own = span.files(run, "k"), span.skips(run, "k"), range_of(run, "k", kind)
         groups = _groups(run)
-    names = {file.name for file in kept}
+    assert isinstance(kept, StoredRun)
+    names = {file.name for file in kept.files}
     bounds = {name: [(min(one), max(one)) for one in inside if one] for name, inside in groups.items()}
     for name, inside in groups.items():
         assert name in names or not any(value in sought for one in inside for value in one)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import ge, le
 from typing import Any
 
@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import functions as F
 
+from halfjoin.engine.run import Part
 from halfjoin.engine.spark.prefilter import with_date
-from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.stored_run import StoredRun
 
@@ -25,9 +25,11 @@ class Range:
     low: int
     high: int
 
-    def files(self, run: StoredRun, name: str) -> tuple[StoredFile, ...]:
-        """The files of a run, without those in which the column `name` has none of these values."""
-        return tuple(file for file in run.files if self._meets(_of_file(run, file.name, name)))
+    def files(self, part: Part, name: str) -> Part:
+        """The part without the files in which the column `name` has none of these values."""
+        if not isinstance(part, StoredRun):
+            return part
+        return replace(part, files=tuple(file for file in part.files if self._meets(_of_file(part, file.name, name))))
 
     def skips(self, run: StoredRun, name: str) -> bool:
         """Whether some row group of the files has none of these values, so that a condition spares reading it.
@@ -52,7 +54,7 @@ class Range:
 
 
 def range_of(run: StoredRun, name: str, kind: pa.DataType) -> Range | None:
-    """The range of a run's column, NULLs aside; None where it has none or it is not known without reading files."""
+    """The range of a column, NULLs aside; None where it has none or it is not known without reading rows."""
     if not (pt.is_integer(kind) or pt.is_date32(kind)):
         return None
     found = [_of_file(run, file.name, name) for file in run.files]
