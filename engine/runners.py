@@ -145,24 +145,27 @@ class Runners:
     ) -> dict[str, Submitted | FrameRows]:
         """Rows of a batch, checked: those of Spark DataFrames by tasks, unless this process is to do everything.
 
+        Messages that truncate their table are collected: each stands before some and after others.
+
         `time` is that of rows without one of their own; a fingerprint will be asked for if they are to be `marked`.
 
         Raises:
             UnknownName, InvalidRow, InvalidTime: as `rows.submitted`.
         """
-        frames: dict[str, tuple[Table, Any, str]] = {}
+        frames: dict[str, tuple[Table, Any, Rows]] = {}
         rows: dict[str, Submitted | FrameRows] = {}
         for name, given in batch.items():
-            data, meaning = (given.data, given.meaning) if isinstance(given, Rows) else (given, "plain")
-            if self.setting != "local" and is_frame(data) and meaning in ("plain", "inserts", "deletes", "upserts"):
-                frames[name] = table(name), data, meaning
+            meant = given if isinstance(given, Rows) else Rows(given, "plain")
+            if self.setting != "local" and is_frame(meant.data):
+                frames[name] = table(name), meant.data, replace(meant, data=None)
             else:
                 rows[name] = submitted(table(name), self.arrow(given))
         if frames:
             from halfjoin.engine.spark.batches import GivenFrame
 
             found = self.spark.checked([GivenFrame(*one) for one in frames.values()], time, marked=marked)
-            rows |= dict(zip(frames, found, strict=True))
+            for name, one in zip(frames, found, strict=True):
+                rows[name] = submitted(table(name), self.arrow(batch[name])) if one is None else one
         return {name: rows[name] for name in batch}
 
     def arrow(self, rows: Any) -> Any:

@@ -76,8 +76,8 @@ class SparkRunner:
         with progress(f"filling {title}"):
             return [self._carried_out(bound, bound.fill())]
 
-    def checked(self, given: Sequence[GivenFrame], time: int, *, marked: bool) -> list[FrameRows]:
-        """Rows of a batch that come as DataFrames: evaluated and checked, but for the tables' keys."""
+    def checked(self, given: Sequence[GivenFrame], time: int, *, marked: bool) -> list[FrameRows | None]:
+        """Rows of a batch that come as DataFrames: evaluated and checked, but for the tables' keys. See `checked`."""
         with progress(f"checking rows of {', '.join(one.table.name for one in given)}"):
             return checked(given, time, self._scratch, marked=marked)
 

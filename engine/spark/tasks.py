@@ -138,7 +138,7 @@ def _run(pickled: bytes, batches: Batches) -> Batches:
         if len(table):
             updates, keys = run(updates_of(table, task.inputs), errors)
             if len(updates):
-                yield from _batches(_encoded(updates, keys, task.outputs), task.outputs)
+                yield from batches_of(updates, keys, task.outputs)
         for failed in errors:
             yield from _batches(_errors(failed), task.outputs)
 
@@ -156,6 +156,11 @@ def array_of(batch: Any, column: int | str) -> pa.Array:
     if isinstance(found, pa.ChunkedArray):
         return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
     return found
+
+
+def batches_of(updates: Updates, keys: list[pa.Array], layout: Layout) -> Batches:
+    """Updates, and the keys of each, as Spark gets them."""
+    yield from _batches(_encoded(updates, keys, layout), layout)
 
 
 def _encoded(updates: Updates, keys: list[pa.Array], layout: Layout) -> dict[str, pa.Array]:

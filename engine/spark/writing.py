@@ -75,13 +75,14 @@ def answers(*kinds: tuple[Frame, Callable[[Batches], Batches]]) -> list[Answers]
         DataError, InvalidRow, StorageError: of a task.
     """
     with quiet(), translated():
-        frames = [frame.mapInArrow(partial(_call, task), _ANSWER).withColumn("kind", F.lit(number))
+        frames = [frame.mapInArrow(partial(call, task), _ANSWER).withColumn("kind", F.lit(number))
                   for number, (frame, task) in enumerate(kinds)]  # fmt: skip
         rows = reduce(lambda one, other: one.union(other), frames).collect()
     return [_answers([row for row in rows if row.kind == number]) for number in range(len(kinds))]
 
 
-def _call(task: Callable[[Batches], Batches], batches: Batches) -> Batches:
+def call(task: Callable[[Batches], Batches], batches: Batches) -> Batches:
+    """A task as a function, which Spark asks for."""
     return task(batches)
 
 
