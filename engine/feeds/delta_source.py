@@ -160,7 +160,7 @@ class DeltaSource:
             diff = pc.if_else(comes, pa.scalar(1), pa.scalar(-1))
             return pa.Table.from_arrays([*arrays, diff], names=[*columns, DIFF])
 
-        comes = pc.field(_CHANGE).isin(_ADDS)
+        comes = pc.field(_CHANGE).cast(pa.string()).isin(_ADDS)
         parts: list[_Part] = []
         for which in (None,) if sum(file["size"] for file in files) <= PIECE_BYTES else (~comes, comes):
             for file in files:
