@@ -145,8 +145,6 @@ class Runners:
     ) -> dict[str, Submitted | FrameRows]:
         """Rows of a batch, checked: those of Spark DataFrames by tasks, unless this process is to do everything.
 
-        Messages that truncate their table are collected: each stands before some and after others.
-
         `time` is that of rows without one of their own; a fingerprint will be asked for if they are to be `marked`.
 
         Raises:
@@ -164,8 +162,7 @@ class Runners:
             from halfjoin.engine.spark.batches import GivenFrame
 
             found = self.spark.checked([GivenFrame(*one) for one in frames.values()], time, marked=marked)
-            for name, one in zip(frames, found, strict=True):
-                rows[name] = submitted(table(name), self.arrow(batch[name])) if one is None else one
+            rows |= dict(zip(frames, found, strict=True))
         return {name: rows[name] for name in batch}
 
     def arrow(self, rows: Any) -> Any:

@@ -31,6 +31,7 @@ from tests.test_feeds_debezium import _history, _rows, message
 pytestmark = pytest.mark.xdist_group("spark")
 
 KEYED = "CREATE TABLE t (k bigint PRIMARY KEY, v text)"
+KEYLESS = "CREATE TABLE t (k bigint, v text)"
 VIEW = "CREATE MATERIALIZED VIEW w AS SELECT k, v FROM t WHERE v IS NOT NULL"
 STEP = st.tuples(st.sampled_from("cccuuuddn"), st.integers(0, 3), st.integers(0, 3), st.sampled_from(["a", "b", None]))
 
@@ -47,6 +48,10 @@ def session(spark: Any) -> Iterator[Any]:
 
 def _forbidden(*args: Any, **kinds: Any) -> Any:
     raise AssertionError("rows of a frame were brought into this process")
+
+
+def _collected(frame: Any) -> pa.Table:
+    return pa.Table.from_pylist([row.asDict() for row in frame.collect()])
 
 
 def _frame(session: Any, messages: list[str | None], *, order: bool = True, seed: int = 0) -> Any:
@@ -86,7 +91,7 @@ def test_any_split_and_any_redelivery_gives_the_table(session: Any, steps: Any, 
 @given(st.lists(STEP, min_size=1, max_size=10), st.integers(0, 9))
 def test_without_a_key_images_go_and_come_in_any_order(session: Any, steps: Any, seed: int) -> None:
     messages, states = _history(steps)
-    with _engine(ddl="CREATE TABLE t (k bigint, v text)", spark=session, runner="spark") as engine:
+    with _engine(ddl=KEYLESS, spark=session, runner="spark") as engine:
         engine.apply({"t": hj.debezium(_frame(session, messages, order=seed % 2 == 0, seed=seed))}, time=1)
         assert bag(engine.read("t")) == _rows(states[-1])
 
@@ -147,7 +152,7 @@ def test_no_message_comes_to_this_process(session: Any, tmp_path: Path, monkeypa
         assert engine.apply({"t": hj.debezium(frame)}, time=2, batch_id="one").time == 2
 
 
-@pytest.mark.parametrize("ddl", [KEYED, "CREATE TABLE t (k bigint, v text)"])
+@pytest.mark.parametrize("ddl", [KEYED, KEYLESS])
 def test_a_replayed_batch_is_known_in_either_form(session: Any, ddl: str) -> None:
     messages, states = _history([("c", 1, 1, "a"), ("c", 2, 2, "b"), ("u", 1, 3, "c"), ("d", 2, 2, "b")])
     other = [*messages, message("c", None, {"k": 5, "v": "a"})]
@@ -179,22 +184,45 @@ def test_a_key_of_several_columns_of_all_sorts(session: Any) -> None:
         assert sorted(row["v"] for row in engine.read("t").to_pylist()) == ["28", "29"]
 
 
-def test_a_truncation_takes_all_away(session: Any) -> None:
-    messages = [message("c", None, {"k": 1, "v": "a"}), message("t"), message("c", None, {"k": 2, "v": "b"})]
-    for ddl in (KEYED, "CREATE TABLE t (k bigint, v text)"):
-        with _engine(ddl=ddl, spark=session, runner="spark") as engine, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(type(session.range(1)), "toArrow", _to_arrow)
-            engine.apply({"t": [{"k": 9, "v": "z"}]}, time=1)
-            engine.apply({"t": hj.debezium(_frame(session, messages))}, time=2)
-            assert bag(engine.read("t")) == {(2, "b"): 1}
-            with pytest.raises(hj.InvalidRow, match="a message truncates the table"):
-                engine.apply({"t": hj.debezium(_frame(session, messages, order=False))}, time=3)
-            engine.apply({"t": hj.debezium(_frame(session, [message("t")], order=False))}, time=3)
-            assert engine.read("t").num_rows == 0
+@pytest.mark.parametrize("ddl", [KEYED, KEYLESS])
+@pytest.mark.parametrize("setting", ["spark", "auto"])
+def test_a_truncation_takes_all_away(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ddl: str, setting: str
+) -> None:
+    monkeypatch.setattr(runners, "NEAR", 0 if setting == "spark" else 100)
+    steps = [("c", 9, 9, "y"), ("t", 0, 0, ""), ("c", 1, 1, "a"), ("t", 0, 0, ""), ("c", 2, 2, "b"), ("u", 2, 3, "c")]
+    messages, states = _history(steps)
+    with _engine(tmp_path / "w", ddl=ddl, spark=session, runner=setting) as engine:
+        engine.apply({"t": [{"k": 9, "v": "z"}, {"k": 2, "v": "b"}]}, time=1)
+        for form in (_frame(session, messages), _frame(session, messages, seed=2), messages):
+            applied = engine.apply({"t": hj.debezium(form)}, time=2, batch_id="one")
+            assert bag(engine.read("t")) == _rows(states[-1])
+        assert Counter(updates(applied.diffs["w"])) == {((3, "c"), 2, 1): 1, ((9, "z"), 2, -1): 1, ((2, "b"), 2, -1): 1}
+        with pytest.raises(hj.Conflict, match="another batch"):
+            engine.apply({"t": hj.debezium(_frame(session, [*messages, message("t")]))}, time=2, batch_id="one")
+        alone = session.createDataFrame([(message("t"),)], "value string")
+        engine.apply({"t": hj.debezium(alone)}, time=3)
+        assert engine.read("t").num_rows == engine.read("w").num_rows == 0
+        assert bag(engine.read("t", as_of=2)) == _rows(states[-1])
 
 
-def _to_arrow(frame: Any) -> pa.Table:
-    return pa.Table.from_pylist([row.asDict() for row in frame.collect()])
+@settings(max_examples=5)
+@given(st.lists(STEP | st.just(("t", 0, 0, None)), min_size=2, max_size=12), st.booleans(), st.integers(0, 9))
+def test_truncations_anywhere(session: Any, steps: Any, keyed: bool, seed: int) -> None:
+    messages, states = _history(steps)
+    with _engine(ddl=KEYED if keyed else KEYLESS, spark=session, runner="spark") as engine:
+        engine.apply({"t": hj.debezium(_frame(session, messages, seed=seed))}, time=1)
+        assert bag(engine.read("t")) == _rows(states[-1])
+
+
+def test_a_truncation_that_has_no_place_among_the_others(session: Any) -> None:
+    with _engine(ddl=KEYLESS, spark=session, runner="spark") as engine:
+        unplaced = _frame(session, [GOOD, message("t")], order=False)
+        parts = session.createDataFrame([(GOOD, 0, 5), (message("t"), 1, 0)],
+                                        "value string, partition int, offset bigint")  # fmt: skip
+        for frame in (unplaced, parts):
+            with pytest.raises(hj.InvalidRow, match="t: a message truncates the table, which is before some and after"):
+                engine.apply({"t": hj.debezium(frame)}, time=1)
 
 
 GOOD = message("c", None, {"k": 1, "v": "a"})
@@ -211,7 +239,7 @@ def test_what_is_wrong_with_a_message(session: Any, bad: str, error: type[Except
     for setting in ("spark", "local"):
         with _engine(spark=session, runner=setting) as engine, pytest.MonkeyPatch.context() as patch:
             if setting == "local":
-                patch.setattr(type(session.range(1)), "toArrow", _to_arrow)
+                patch.setattr(type(session.range(1)), "toArrow", _collected)
             with pytest.raises(error, match=text):
                 engine.apply({"t": hj.debezium(_frame(session, [GOOD, bad, GOOD]))}, time=1)
             assert engine.read("t").num_rows == 0

@@ -21,7 +21,7 @@ from halfjoin.engine.feeds.decode import Undecodable, Values, decoded, fields
 from halfjoin.engine.feeds.encodings import Encoding, from_schema, from_user
 from halfjoin.engine.feeds.envelopes import Images, images
 from halfjoin.engine.feeds.messages import Texts, texts
-from halfjoin.engine.feeds.order import REMEDY, Places, last_of_keys
+from halfjoin.engine.feeds.order import Places, last_of_keys, unplaced
 from halfjoin.engine.rows import Rows, Submitted
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import rows_of
@@ -45,9 +45,7 @@ class Messages(Rows):
         """
         read = self.read(table)
         if read.rows.whole and not read.texts.total and len(read.texts.json) > 1:
-            raise InvalidRow(
-                f"{table.name}: a message truncates the table, which is before some and after others, {REMEDY}"
-            )
+            raise unplaced(table.name)
         return read.rows if self.ordered or not table.primary_key else read.last(table).rows
 
     def read(self, table: Table) -> Read:
@@ -73,18 +71,19 @@ class Messages(Rows):
             for column in table.columns
         }
         weight, keyed = found.after.astype(np.int64), bool(table.primary_key)
-        rows = Submitted(columns, len(weight), None, weight if keyed else 2 * weight - 1, keyed, found.truncated,
-                         numbered=self.ordered)  # fmt: skip
-        return Read(rows, found.message, given)
+        rows = Submitted(columns, len(weight), None, weight if keyed else 2 * weight - 1, keyed,
+                         found.truncated is not None, numbered=self.ordered)  # fmt: skip
+        return Read(rows, found.message, given, found.truncated)
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Rows, the numbers of the messages that they come from, and those."""
+    """Rows, the numbers of the messages that they come from, and those; the number of the last that `truncated`."""
 
     rows: Submitted
     message: Ints
     texts: Texts
+    truncated: int | None
 
     def last(self, table: Table) -> Read:
         """Of a table with a key: what the last message about each key says.

@@ -15,7 +15,7 @@ from halfjoin.engine.feeds.order import Places
 from halfjoin.engine.updates import Ints
 from halfjoin.sql.errors import InvalidRow
 
-_VALUE, _PARTITION, _OFFSET = "value", "partition", "offset"  # as Kafka's source in Spark calls them
+_VALUE, PARTITION, OFFSET = "value", "partition", "offset"  # as Kafka's source in Spark calls them
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ def used(table: str, names: Sequence[str]) -> list[int]:
     if _VALUE not in names and len(names) != 1:
         raise InvalidRow(f"{table}: messages must be one column, or one called {_VALUE} among others; "
                          f"there are {', '.join(names) or 'none'}")  # fmt: skip
-    return [i for i, name in enumerate(names) if len(names) == 1 or name in (_VALUE, _PARTITION, _OFFSET)]
+    return [i for i, name in enumerate(names) if len(names) == 1 or name in (_VALUE, PARTITION, OFFSET)]
 
 
 def placed(names: Sequence[str]) -> bool:
     """Whether messages in a table of these columns have places."""
-    return _OFFSET in names
+    return OFFSET in names
 
 
 def _of_table(table: str, messages: pa.Table, ordered: bool) -> Texts:
@@ -76,8 +76,8 @@ def _of_table(table: str, messages: pa.Table, ordered: bool) -> Texts:
     names = messages.column_names
     places, total = None, ordered
     if placed(names):
-        offset = _whole(table, messages, _OFFSET)
-        partition = _whole(table, messages, _PARTITION) if _PARTITION in names else np.zeros_like(offset)
+        offset = _whole(table, messages, OFFSET)
+        partition = _whole(table, messages, PARTITION) if PARTITION in names else np.zeros_like(offset)
         order = np.lexsort((offset, partition))
         messages, places = messages.take(pa.array(order)), Places(partition[order], offset[order])
         total = len(np.unique(partition)) <= 1

@@ -13,7 +13,7 @@ from halfjoin.engine.consolidate import groups
 from halfjoin.engine.updates import Ints
 from halfjoin.sql.errors import InvalidRow
 
-REMEDY = (
+_REMEDY = (
     "and the rows of a Spark DataFrame have no order; keep the columns partition and offset beside value, or give "
     "the messages as a list in their order"
 )
@@ -49,7 +49,7 @@ def last_of_keys(table: Table, columns: Mapping[str, pa.Array], diff: Ints, plac
     if places is None:
         if same.any():
             key = _key(table, columns, int(order[1:][same][0]))
-            raise InvalidRow(f"{table.name}: several messages are about one key, {key}, {REMEDY}")
+            raise InvalidRow(f"{table.name}: several messages are about one key, {key}, {_REMEDY}")
         return np.arange(len(diff))
     last: Ints = order[np.append(~same, True)]
     final = last[np.cumsum(np.append(False, ~same))]  # for each in order, the last of its key
@@ -66,6 +66,11 @@ def last_of_keys(table: Table, columns: Mapping[str, pa.Array], diff: Ints, plac
                 "the topic its number in a column partition"
             )
     return np.sort(last)
+
+
+def unplaced(table: str) -> InvalidRow:
+    """The refusal of a message that truncates a table, among others of which some may come before it."""
+    return InvalidRow(f"{table}: a message truncates the table, which is before some and after others, {_REMEDY}")
 
 
 def _key(table: Table, columns: Mapping[str, pa.Array], row: int) -> str:

@@ -20,7 +20,7 @@ from halfjoin.engine.rows import Rows, Submitted, submitted, unnumbered
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.flow import Frame
 from halfjoin.engine.spark.lots import Lots
-from halfjoin.engine.spark.messages import TRUNCATES, in_order
+from halfjoin.engine.spark.messages import TRUNCATED, after_truncation, in_order
 from halfjoin.engine.spark.tasks import Batches, gathered
 from halfjoin.engine.spark.writing import WRITTEN_ROWS, answers
 from halfjoin.engine.storage.scratch import Scratch
@@ -35,7 +35,8 @@ class FrameRows:
     """A table's checked rows. `part` is their fingerprint.
 
     `timed`: whether they came with times; `first` and `last` are the least and the greatest of their times. `inserts`:
-    whether each adds one copy. `run` has them with every time and diff filled in.
+    whether each adds one copy; `upsert` and `whole` are those of `Submitted`. `run` has them with every time and diff
+    filled in.
     """
 
     table: Table
@@ -46,6 +47,7 @@ class FrameRows:
     last: int
     inserts: bool
     upsert: bool
+    whole: bool
 
     @property
     def length(self) -> int:
@@ -60,7 +62,7 @@ class FrameRows:
         """
         found = concat([empty(self.run.schema), *self.run.pieces()])
         time, diff = found.time if self.timed else None, None if self.inserts else found.diff
-        rows = Submitted(found.columns, len(found), time, diff, self.upsert, numbered=False)
+        rows = Submitted(found.columns, len(found), time, diff, self.upsert, self.whole, numbered=False)
         if self.upsert:
             refuse_unordered(self.table, rows)
         return rows
@@ -68,17 +70,21 @@ class FrameRows:
 
 @dataclass(frozen=True, slots=True)
 class GivenFrame:
-    """A table's rows as they were given: a frame, and what its rows mean (`Rows` without data)."""
+    """A table's rows as they were given: a frame, and what its rows mean (`Rows` without data).
+
+    `whole`: as of `Submitted`.
+    """
 
     table: Table
     frame: Frame
     meant: Rows
+    whole: bool = False
 
 
-def checked(given: Sequence[GivenFrame], time: int, scratch: Scratch, *, marked: bool) -> list[FrameRows | None]:
+def checked(given: Sequence[GivenFrame], time: int, scratch: Scratch, *, marked: bool) -> list[FrameRows]:
     """Evaluate frames, check their rows and write them; those without a time of their own get `time`.
 
-    Their fingerprints are computed if they are to be `marked`. None stands for messages that truncate the table.
+    Their fingerprints are computed if they are to be `marked`. Messages that truncate their table are read once more.
 
     Raises:
         UnknownName, InvalidRow, InvalidTime: as `rows.submitted`, with a key in place of a row's number.
@@ -86,12 +92,14 @@ def checked(given: Sequence[GivenFrame], time: int, scratch: Scratch, *, marked:
     nothing = [_none_of(one) for one in given]
     places = [scratch.fresh() for _ in given]
     due = [_due(one, Lots(one.table, time, place.path, marked)) for one, place in zip(given, places, strict=True)]
-    rows: list[FrameRows | None] = []
+    rows: list[FrameRows] = []
     for one, none, place, found in zip(given, nothing, places, answers(*due), strict=True):
-        if TRUNCATES in found.notes:
-            rows.append(None)
-            continue
         notes = [json.loads(text) for text in found.notes]
+        truncations = [note[TRUNCATED] for note in notes if TRUNCATED in note]
+        if truncations:
+            rest = after_truncation(one.table, one.frame, truncations)
+            rows += checked([replace(one, frame=rest, whole=True)], time, scratch, marked=marked)
+            continue
         parts = [Partial(note["meaning"], note["rows"], tuple(note["sums"])) for note in notes]
         rows.append(FrameRows(
             one.table,
@@ -102,6 +110,7 @@ def checked(given: Sequence[GivenFrame], time: int, scratch: Scratch, *, marked:
             max((note["last"] for note in notes), default=MINIMUM),
             all(note["inserts"] for note in notes),
             none.upsert,
+            one.whole,
         ))  # fmt: skip
     return rows
 
@@ -112,7 +121,7 @@ def _due(one: GivenFrame, lots: Lots) -> tuple[Frame, Callable[[Batches], Batche
     # By position: a name such as `a.b` is to Spark a field of a column `a`.
     plain = one.frame.toDF(*(f"c{i}" for i in range(len(names))))
     if isinstance(one.meant, Messages):
-        return in_order(plain, names, one.meant, lots)
+        return in_order(plain, names, one.meant, lots, whole=one.whole)
     return plain, _Check(names, one.meant, lots)
 
 
@@ -123,7 +132,7 @@ def _none_of(given: GivenFrame) -> Submitted:
         raise InvalidRow(f"{given.table.name}: a column is given twice: {', '.join(names)}")
     kinds = {name: pa.int64() if name in (TIME, DIFF) else pa.null() for name in names}
     empty_table = pa.table({name: pa.nulls(0, kind) for name, kind in kinds.items()})
-    return submitted(given.table, replace(given.meant, data=empty_table))
+    return replace(submitted(given.table, replace(given.meant, data=empty_table)), whole=given.whole)
 
 
 @dataclass(frozen=True, slots=True)

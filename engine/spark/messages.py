@@ -7,34 +7,37 @@ task holds no more than a lot, however many messages are about one key.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.codes import codes
 from halfjoin.engine.feeds.debezium import Messages
-from halfjoin.engine.feeds.messages import placed, used
-from halfjoin.engine.feeds.order import Places, last_of_keys
+from halfjoin.engine.feeds.messages import OFFSET, PARTITION, placed, used
+from halfjoin.engine.feeds.order import Places, last_of_keys, unplaced
 from halfjoin.engine.rows import Submitted
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.flow import Frame
 from halfjoin.engine.spark.layout import Layout
 from halfjoin.engine.spark.lots import Lots
-from halfjoin.engine.spark.session import quiet
+from halfjoin.engine.spark.session import quiet, translated
 from halfjoin.engine.spark.tasks import Batches, array_of, batches_of, gathered, updates_of
 from halfjoin.engine.spark.writing import WRITTEN_ROWS, call, note
 from halfjoin.engine.updates import Updates, constant
 
-TRUNCATES = "truncates"  # the note where a message takes all rows of the table away
+TRUNCATED = "truncated"  # in notes: the offset of a message that takes all rows of the table away, if it has one
 _CODE, _PARTITION, _OFFSET = "k0", "k1", "k2"  # of a row's key, NULL of a truncation; of its message
 
 
 def in_order(
-    frame: Frame, names: tuple[str, ...], meant: Messages, lots: Lots
+    frame: Frame, names: tuple[str, ...], meant: Messages, lots: Lots, *, whole: bool
 ) -> tuple[Frame, Callable[[Batches], Batches]]:
     """A frame of what messages say, and the task that keeps the last of each key, and writes it."""
     table = lots.table
@@ -46,7 +49,25 @@ def in_order(
         frame = frame.select(*(f"c{i}" for i in needed)).mapInArrow(partial(call, read), layout.struct)
     if table.primary_key:
         frame = frame.repartition(_CODE).sortWithinPartitions(_CODE)
-    return frame, _Settle(layout, lots, placed(names))
+    return frame, _Settle(layout, lots, placed(names), whole)
+
+
+def after_truncation(table: Table, frame: Frame, truncations: Sequence[int | None]) -> Frame:
+    """The messages after the last that truncates the table.
+
+    Raises:
+        InvalidRow: there is no telling which come after it.
+    """
+    names = list(frame.columns)
+    plain = frame.toDF(*(f"c{i}" for i in range(len(names))))
+    offset = f"c{names.index(OFFSET)}" if placed(names) else None
+    parts = F.count_distinct(f"c{names.index(PARTITION)}") if PARTITION in names else F.lit(1)
+    with translated():
+        found = plain.agg(F.count(F.lit(1)).alias("messages"), parts.alias("partitions")).first()
+    if found.messages > 1 and (offset is None or found.partitions > 1):
+        raise unplaced(table.name)
+    last = max((one for one in truncations if one is not None), default=None)
+    return plain.where(F.lit(False) if offset is None else F.col(offset) > F.lit(last)).toDF(*names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +84,10 @@ class _Read:
         for lot in gathered(batches):
             given = lot.rename_columns(list(self.names))
             read = replace(self.meant, data=given, ordered=False).read(self.table)
-            if read.rows.whole:
-                yield from batches_of(self._truncation(), [pa.nulls(1, pa.int64())] * 3, self.layout)
-                return
+            if read.truncated is not None:
+                offset = None if read.texts.places is None else int(read.texts.places.offset[read.truncated])
+                place = [pa.array([value], pa.int64()) for value in (None, None, offset)]
+                yield from batches_of(self._truncation(), place, self.layout)
             if self.table.primary_key:
                 read = read.last(self.table)
             rows, places = read.rows, read.places
@@ -84,19 +106,21 @@ class _Read:
 class _Settle:
     """The task that gets all that is said of some keys, sorted by their codes (or anything, of a table without a key).
 
-    `placed`: whether the messages have places.
+    `placed`: whether the messages have places. `whole`: whether they come after a truncation.
     """
 
     layout: Layout
     lots: Lots
     placed: bool
+    whole: bool
 
     def __call__(self, batches: Batches) -> Batches:
         keyed, waiting = bool(self.lots.table.primary_key), None
         for lot in gathered(batches, WRITTEN_ROWS):
-            if lot.column(_CODE).null_count:
-                yield note(TRUNCATES)
-                return
+            if lot.column(_CODE).null_count:  # then what else is said will be asked again
+                truncations = lot.filter(lot.column(_CODE).is_null()).column(_OFFSET)
+                yield note(json.dumps({TRUNCATED: pc.max(truncations).as_py()}))
+                continue
             if keyed:
                 lot = self._last(lot if waiting is None else pa.concat_tables([waiting, lot]))
                 code = array_of(lot, _CODE).to_numpy()
@@ -115,4 +139,5 @@ class _Settle:
     def _written(self, lot: pa.Table) -> Batches:
         found = updates_of(lot, self.layout)
         keyed = bool(self.lots.table.primary_key)
-        yield from self.lots.written(Submitted(found.columns, len(found), None, found.diff, keyed, numbered=False))
+        rows = Submitted(found.columns, len(found), None, found.diff, keyed, self.whole, numbered=False)
+        yield from self.lots.written(rows)
