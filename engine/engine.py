@@ -368,7 +368,8 @@ class Engine:
         version that only added rows, and else from the Change Data Feed. Where it stopped is kept with the rows.
 
         What is many comes in several batches at one time, which the last of them closes: until then nobody sees any of
-        it, and batches of other threads wait. If the process ends before, the next call goes on with the rest.
+        it, and batches of other threads wait. If the process ends before, the next call goes on with the rest; a batch
+        that closes the times before that call shows the part that is there.
 
         Args:
             table: what the rows go to; it follows one source.
@@ -383,7 +384,8 @@ class Engine:
         Raises:
             Conflict: the source is another one than before, or at an older version.
             StorageError: a version cannot be read (any more), or deletes rows without a feed. Those before it stay.
-            UnknownName, InvalidRow: the source's columns or rows do not fit.
+            UnknownName, InvalidRow: the source's columns or rows do not fit. Of a version in pieces the values are
+                checked before the first, the PRIMARY KEY with each: those before stay, unseen, and `restart` mends it.
         """
         with self._changed:
             self._check_open(writing=True)

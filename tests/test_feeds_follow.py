@@ -233,6 +233,27 @@ def test_a_piece_that_cannot_be_taken_refuses_the_version_before_the_first(
         assert bag(engine.read("t")) == {(k, 1): 1 for k in range(5)}
 
 
+def test_a_key_that_comes_twice_in_a_later_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the pieces before it have done is seen by nobody, and goes when the table starts anew."""
+    write_deltalake(tmp_path / "source", _table({1: 1}), configuration=FEED)
+    with hj.Engine(tmp_path / "warehouse") as engine:
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, v bigint)")
+        engine.follow("t", tmp_path / "source")
+        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+        twice = pa.table({"k": [*range(2, 30), 2], "v": [0] * 29})
+        write_deltalake(tmp_path / "source", twice, mode="append", writer_properties=ROW_GROUPS)
+        with pytest.raises(hj.InvalidRow, match=r"second row with the key \(k\) = \(2\)"):
+            engine.follow("t", tmp_path / "source")
+        assert bag(engine.read("t")) == {(1, 1): 1}
+    with hj.Engine(tmp_path / "warehouse") as engine:
+        assert bag(engine.read("t")) == {(1, 1): 1}
+        monkeypatch.undo()
+        write_deltalake(tmp_path / "source", _table({5: 6, 7: 7}), mode="overwrite")
+        (applied,) = engine.follow("t", tmp_path / "source", restart=True)
+        assert bag(engine.read("t")) == {(5, 6): 1, (7, 7): 1}
+        assert bag(engine.read("t", as_of=applied.time - 1)) == {(1, 1): 1}
+
+
 def test_batches_of_other_threads_wait_for_the_last_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change = _wide_change(tmp_path / "source")
     with hj.Engine() as engine:

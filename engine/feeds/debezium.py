@@ -190,9 +190,14 @@ def debezium(
     and messages that come twice do no harm. Without one, the row before is taken away and the row after is added, so
     both must be there. `t` takes all rows away; NULL (a tombstone) says nothing.
 
+    The rows of a Spark DataFrame have no order of their own. Without offsets no two messages may be about one key; and
+    `t` needs offsets in one partition, unless it is alone. Spark's tasks read the messages (twice where there is a
+    `t`), and none comes to this process.
+
     Args:
         messages: JSON texts, bytes or dicts, or a column of texts: an Arrow array, or a table or DataFrame of one
-            column or with a column `value`. Where there is a column `offset`, rows are ordered by `partition` and it.
+            column or with a column `value`. Where there is a column `offset`, rows are ordered by `partition` and it;
+            what comes twice with one place is one message.
         encodings: by column how values are written, where a message has no schema to say it: `Date`, `Time`,
             `MicroTime`, `NanoTime`, `Timestamp`, `MicroTimestamp`, `NanoTimestamp`, `Decimal(scale)`,
             `VariableScaleDecimal`, `string` (of a number), `base64`, `hex`.
