@@ -20,8 +20,8 @@ from halfjoin.engine import runners
 from halfjoin.engine.feeds.debezium import Messages
 from halfjoin.engine.spark import messages as in_tasks
 from halfjoin.engine.spark import runner
+from halfjoin.engine.spark.intake import Intake
 from halfjoin.engine.spark.layout import Layout
-from halfjoin.engine.spark.lots import Lots
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.parquet_reader import Source
 from halfjoin.engine.storage.stored_run import StoredRun
@@ -104,7 +104,7 @@ def test_a_task_that_settles_keys_holds_no_more_than_a_lot(
     with hj.Engine() as engine:
         engine.execute(KEYED)
         table = engine._state.catalog.table("t")
-    lots = Lots(table, 5, tmp_path, marked=True)
+    intake = Intake(table, 5, tmp_path, marked=True)
     layout = Layout((("k", pa.int64()), ("v", pa.string())), (pa.int64(),) * 3)
     read = in_tasks._Read(table, ("value", "offset"), Messages(None, "messages"), 5, layout)
     messages = [message("u", None, {"k": i * i % 7 % 5, "v": str(i)}) for i in range(60)]
@@ -112,7 +112,7 @@ def test_a_task_that_settles_keys_holds_no_more_than_a_lot(
     monkeypatch.setattr(in_tasks, "WRITTEN_ROWS", rows)
     read_in = [batch for one in range(0, 60, 9) for batch in read(iter([given.slice(one, 9)]))]
     said = pa.Table.from_batches(read_in).sort_by("k0")
-    answers = pa.Table.from_batches(in_tasks._Settle(layout, lots, True)(iter(said.to_batches(max_chunksize=3))))
+    answers = pa.Table.from_batches(in_tasks._Settle(layout, intake, True)(iter(said.to_batches(max_chunksize=3))))
     names = [name for name in answers.column("name").to_pylist() if name is not None]
     found = pa.concat_tables([pq.read_table(tmp_path / name) for name in names])
     last = {i * i % 7 % 5: str(i) for i in range(60)}

@@ -18,8 +18,8 @@ from halfjoin.engine.feeds.debezium import Messages
 from halfjoin.engine.fingerprint import Partial, partial
 from halfjoin.engine.rows import Rows, Submitted, submitted, unnumbered
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.spark.flow import Frame
-from halfjoin.engine.spark.lots import Lots
+from halfjoin.engine.spark.intake import Intake
+from halfjoin.engine.spark.layout import Frame
 from halfjoin.engine.spark.messages import TRUNCATED, after_truncation, in_order
 from halfjoin.engine.spark.tasks import Batches, gathered
 from halfjoin.engine.spark.writing import WRITTEN_ROWS, answers
@@ -91,7 +91,7 @@ def checked(given: Sequence[GivenFrame], time: int, scratch: Scratch, *, marked:
     """
     nothing = [_none_of(one) for one in given]
     places = [scratch.fresh() for _ in given]
-    due = [_due(one, Lots(one.table, time, place.path, marked)) for one, place in zip(given, places, strict=True)]
+    due = [_due(one, Intake(one.table, time, place.path, marked)) for one, place in zip(given, places, strict=True)]
     rows: list[FrameRows] = []
     for one, none, place, found in zip(given, nothing, places, answers(*due), strict=True):
         notes = [json.loads(text) for text in found.notes]
@@ -115,14 +115,14 @@ def checked(given: Sequence[GivenFrame], time: int, scratch: Scratch, *, marked:
     return rows
 
 
-def _due(one: GivenFrame, lots: Lots) -> tuple[Frame, Callable[[Batches], Batches]]:
+def _due(one: GivenFrame, intake: Intake) -> tuple[Frame, Callable[[Batches], Batches]]:
     """A frame, and the task that checks and writes its rows."""
     names = tuple(one.frame.columns)
     # By position: a name such as `a.b` is to Spark a field of a column `a`.
     plain = one.frame.toDF(*(f"c{i}" for i in range(len(names))))
     if isinstance(one.meant, Messages):
-        return in_order(plain, names, one.meant, lots, whole=one.whole)
-    return plain, _Check(names, one.meant, lots)
+        return in_order(plain, names, one.meant, intake, whole=one.whole)
+    return plain, _Check(names, one.meant, intake)
 
 
 def _none_of(given: GivenFrame) -> Submitted:
@@ -141,13 +141,13 @@ class _Check:
 
     names: tuple[str, ...]
     meant: Rows
-    lots: Lots
+    intake: Intake
 
     def __call__(self, batches: Batches) -> Batches:
         for lot in gathered(batches, WRITTEN_ROWS):
             given = lot.rename_columns(list(self.names))
             try:
-                rows = submitted(self.lots.table, replace(self.meant, data=given))
+                rows = submitted(self.intake.table, replace(self.meant, data=given))
             except InvalidRow as problem:
-                raise unnumbered(problem, self.lots.table, given) from None
-            yield from self.lots.written(rows)
+                raise unnumbered(problem, self.intake.table, given) from None
+            yield from self.intake.written(rows)

@@ -31,7 +31,7 @@ class StateFiles:
     """
 
     def __init__(self, scratch: Scratch, *, direct: bool) -> None:
-        self._scratch, self._direct = scratch, direct
+        self.scratch, self._direct = scratch, direct
         self._written: dict[int, StoredRun] = {}  # of updates in memory, by their id, as long as they live
         self._copied: dict[Place, ScratchPlace] = {}  # of folders that Spark does not see
         self._held: list[object] = []
@@ -50,7 +50,7 @@ class StateFiles:
 
     def hold(self, part: Part) -> Part:
         """The part, whose files stay until this object goes: somebody may still read them."""
-        kept = self._scratch.linked(part) if isinstance(part, StoredRun) else part
+        kept = self.scratch.linked(part) if isinstance(part, StoredRun) else part
         self._held.append([*kept.pieces()] if not isinstance(kept, StoredRun) else kept.place)
         return kept
 
@@ -67,7 +67,7 @@ class StateFiles:
     def _of_updates(self, updates: Updates) -> StoredRun:
         if id(updates) not in self._written:
             check_names(updates.columns)
-            place = self._scratch.fresh()
+            place = self.scratch.fresh()
             columns = {name: encode(column) for name, column in updates.columns.items()}
             kinds = {name: column.type for name, column in columns.items()}
             files = write(place, Updates(columns, updates.time, updates.diff), kinds, ())
@@ -78,7 +78,7 @@ class StateFiles:
     def _copies(self, run: StoredRun) -> ScratchPlace:
         """The files of a run, which never change, where Spark sees them."""
         if run.place not in self._copied:
-            self._copied[run.place] = self._scratch.fresh()
+            self._copied[run.place] = self.scratch.fresh()
         place = self._copied[run.place]
         for file in run.files:
             if not (place.path / file.name).exists():

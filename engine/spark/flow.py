@@ -6,48 +6,47 @@ arrangement's files either before or after the batch; its time is the later of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StructField, StructType
 
 from halfjoin.engine.dataflow import Lookup
 from halfjoin.engine.run import Part
 from halfjoin.engine.runners import Held
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.spark.files import AS_WRITTEN, StateFiles, located
-from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout, may_multiply, may_report
+from halfjoin.engine.spark.files import StateFiles
+from halfjoin.engine.spark.frames import arranged, mapped, null, read, summed, union
+from halfjoin.engine.spark.layout import ERROR, Frame, Layout, may_multiply, may_report
 from halfjoin.engine.spark.native import natively
 from halfjoin.engine.spark.prefilter import prefilter
-from halfjoin.engine.spark.pruning import Range, range_of
-from halfjoin.engine.spark.session import DATA_ERROR, quiet
-from halfjoin.engine.spark.tasks import Apply, Arrange, Task, in_tasks
-from halfjoin.engine.spark.types import has_floats, spark_type
+from halfjoin.engine.spark.probing import Probe, Resting, Store, alike, is_small, shares, storable, width_of
+from halfjoin.engine.spark.pruning import Range
+from halfjoin.engine.spark.session import DATA_ERROR
+from halfjoin.engine.spark.tasks import Apply, Arrange
+from halfjoin.engine.spark.writing import answers
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY, TOO_MANY
+from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, Path, Stage, ViewPlan
 from halfjoin.sql.expr import Column, Expr, columns_of
 
-Frame: TypeAlias = Any  # a Spark DataFrame, classic or Connect
 Schema: TypeAlias = Mapping[str, pa.DataType]
 Spans: TypeAlias = Mapping[str, Range]  # of columns of a collection that is looked up
 
-# Rows of a stream that every task gets whole, instead of all rows of the arrangement being shuffled to meet them.
-BROADCAST = 1_000_000
+FOUND_ROWS = 1 << 23  # expected after a half-join: of more, tasks might get too many for their memory
 
 _TIME2, _DIFF2 = "__time2", "__diff2"  # of the rows looked up
 
 
 @dataclass(frozen=True, slots=True)
 class SparkFlow:
-    """A plan bound to a session and to the state's files. Lazy: nothing runs before the frames are used."""
+    """A plan bound to a session and to the state's files. Frames are lazy, and good as long as this object is there."""
 
     plan: ViewPlan
     registry: Registry
@@ -55,6 +54,7 @@ class SparkFlow:
     held: Held
     parts_of: Lookup
     files: StateFiles
+    _between: list[StoredRun] = field(default_factory=list)  # files that jobs have left, and frames read
 
     @property
     def layout(self) -> Layout:
@@ -65,9 +65,29 @@ class SparkFlow:
         return Layout(columns, (), any(map(may_report, operators)))
 
     def changes(self, staged: Mapping[str, Part]) -> Frame | None:
-        """The view's output and failing rows for a batch's changes, summed."""
+        """The view's output and failing rows for a batch's changes, summed.
+
+        Small streams are looked up by tasks, up to the last half-join at once; the rest is left to Spark's joins.
+        """
         paths = [path for branch in self.plan.branches for path in branch.paths if path.collection in staged]
-        return self._sum(self._carried([self._stream(path, staged[path.collection]) for path in paths], self.parts_of))
+        waiting = [self._resting(path, [staged[path.collection]]) for path in paths]
+        streams, results = list[Resting](), list[Frame]()
+        while waiting:
+            left = max(len(stream.stages) for stream in waiting)
+            now = [stream for stream in waiting if len(stream.stages) == left]
+            waiting = [stream for stream in waiting if len(stream.stages) < left]
+            probes = []
+            for group in alike(now):
+                probe = self._probe(group)
+                if probe is None:
+                    streams += group
+                elif left == 1:
+                    results.append(arranged(probe.rows(self.session), probe.outputs, self.layout))
+                else:
+                    probes.append(probe)
+            waiting += self._rested(probes)
+        carried = self._carried([self._stream(stream, float(len(stream))) for stream in streams], self.parts_of)
+        return self._sum([*results, *carried])
 
     def fill(self) -> Frame | None:
         """The view's whole history, from one path per branch; None where it is certainly empty.
@@ -79,40 +99,77 @@ class SparkFlow:
             for number, path in enumerate(branch.paths):
                 whole = self.parts_of(path.collection, True)
                 if whole and number == branch.fill:
-                    streams.append(self._history(path, whole))
+                    streams.append(self._stream(self._resting(path, whole), None))
                 elif whole and may_report(path.source):
-                    failures.append(self._failures(path, whole))
+                    failures.append(self._failures(self._resting(path, whole)))
         return self._sum([*self._carried(streams, lambda name, _: self.parts_of(name, True)), *failures])
 
     def _sum(self, parts: list[Frame]) -> Frame | None:
-        return summed(reduce(_union, parts), self.layout) if parts else None
+        return summed(union(parts), self.layout) if parts else None
 
     def _seen(self, parts: Sequence[Part]) -> list[StoredRun]:
         return [run for part in parts for run in self.files.runs(part)]
 
-    def _source(self, path: Path, changed: Sequence[Part]) -> tuple[Frame, Layout]:
-        schema = self.held.schema(path.collection)
-        layout = Layout(()).joined(schema, path.fetch)
-        frame = read(self.session, self._seen(changed), schema, [name for name, _ in path.fetch])
-        return _filtered(frame, prefilter(path.source, {name: f"c{i}" for i, name in enumerate(layout.names)})), layout
+    def _within(self, spans: Spans, parts: Sequence[Part]) -> list[StoredRun]:
+        """The files of an arrangement that may have rows within the spans of columns."""
+        runs = self._seen(parts)
+        for name, span in spans.items():
+            runs = [replace(run, files=span.files(run, name)) for run in runs]
+        return runs
 
-    def _failures(self, path: Path, changed: Sequence[Part]) -> Frame:
-        """What a change of the path's input adds to the errors of its own operator."""
-        frame, layout = self._apply(*self._source(path, changed), [path.source], ())
-        columns = [f"{_null(kind)} AS c{i}" for i, (_, kind) in enumerate(self.layout.columns)]
+    def _resting(self, path: Path, parts: Sequence[Part]) -> Resting:
+        """What a change (or all) of a path's input puts on it."""
+        schema, whole = self.held.schema(path.collection), self.held.rows(path.collection)
+        return Resting(tuple(self._seen(parts)), schema, path.fetch, path.source, path.stages, path.final, whole)
+
+    def _source(self, stream: Resting) -> tuple[Frame, Layout]:
+        layout = stream.source
+        frame = read(self.session, stream.runs, stream.schema, [name for name, _ in stream.fetch])
+        return _filtered(frame, prefilter(stream.due, {name: f"c{i}" for i, name in enumerate(layout.names)})), layout
+
+    def _failures(self, stream: Resting) -> Frame:
+        """What rows add to the errors of the operator that is due."""
+        frame, layout = self._apply(*self._source(stream), [stream.due], ())
+        columns = [f"{null(kind)} AS c{i}" for i, (_, kind) in enumerate(self.layout.columns)]
         return frame.where(f"{ERROR} IS NOT NULL").selectExpr(*columns, *layout.tail)
 
-    def _stream(self, path: Path, change: Part) -> _Stream:
-        """What a change puts on a path."""
-        size = None if may_multiply(path.source) else float(len(change))
-        frame, layout = self._source(path, [change])
-        whole = self.held.rows(path.collection)
-        return _Stream(frame, layout, path.source, path.stages, path.final, size, whole, self._spans(path, change))
+    def _stream(self, stream: Resting, size: float | None) -> _Stream:
+        """A stream in files as a frame."""
+        frame, layout = self._source(stream)
+        size = None if may_multiply(stream.due) else size
+        spans, width = ({}, None) if size is None else (self._spans([stream]), width_of(stream.runs))
+        return _Stream(frame, layout, stream.due, stream.stages, stream.final, size, width, stream.whole, spans)
 
-    def _history(self, path: Path, whole: Sequence[Part]) -> _Stream:
-        """All of an input on its path."""
-        frame, layout = self._source(path, whole)
-        return _Stream(frame, layout, path.source, path.stages, path.final, None, 0, {})
+    def _probe(self, streams: Sequence[Resting]) -> Probe | None:
+        """The next half-join of streams that have the same before them, by tasks; None where Spark's joins suit it."""
+        (first, *_) = streams
+        if not first.stages or not all(stream.is_small for stream in streams):
+            return None
+        stage, *more = first.stages
+        spec = stage.half_join
+        found = self._found(float(sum(map(len, streams))), min(stream.whole for stream in streams), spec.arrangement)
+        if (found or 0) > FOUND_ROWS or (more and may_report(stage.then)):
+            return None
+        runs = self._within(self._spans(streams), self.parts_of(spec.arrangement.collection, spec.after))
+        schema = self.held.schema(spec.arrangement.collection)
+        if not storable(schema.values()):
+            return None
+        operators = (stage.then,) if more else (stage.then, first.final)
+        outputs = first.layout.joined(schema, spec.fetch).through(operators)
+        return Probe(tuple(streams), shares(runs), operators, outputs, self.registry)
+
+    def _rested(self, probes: Sequence[Probe]) -> list[Resting]:
+        """What probes find, in files, before the rest of their stages."""
+        jobs, places = [], []
+        for probe in probes:
+            places.append(self.files.scratch.fresh())
+            jobs.append((probe.frame(self.session), Store(probe, places[-1].path)))
+        streams = []
+        for probe, place, found in zip(probes, places, answers(*jobs) if jobs else [], strict=True):
+            if found.files:
+                self._between.append(StoredRun(place, found.files, probe.stored))
+                streams.append(probe.onward(self._between[-1]))
+        return streams
 
     def _carried(self, streams: list[_Stream], parts_of: Lookup) -> list[Frame]:
         """What streams add to the view. Where paths have the rest of their stages in common, they go on as one."""
@@ -135,28 +192,31 @@ class SparkFlow:
 
     def _past_stage(self, stream: _Stream, parts_of: Lookup) -> _Stream:
         stage, frame = stream.stages[0], stream.frame
-        how = None  # known rows decide: going by the bytes of files, which pack them tightly, Spark broadcasts millions
-        if stream.size is not None and stream.size <= BROADCAST:
-            frame = F.broadcast(frame)
-        elif stream.size is not None:
-            how = "broadcast" if self.held.rows(stage.half_join.arrangement.collection) <= BROADCAST else "merge"
-        frame, layout = self._half_join(frame, stream.layout, stage, parts_of, stream.spans, how)
-        size = self._found(stream, stage.half_join.arrangement)
-        return _Stream(frame, layout, stage.then, stream.stages[1:], stream.final, size, stream.whole, {})
+        key, how = stage.half_join.arrangement, None
+        runs = self._within(stream.spans, parts_of(key.collection, stage.half_join.after))
+        size = width = None
+        if stream.size is not None and stream.width is not None:
+            # Known rows decide: going by the bytes of files, which pack them tightly, Spark broadcasts millions.
+            rows, each = sum(map(len, runs)), width_of(runs)
+            if is_small(stream.size, stream.width):
+                frame = F.broadcast(frame)
+            else:
+                how = "broadcast" if is_small(rows, each) else "merge"
+            size, width = self._found(stream.size, stream.whole, key), stream.width + each
+        frame, layout = self._half_join(frame, stream.layout, stage, runs, stream.spans, how)
+        return _Stream(frame, layout, stage.then, stream.stages[1:], stream.final, size, width, stream.whole, {})
 
     def _finished(self, stream: _Stream) -> Frame:
         frame, layout = self._apply(stream.frame, stream.layout, [stream.due, stream.final], ())
-        return _arranged(frame, layout, self.layout)
+        return arranged(frame, layout, self.layout)
 
-    def _found(self, stream: _Stream, key: ArrangementKey) -> float | None:
-        """The rows expected after a half-join; None where nothing is known.
+    def _found(self, size: float, whole: int, key: ArrangementKey) -> float | None:
+        """The rows expected after a half-join of so many, on the path of an input of `whole`; None: nothing is known.
 
         Where nobody counted the keys, there are taken to be as many as the stream's own input has rows.
         """
-        distinct = self.held.distinct(key) or stream.whole
-        if stream.size is None or not distinct:
-            return None
-        return stream.size * max(1.0, self.held.rows(key.collection) / distinct)
+        distinct = self.held.distinct(key) or whole
+        return size * max(1.0, self.held.rows(key.collection) / distinct) if distinct else None
 
     def _apply(
         self, frame: Frame, layout: Layout, operators: Sequence[Linear], probes: Sequence[Expr]
@@ -172,11 +232,11 @@ class SparkFlow:
         return frame.selectExpr(*(f"c{i}" for i in range(len(layout.columns))), *keys, *layout.tail), keyed
 
     def _half_join(
-        self, frame: Frame, layout: Layout, stage: Stage, parts_of: Lookup, spans: Spans, how: str | None
+        self, frame: Frame, layout: Layout, stage: Stage, runs: Sequence[StoredRun], spans: Spans, how: str | None
     ) -> tuple[Frame, Layout]:
         """The stream's rows with each of their partners; failing rows go through it alone. `how` is a hint to Spark."""
         spec, collection = stage.half_join, stage.half_join.arrangement.collection
-        found, kinds = self._arrangement(spec, parts_of(collection, spec.after), spans)
+        found, kinds = self._arrangement(spec, runs, spans)
         found = _filtered(found, prefilter(stage.then, {new: f"f{i}" for i, (_, new) in enumerate(spec.fetch)}))
         found = found if how is None else found.hint(how)
         conditions = [
@@ -199,32 +259,27 @@ class SparkFlow:
         columns += [*joined.tail[:-2], f"greatest({TIME}, {_TIME2}) AS {TIME}", f"{diff} AS {DIFF}"]
         return frame.selectExpr(*columns), joined
 
-    def _spans(self, path: Path, change: Part) -> Spans:
-        """The ranges of the keys that the path's first half-join looks up, where they are columns of its input."""
-        origin = {new: name for name, new in path.fetch}
+    def _spans(self, streams: Sequence[Resting]) -> Spans:
+        """The ranges of the keys that the streams' next half-join looks up, where they are columns of their files."""
         found: dict[str, Range] = {}
-        join = path.stages[0].half_join if path.stages else None
-        if join is None or join.arrangement.through is not None or path.collection.startswith("="):
+        join = streams[0].stages[0].half_join if streams[0].stages else None
+        if join is None or join.arrangement.through is not None:
             return found
-        schema = self.held.schema(path.collection)
         for probe, key, null_safe in zip(join.probe, join.arrangement.keys, join.null_safe, strict=True):
-            if isinstance(probe, Column) and isinstance(key, Column) and probe.name in origin and not null_safe:
-                name = origin[probe.name]
-                span = range_of(change, name, schema[name])
-                if span is not None:
-                    found[key.name] = span
+            if isinstance(probe, Column) and isinstance(key, Column) and not null_safe:
+                spans = [span for stream in streams for span in stream.ranges(probe.name)]
+                known = [span for span in spans if span is not None]
+                if known and len(known) == len(spans):
+                    found[key.name] = reduce(Range.union, known)
         return found
 
     def _arrangement(
-        self, spec: HalfJoin, parts: Sequence[Part], spans: Spans
+        self, spec: HalfJoin, runs: Sequence[StoredRun], spans: Spans
     ) -> tuple[Frame, tuple[pa.DataType, ...]]:
         """Rows to look up: what is fetched as `f0`, ..., the key as `j0`, ..., and the key's types.
 
         What is outside the `spans` of columns may be left out.
         """
-        for name, span in spans.items():
-            parts = [span.files(part, name) for part in parts]
-        runs = self._seen(parts)
         key, schema = spec.arrangement, self.held.schema(spec.arrangement.collection)
         fetch = [name for name, _ in spec.fetch]
         if key.through is None and all(isinstance(expr, Column) for expr in key.keys):
@@ -249,7 +304,8 @@ class SparkFlow:
 class _Stream:
     """Rows on their way along a path: an operator that is due, the stages and the final operator before them.
 
-    `size`: how many rows are expected, None where nothing is known; `whole`: how many the path's input has. `spans`:
+    `size`: how many rows are expected, None where nothing is known; `width`: the bytes of one in memory, about;
+    `whole`: how many rows the path's input has. `spans`:
     the ranges of what is looked up next.
     """
 
@@ -259,6 +315,7 @@ class _Stream:
     stages: tuple[Stage, ...]
     final: Linear
     size: float | None
+    width: float | None
     whole: int
     spans: Spans
 
@@ -275,71 +332,18 @@ def _merged(streams: Sequence[_Stream]) -> list[_Stream]:
 def _as_one(streams: Sequence[_Stream]) -> _Stream:
     first = streams[0]
     layout = replace(first.layout, errors=any(stream.layout.errors for stream in streams))
-    frames = [_arranged(stream.frame, stream.layout, layout) for stream in streams]
+    frames = [arranged(stream.frame, stream.layout, layout) for stream in streams]
     sizes = [stream.size for stream in streams]
     size = None if None in sizes else sum(size for size in sizes if size is not None)
-    whole = min(stream.whole for stream in streams)
-    return replace(first, frame=reduce(_union, frames), layout=layout, size=size, whole=whole, spans={})
-
-
-def _union(left: Frame, right: Frame) -> Frame:
-    return left.union(right)
-
-
-def read(session: Any, runs: Iterable[StoredRun], schema: Schema, names: Sequence[str]) -> Frame:
-    """Columns of updates in files that tasks see as `c0`, `c1`, ..., `__time`, `__diff`. A name may come twice."""
-    files = [str(run.place / file.name) for run in runs for file in run.files]
-    different = list(dict.fromkeys(names))
-    fields = [StructField(name, spark_type(schema[name])) for name in different]
-    struct = StructType([*fields, StructField(TIME, LongType()), StructField(DIFF, LongType())])
-    with quiet():
-        reader = session.read.schema(struct).options(**AS_WRITTEN)
-        frame = reader.parquet(*map(located, files)) if files else session.createDataFrame([], struct)
-    # By position: names may have a meaning in SQL.
-    frame = frame.toDF(*(f"x{i}" for i in range(len(different))), TIME, DIFF)
-    return frame.selectExpr(*(f"x{different.index(name)} AS c{i}" for i, name in enumerate(names)), TIME, DIFF)
-
-
-def _filtered(frame: Frame, condition: Any) -> Frame:
-    return frame if condition is None else frame.where(condition)
-
-
-def mapped(frame: Frame, task: Task) -> Frame:
-    """A task's function on every batch of a frame."""
-    with quiet():
-        return frame.mapInArrow(in_tasks(task), task.outputs.struct)
-
-
-def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
-    """Equal rows (of one time) as one, diffs summed, zeros dropped.
-
-    The floats of a group are equal but perhaps not the same (-0.0 and 0.0): one of them stands for all, as given.
-    """
-    names = [name for name in layout.in_spark if name != DIFF and (by_time or name != TIME)]
-    floats = [f"c{i}" for i, (_, kind) in enumerate(layout.columns) if has_floats(kind)]
-    given = [F.expr(f"first({name}) AS {name}_given") for name in floats]
-    total = F.expr(f"coalesce(try_sum({DIFF}), raise_error('{DATA_ERROR}{TOO_MANY}')) AS {DIFF}")
-    groups = frame.groupBy(*names).agg(total, *given).where(f"{DIFF} <> 0")
-    return groups.selectExpr(*(f"{name}_given AS {name}" if name in floats else name for name in names), DIFF)
-
-
-def _arranged(frame: Frame, layout: Layout, wanted: Layout) -> Frame:
-    """Columns in the wanted order, the keys, and room for failing rows."""
-    if layout == wanted:
-        return frame
-    columns = [f"c{layout.position(name)} AS c{i}" for i, name in enumerate(wanted.names)]
-    columns += [f"k{i}" for i in range(len(wanted.keys))]
-    if wanted.errors and not layout.errors:
-        columns += [f"{_null(kind)} AS {name}" for name, kind in ERRORS.items()]
-        return frame.selectExpr(*columns, TIME, DIFF)
-    return frame.selectExpr(*columns, *wanted.tail)
-
-
-def _null(kind: pa.DataType) -> str:
-    return f"CAST(NULL AS {spark_type(kind).simpleString()})"
+    whole, width = min(stream.whole for stream in streams), max(stream.width or 0 for stream in streams)
+    return replace(first, frame=union(frames), layout=layout, size=size, width=width, whole=whole, spans={})
 
 
 def _equal(left: str, left_kind: pa.DataType, right: str, right_kind: pa.DataType, null_safe: bool) -> str:
     if left_kind != right_kind and pt.is_integer(left_kind):
         left, right = f"CAST({left} AS bigint)", f"CAST({right} AS bigint)"
     return f"{left} {'<=>' if null_safe else '='} {right}"
+
+
+def _filtered(frame: Frame, condition: Any) -> Frame:
+    return frame if condition is None else frame.where(condition)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
@@ -15,6 +16,8 @@ from halfjoin.engine.updates import DIFF, TIME
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Explode, Extend, Keep, Linear, Step, Temporal
 from halfjoin.sql.types import BIGINT
+
+Frame: TypeAlias = Any  # a Spark DataFrame, classic or Connect
 
 # What a failing row has in place of columns when it travels with the stream: those of the error collection.
 ERRORS = {f"__{name}": kind for name, kind in ERROR_SCHEMA.items()}

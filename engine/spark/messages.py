@@ -24,11 +24,10 @@ from halfjoin.engine.feeds.messages import OFFSET, PARTITION, placed, used
 from halfjoin.engine.feeds.order import Places, last_of_keys, unplaced
 from halfjoin.engine.rows import Submitted
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.spark.flow import Frame
-from halfjoin.engine.spark.layout import Layout
-from halfjoin.engine.spark.lots import Lots
+from halfjoin.engine.spark.intake import Intake
+from halfjoin.engine.spark.layout import Frame, Layout
 from halfjoin.engine.spark.session import quiet, translated
-from halfjoin.engine.spark.tasks import Batches, array_of, batches_of, gathered, updates_of
+from halfjoin.engine.spark.tasks import Batches, array_of, gathered, outgoing, updates_of
 from halfjoin.engine.spark.writing import WRITTEN_ROWS, call, note
 from halfjoin.engine.updates import Updates, constant
 
@@ -37,19 +36,19 @@ _CODE, _PARTITION, _OFFSET = "k0", "k1", "k2"  # of a row's key, NULL of a trunc
 
 
 def in_order(
-    frame: Frame, names: tuple[str, ...], meant: Messages, lots: Lots, *, whole: bool
+    frame: Frame, names: tuple[str, ...], meant: Messages, intake: Intake, *, whole: bool
 ) -> tuple[Frame, Callable[[Batches], Batches]]:
     """A frame of what messages say, and the task that keeps the last of each key, and writes it."""
-    table = lots.table
+    table = intake.table
     schema = tuple((column.name, arrow_type(column.type)) for column in table.columns)
     layout = Layout(schema, (pa.int64(), pa.int64(), pa.int64()))
     needed = used(table.name, names)
-    read = _Read(table, tuple(names[i] for i in needed), meant, lots.time, layout)
+    read = _Read(table, tuple(names[i] for i in needed), meant, intake.time, layout)
     with quiet():
         frame = frame.select(*(f"c{i}" for i in needed)).mapInArrow(partial(call, read), layout.struct)
     if table.primary_key:
         frame = frame.repartition(_CODE).sortWithinPartitions(_CODE)
-    return frame, _Settle(layout, lots, placed(names), whole)
+    return frame, _Settle(layout, intake, placed(names), whole)
 
 
 def after_truncation(table: Table, frame: Frame, truncations: Sequence[int | None]) -> Frame:
@@ -87,7 +86,7 @@ class _Read:
             if read.truncated is not None:
                 offset = None if read.texts.places is None else int(read.texts.places.offset[read.truncated])
                 place = [pa.array([value], pa.int64()) for value in (None, None, offset)]
-                yield from batches_of(self._truncation(), place, self.layout)
+                yield from outgoing(self._truncation(), place, self.layout)
             if self.table.primary_key:
                 read = read.last(self.table)
             rows, places = read.rows, read.places
@@ -95,7 +94,7 @@ class _Read:
             at = [pa.nulls(rows.length, pa.int64())] * 2 if places is None else map(pa.array, (
                 places.partition, places.offset))  # fmt: skip
             updates = Updates(rows.columns, constant(self.time, rows.length), read.diff)
-            yield from batches_of(updates, [pa.array(codes(key, rows.length)), *at], self.layout)
+            yield from outgoing(updates, [pa.array(codes(key, rows.length)), *at], self.layout)
 
     def _truncation(self) -> Updates:
         columns = {name: pa.nulls(1, kind) for name, kind in self.layout.columns}
@@ -110,12 +109,12 @@ class _Settle:
     """
 
     layout: Layout
-    lots: Lots
+    intake: Intake
     placed: bool
     whole: bool
 
     def __call__(self, batches: Batches) -> Batches:
-        keyed, waiting = bool(self.lots.table.primary_key), None
+        keyed, waiting = bool(self.intake.table.primary_key), None
         for lot in gathered(batches, WRITTEN_ROWS):
             if lot.column(_CODE).null_count:  # then what else is said will be asked again
                 truncations = lot.filter(lot.column(_CODE).is_null()).column(_OFFSET)
@@ -134,10 +133,10 @@ class _Settle:
         updates, places = updates_of(lot, self.layout), None
         if self.placed:
             places = Places(*(array_of(lot, name).to_numpy() for name in (_PARTITION, _OFFSET)))
-        return lot.take(pa.array(last_of_keys(self.lots.table, updates.columns, updates.diff, places)))
+        return lot.take(pa.array(last_of_keys(self.intake.table, updates.columns, updates.diff, places)))
 
     def _written(self, lot: pa.Table) -> Batches:
         found = updates_of(lot, self.layout)
-        keyed = bool(self.lots.table.primary_key)
+        keyed = bool(self.intake.table.primary_key)
         rows = Submitted(found.columns, len(found), None, found.diff, keyed, self.whole, numbered=False)
-        yield from self.lots.written(rows)
+        yield from self.intake.written(rows)

@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import and_
-from typing import Any
 
 from pyspark.sql import functions as F
 
-from halfjoin.engine.spark.layout import ERROR, Layout
+from halfjoin.engine.spark.layout import ERROR, Frame, Layout
 from halfjoin.engine.spark.prefilter import condition_of
 from halfjoin.planner.linear import Extend, Filter, Keep, Linear
 from halfjoin.sql.expr import Column
-
-Frame = Any  # a Spark DataFrame, classic or Connect
 
 
 def natively(frame: Frame, layout: Layout, operators: Sequence[Linear]) -> tuple[Frame, Layout, list[Linear]]:

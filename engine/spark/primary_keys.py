@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,12 @@ from halfjoin.engine.rows import Submitted, unnumbered
 from halfjoin.engine.run import Part
 from halfjoin.engine.spark.batches import FrameRows
 from halfjoin.engine.spark.files import StateFiles
-from halfjoin.engine.spark.flow import read
-from halfjoin.engine.spark.layout import Layout
+from halfjoin.engine.spark.key_lots import Lot, lots_of
 from halfjoin.engine.spark.pruning import range_of
-from halfjoin.engine.spark.tasks import Batches, gathered, updates_of
+from halfjoin.engine.spark.tasks import Batches
 from halfjoin.engine.spark.writing import answers, in_files
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import MAXIMUM
 from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow
 
@@ -33,24 +31,21 @@ def keyed(
 ) -> list[StoredRun]:
     """The updates that rows mean for tables with a PRIMARY KEY, with all updates of each table so far.
 
-    A task gets the rows of a range of keys, and looks up in the files what is there under them, as a local batch does.
+    A task reads the rows of some keys, and looks up in the files what is there under them, as a local batch does.
 
     Raises:
         InvalidRow: some time would have two rows of a key, or a row less than none.
     """
     kinds, places = [], [scratch.fresh() for _ in batch]
     for (rows, there), place in zip(batch, places, strict=True):
-        table, whole = rows.table, rows.run.schema
-        schema = {name: whole[name] for name in table.primary_key} if rows.inserts and not rows.upsert else whole
-        layout = Layout(tuple(schema.items()))
-        new = read(session, files.runs(rows.run), schema, list(schema))
-        count = len(rows.run) // CHECKED_ROWS + 1
-        ranges = [f"c{layout.position(name)}" for name in table.primary_key]
-        new = new.coalesce(1) if count == 1 else new.repartitionByRange(count, *ranges)
-        span = range_of(rows.run, table.primary_key[0], whole[table.primary_key[0]])
-        near = [part if span is None else span.files(part, table.primary_key[0]) for part in there]
-        old = tuple(run for part in near for run in files.runs(part))
-        kinds.append((new, _Keys(table, layout, old, place.path, rows.upsert)))
+        first, whole = rows.table.primary_key[0], rows.run.schema
+        names = rows.table.primary_key if rows.inserts and not rows.upsert else tuple(whole)
+        span, old = range_of(rows.run, first, whole[first]), [run for part in there for run in files.runs(part)]
+        if span is not None:
+            old = [replace(run, files=span.files(run, first)) for run in old]
+        lots, (new,) = tuple(lots_of(rows.run, rows.table.primary_key, CHECKED_ROWS)), files.runs(rows.run)
+        task = _Keys(rows.table, names, new, lots, tuple(old), place.path, rows.upsert)
+        kinds.append((session.range(0, len(lots), 1, len(lots)), task))
     return [
         StoredRun(place, found.files, rows.run.schema) if rows.upsert else rows.run
         for (rows, _), place, found in zip(batch, places, answers(*kinds), strict=True)
@@ -59,17 +54,19 @@ def keyed(
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """The task: all new rows of some keys, held against the rule with what is `there`; of upserts what they mean."""
+    """The task: all `new` rows of some keys, held against the rule with what is `there`; of upserts what they mean."""
 
     table: Table
-    layout: Layout
+    names: tuple[str, ...]
+    new: StoredRun
+    lots: tuple[Lot, ...]
     there: tuple[StoredRun, ...]
     folder: Path
     upsert: bool
 
     def __call__(self, batches: Batches) -> Batches:
-        for rows in gathered(batches, MAXIMUM):
-            changed = updates_of(rows, self.layout)
+        for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+            changed = self.lots[number].read(self.new, self.names)
             arrangement = arrangement_of(self.table)
             key = PrimaryKey(self.table, arrangement, key_columns(arrangement, {}))
             near = key.near(self.there, changed)

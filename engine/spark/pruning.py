@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import ge, le
 from typing import Any
 
@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from halfjoin.engine.codes import codes
 from halfjoin.engine.run import Part
 from halfjoin.engine.spark.prefilter import with_date
+from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.stored_run import StoredRun
 
@@ -26,11 +27,9 @@ class Range:
     low: int
     high: int
 
-    def files(self, part: Part, name: str) -> Part:
-        """The part without the files in which the column `name` has none of these values."""
-        if not isinstance(part, StoredRun):
-            return part
-        return replace(part, files=tuple(file for file in part.files if self._meets(_of_file(part, file.name, name))))
+    def files(self, run: StoredRun, name: str) -> tuple[StoredFile, ...]:
+        """The files of a run, without those in which the column `name` has none of these values."""
+        return tuple(file for file in run.files if self._meets(_of_file(run, file.name, name)))
 
     def skips(self, part: Part, name: str) -> bool:
         """Whether some row group of the files has none of these values, so that a condition spares reading it.
@@ -47,6 +46,10 @@ class Range:
         if pt.is_date32(self.kind):
             return with_date(ge, column, self.low) & with_date(le, column, self.high)
         return (column >= F.lit(self.low)) & (column <= F.lit(self.high))
+
+    def union(self, other: Range) -> Range:
+        """From the least to the greatest value of both."""
+        return Range(self.kind, min(self.low, other.low), max(self.high, other.high))
 
     def _meets(self, other: tuple[int, int] | None) -> bool:
         return other is None or (other[0] <= self.high and self.low <= other[1])
@@ -71,4 +74,3 @@ def range_of(part: Part, name: str, kind: pa.DataType) -> Range | None:
 def _of_file(run: StoredRun, file: str, name: str) -> tuple[int, int] | None:
     bounds = opened(run.place, file).bounds(name, run.schema[name])
     return None if bounds is None or not len(bounds[0]) else (int(np.min(bounds[0])), int(np.max(bounds[1])))
-

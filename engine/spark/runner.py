@@ -20,8 +20,9 @@ from halfjoin.engine.spark.batches import FrameRows, GivenFrame, checked
 from halfjoin.engine.spark.contents import changes as shown
 from halfjoin.engine.spark.contents import contents
 from halfjoin.engine.spark.files import StateFiles, check_names
-from halfjoin.engine.spark.flow import Frame, SparkFlow, read, summed
-from halfjoin.engine.spark.layout import Layout
+from halfjoin.engine.spark.flow import SparkFlow
+from halfjoin.engine.spark.frames import read, summed
+from halfjoin.engine.spark.layout import Frame, Layout
 from halfjoin.engine.spark.primary_keys import keyed
 from halfjoin.engine.spark.progress import progress
 from halfjoin.engine.spark.session import is_stopped, sees, start_session
@@ -105,7 +106,7 @@ class SparkRunner:
         )
         now = {TIME: F.lit(time).cast("bigint"), DIFF: -F.col(DIFF)}
         gone = all_.where(F.col(TIME) <= F.lit(time)).withColumns(now)
-        run, _ = written(summed(here.union(gone), layout), layout, self._scratch.fresh())
+        run, _ = written(summed(here.union(gone), layout), layout, self._scratch.fresh(), rows.table.primary_key)
         return replace(rows, run=run, upsert=False, inserts=False, whole=False)
 
     def dataframe(self, collection: Collection, parts: Sequence[Part], time: int) -> Frame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Protocol, TypeAlias
@@ -138,9 +138,9 @@ def _run(pickled: bytes, batches: Batches) -> Batches:
         if len(table):
             updates, keys = run(updates_of(table, task.inputs), errors)
             if len(updates):
-                yield from batches_of(updates, keys, task.outputs)
+                yield from outgoing(updates, keys, task.outputs)
         for failed in errors:
-            yield from _batches(_errors(failed), task.outputs)
+            yield from failing(failed, task.outputs)
 
 
 @lru_cache(maxsize=256)
@@ -158,23 +158,20 @@ def array_of(batch: Any, column: int | str) -> pa.Array:
     return found
 
 
-def batches_of(updates: Updates, keys: list[pa.Array], layout: Layout) -> Batches:
-    """Updates, and the keys of each, as Spark gets them."""
-    yield from _batches(_encoded(updates, keys, layout), layout)
-
-
-def _encoded(updates: Updates, keys: list[pa.Array], layout: Layout) -> dict[str, pa.Array]:
+def outgoing(updates: Updates, keys: Sequence[pa.Array], layout: Layout) -> Batches:
+    """Updates with their keys, for Spark."""
     columns = {}
     for i, (name, kind) in enumerate(layout.columns):
         column = updates.columns[name]
         columns[f"c{i}"] = encode(column if column.type == kind else column.cast(kind))
     columns |= {f"k{i}": encode(key) for i, key in enumerate(keys)}
-    return {**columns, TIME: pa.array(updates.time), DIFF: pa.array(updates.diff)}
+    yield from _batches({**columns, TIME: pa.array(updates.time), DIFF: pa.array(updates.diff)}, layout)
 
 
-def _errors(failed: Updates) -> dict[str, pa.Array]:
+def failing(failed: Updates, layout: Layout) -> Batches:
+    """Error updates, for Spark."""
     columns = dict(zip(ERRORS, (failed.columns[name] for name in ERROR_SCHEMA), strict=True))
-    return {**columns, TIME: pa.array(failed.time), DIFF: pa.array(failed.diff)}
+    yield from _batches({**columns, TIME: pa.array(failed.time), DIFF: pa.array(failed.diff)}, layout)
 
 
 def _passing(table: pa.Table, layout: Layout) -> Batches:

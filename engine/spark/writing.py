@@ -17,8 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
-from halfjoin.engine.spark.flow import Frame
-from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
+from halfjoin.engine.spark.layout import ERROR, ERRORS, Frame, Layout
 from halfjoin.engine.spark.session import quiet, translated
 from halfjoin.engine.spark.tasks import Batches, array_of, gathered, updates_of
 from halfjoin.engine.storage.parquet import StoredFile, write
@@ -53,10 +52,11 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What a task writes of rows of a layout: those that do not fail, and the others in files of their own."""
+    """What a task writes of rows of a layout: those that do not fail, sorted, and the others in files of their own."""
 
     layout: Layout
     folder: Path
+    sort: tuple[str, ...] = ()
 
     def __call__(self, batches: Batches) -> Batches:
         """The function for `mapInArrow`."""
@@ -65,7 +65,7 @@ class Write:
                 yield from in_files(self.folder, _failing(table.filter(table.column(ERROR).is_valid())), failed=True)
                 table = table.filter(table.column(ERROR).is_null())
             if len(table):
-                yield from in_files(self.folder, updates_of(table, self.layout))
+                yield from in_files(self.folder, updates_of(table, self.layout), self.sort)
 
 
 def answers(*kinds: tuple[Frame, Callable[[Batches], Batches]]) -> list[Answers]:
@@ -95,9 +95,11 @@ def _answers(rows: Sequence[Any]) -> Answers:
     return Answers(tuple(files[False]), tuple(files[True]), notes)
 
 
-def written(frame: Frame, layout: Layout, place: ScratchPlace) -> tuple[StoredRun, StoredRun]:
+def written(
+    frame: Frame, layout: Layout, place: ScratchPlace, sort: tuple[str, ...] = ()
+) -> tuple[StoredRun, StoredRun]:
     """The updates of a frame, and those of its failing rows, in files. Raises as `answers`."""
-    (found,) = answers((frame, Write(layout, place.path)))
+    (found,) = answers((frame, Write(layout, place.path, sort)))
     return StoredRun(place, found.files, dict(layout.columns)), StoredRun(place, found.failed, ERROR_SCHEMA)
 
 

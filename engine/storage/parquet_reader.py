@@ -86,6 +86,13 @@ class Source:
         found = self._statistics(name)
         return np.array([s is None or not s.has_min_max or (s.min <= high and low <= s.max) for s in found], np.bool_)
 
+    def texts(self, name: str) -> tuple[Any, Any] | None:
+        """Of each row group the least and greatest of a column of texts; None where they are not all known."""
+        found = self._statistics(name)
+        if not all(s is not None and s.has_min_max for s in found):
+            return None
+        return np.array([s.min for s in found], object), np.array([s.max for s in found], object)
+
     def ascends(self, name: str, kind: pa.DataType) -> bool:
         """Whether no row group has a lesser value of a column than the one before it has."""
         bounds = self.bounds(name, kind)

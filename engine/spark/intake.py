@@ -15,7 +15,7 @@ from halfjoin.engine.updates import Updates, constant
 
 
 @dataclass(frozen=True, slots=True)
-class Lots:
+class Intake:
     """Where a table's rows go, and the `time` of those without one; with fingerprints if they are `marked`."""
 
     table: Table

@@ -1,0 +1,74 @@
+"""Updates as Spark DataFrames: read from files, mapped by tasks, brought together and summed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
+
+from halfjoin.engine.spark.files import AS_WRITTEN, located
+from halfjoin.engine.spark.layout import ERRORS, Frame, Layout
+from halfjoin.engine.spark.session import DATA_ERROR, quiet
+from halfjoin.engine.spark.tasks import Task, in_tasks
+from halfjoin.engine.spark.types import has_floats, spark_type
+from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates import DIFF, TIME, TOO_MANY
+
+
+def read(session: Any, runs: Iterable[StoredRun], schema: Mapping[str, pa.DataType], names: Sequence[str]) -> Frame:
+    """Columns of updates in files that tasks see as `c0`, `c1`, ..., `__time`, `__diff`. A name may come twice."""
+    files = [str(run.place / file.name) for run in runs for file in run.files]
+    different = list(dict.fromkeys(names))
+    fields = [StructField(name, spark_type(schema[name])) for name in different]
+    struct = StructType([*fields, StructField(TIME, LongType()), StructField(DIFF, LongType())])
+    with quiet():
+        reader = session.read.schema(struct).options(**AS_WRITTEN)
+        frame = reader.parquet(*map(located, files)) if files else session.createDataFrame([], struct)
+    # By position: names may have a meaning in SQL.
+    frame = frame.toDF(*(f"x{i}" for i in range(len(different))), TIME, DIFF)
+    return frame.selectExpr(*(f"x{different.index(name)} AS c{i}" for i, name in enumerate(names)), TIME, DIFF)
+
+
+def mapped(frame: Frame, task: Task) -> Frame:
+    """A task's function on every batch of a frame."""
+    with quiet():
+        return frame.mapInArrow(in_tasks(task), task.outputs.struct)
+
+
+def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
+    """Equal rows (of one time) as one, diffs summed, zeros dropped.
+
+    The floats of a group are equal but perhaps not the same (-0.0 and 0.0): one of them stands for all, as given.
+    """
+    names = [name for name in layout.in_spark if name != DIFF and (by_time or name != TIME)]
+    floats = [f"c{i}" for i, (_, kind) in enumerate(layout.columns) if has_floats(kind)]
+    given = [F.expr(f"first({name}) AS {name}_given") for name in floats]
+    total = F.expr(f"coalesce(try_sum({DIFF}), raise_error('{DATA_ERROR}{TOO_MANY}')) AS {DIFF}")
+    groups = frame.groupBy(*names).agg(total, *given).where(f"{DIFF} <> 0")
+    return groups.selectExpr(*(f"{name}_given AS {name}" if name in floats else name for name in names), DIFF)
+
+
+def union(frames: Iterable[Frame]) -> Frame:
+    """All rows of frames of one layout."""
+    return reduce(lambda one, other: one.union(other), frames)
+
+
+def arranged(frame: Frame, layout: Layout, wanted: Layout) -> Frame:
+    """Columns in the wanted order, the keys, and room for failing rows."""
+    if layout == wanted:
+        return frame
+    columns = [f"c{layout.position(name)} AS c{i}" for i, name in enumerate(wanted.names)]
+    columns += [f"k{i}" for i in range(len(wanted.keys))]
+    if wanted.errors and not layout.errors:
+        columns += [f"{null(kind)} AS {name}" for name, kind in ERRORS.items()]
+        return frame.selectExpr(*columns, TIME, DIFF)
+    return frame.selectExpr(*columns, *wanted.tail)
+
+
+def null(kind: pa.DataType) -> str:
+    """NULL of a type, in SQL."""
+    return f"CAST(NULL AS {spark_type(kind).simpleString()})"

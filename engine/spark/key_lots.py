@@ -1,0 +1,92 @@
+"""The rows of a run in lots, by their keys: all rows of one key are in one lot, and a lot's keys lie close together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.codes import codes
+from halfjoin.engine.storage.parquet_reader import Source, opened
+from halfjoin.engine.storage.stored_run import READ_ROWS, StoredRun
+from halfjoin.engine.updates import Mask, Updates, concat, empty
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """The rows whose first key column is from `low` to below `high` (None: open), a code or a text; of those, the rows
+    whose whole key has a code that leaves `rest` when it is divided by `of`."""
+
+    key: tuple[str, ...]
+    low: Any
+    high: Any
+    rest: int
+    of: int
+
+    def read(self, run: StoredRun, names: Sequence[str]) -> Updates:
+        """Its rows, with these columns, the key's among them."""
+        schema, first = {name: run.schema[name] for name in names}, self.key[0]
+        found = [empty(schema)]
+        for source in (opened(run.place, file.name) for file in run.files):
+            groups = self._groups(source, run.schema[first])
+            found += [updates.filter(self._mine(updates)) for updates in source.read(groups, schema, READ_ROWS)]
+        return concat(found)
+
+    def _groups(self, source: Source, kind: pa.DataType) -> Mask:
+        """The row groups that may have some of them."""
+        ends, groups = _ends(source, self.key[0], kind), np.ones(source.groups, np.bool_)
+        if ends is not None and self.low is not None:
+            groups &= ends[1] >= self.low
+        if ends is not None and self.high is not None:
+            groups &= ends[0] < self.high
+        return groups
+
+    def _mine(self, updates: Updates) -> Mask:
+        mine, first = np.ones(len(updates), np.bool_), updates.columns[self.key[0]]
+        values = first if pa.types.is_string(first.type) else pa.array(codes([first], len(first)))
+        if self.low is not None:
+            mine &= pc.greater_equal(values, self.low).to_numpy(zero_copy_only=False)
+        if self.high is not None:
+            mine &= pc.less(values, self.high).to_numpy(zero_copy_only=False)
+        if self.of > 1:
+            whole = codes([updates.columns[name] for name in self.key], len(updates))
+            mine &= whole.view(np.uint64) % np.uint64(self.of) == self.rest
+        return mine
+
+
+def lots_of(run: StoredRun, key: tuple[str, ...], most: int) -> Iterator[Lot]:
+    """A run's rows in lots of about `most`, as far as statistics can tell where they are."""
+    sources = [opened(run.place, file.name) for file in run.files]
+    ends = [_ends(source, key[0], run.schema[key[0]]) for source in sources]
+    least = [found[0] for found in ends if found is not None]
+    if len(least) < len(sources):
+        yield from _by_codes(key, None, None, len(run), most)
+        return
+    order = np.argsort(np.concatenate(least), kind="stable")
+    lows, rows = np.concatenate(least)[order], np.concatenate([source.group_rows for source in sources])[order]
+    before = np.cumsum(rows) - rows
+    wanted = np.arange(most, len(run), most)
+    starts = np.unique(lows.searchsorted(lows[np.minimum(before.searchsorted(wanted), len(lows) - 1)]))
+    starts = np.concatenate([[0], starts[starts > 0]])
+    cuts = [None, *(lows[starts[1:]].tolist()), None]
+    for low, high, size in zip(cuts[:-1], cuts[1:], np.add.reduceat(rows, starts).tolist(), strict=True):
+        yield from _by_codes(key, low, high, size, most)
+
+
+def _by_codes(key: tuple[str, ...], low: Any, high: Any, rows: int, most: int) -> Iterator[Lot]:
+    """A range of the first column, which is parted once more if it has far more rows."""
+    of = rows // (2 * most) + 1
+    for rest in range(of):
+        yield Lot(key, low, high, rest, of)
+
+
+def _ends(source: Source, name: str, kind: pa.DataType) -> tuple[Any, Any] | None:
+    """The least and the greatest of a column of each row group; None where they have no order, or are not known."""
+    if pa.types.is_string(kind):
+        return source.texts(name)
+    bounds = source.bounds(name, kind)
+    return None if bounds is None else bounds[:2]

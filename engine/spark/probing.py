@@ -1,0 +1,197 @@
+"""Half-joins of small streams: each task looks the whole of a stream up in its share of an arrangement's files.
+
+Nothing is shuffled, and of the files only the row groups are read that may have a key of the stream, so that the cost
+follows the change. Between half-joins a stream rests in files, where every task can read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from halfjoin.engine.operators import compile_linear
+from halfjoin.engine.spark.layout import Frame, Layout, may_report
+from halfjoin.engine.spark.pruning import Range, range_of
+from halfjoin.engine.spark.session import quiet
+from halfjoin.engine.spark.tasks import Batches, failing, outgoing
+from halfjoin.engine.spark.types import encoded
+from halfjoin.engine.spark.writing import Write
+from halfjoin.engine.stages import compile_stage
+from halfjoin.engine.storage.parquet import file_type
+from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.tables import Registry
+from halfjoin.engine.updates import Updates, concat
+from halfjoin.planner.linear import Extend, Filter, Keep, Linear
+from halfjoin.planner.plan import Stage
+
+STREAM_ROWS = 1_000_000  # of a stream that every task loads
+STREAM_BYTES = 1 << 26  # that they take in memory, about
+SHARE_ROWS = 1 << 20  # of an arrangement, for one task
+_MORSEL = 1 << 19  # rows of a stream that are looked up together
+
+
+@dataclass(frozen=True, slots=True)
+class Resting:
+    """Rows on their way along a path, in files.
+
+    They are read as `fetch` says (a column of the files, its name in the stream); then an operator is due, and the
+    stages and the final operator are before them. `whole`: how many rows the path's input has.
+    """
+
+    runs: tuple[StoredRun, ...]
+    schema: Mapping[str, pa.DataType]
+    fetch: tuple[tuple[str, str], ...]
+    due: Linear
+    stages: tuple[Stage, ...]
+    final: Linear
+    whole: int
+
+    def __len__(self) -> int:
+        return sum(map(len, self.runs))
+
+    @property
+    def source(self) -> Layout:
+        """Of the rows as they are read."""
+        return Layout(()).joined(self.schema, self.fetch)
+
+    @property
+    def layout(self) -> Layout:
+        """After the operator that is due."""
+        return self.source.through([self.due])
+
+    @property
+    def is_small(self) -> bool:
+        """Whether every task may load all of it, and no error is lost if several do."""
+        simple = all(isinstance(step, Filter | Keep | Extend) for step in self.due.steps) and not may_report(self.due)
+        kinds = [kind for _, kind in (*self.source.columns, *self.layout.columns)]
+        return simple and is_small(len(self), width_of(self.runs)) and storable(kinds)
+
+    def ranges(self, name: str) -> list[Range | None]:
+        """The ranges of a column's values in each of the runs; None where one is not known."""
+        origin = {new: column for column, new in self.fetch}.get(name)
+        return [None if origin is None else range_of(run, origin, self.schema[origin]) for run in self.runs]
+
+    def load(self, names: Sequence[str], registry: Registry) -> Updates | None:
+        """The rows after the operator that is due, with these columns; None where there are none."""
+        due = compile_linear(self.due, registry)
+        pieces = (piece for run in self.runs for piece in run.pieces(names=[name for name, _ in self.fetch]))
+        found = [due(piece.renamed(self.fetch), []) for piece in pieces]
+        kept = [part.select(names) for part in found if len(part)]
+        return concat(kept) if kept else None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """The task: streams that have the same before them through their next half-join, with the shares of the
+    arrangement whose numbers it gets; `operators` are what follows."""
+
+    streams: tuple[Resting, ...]
+    shares: tuple[tuple[StoredRun, ...], ...]
+    operators: tuple[Linear, ...]
+    outputs: Layout
+    registry: Registry
+
+    def frame(self, session: Any) -> Frame:
+        """A task for each of the shares."""
+        count = len(self.shares)
+        return session.range(0, count, 1, count)
+
+    def rows(self, session: Any) -> Frame:
+        """What the tasks find."""
+        with quiet():
+            return self.frame(session).mapInArrow(self.__call__, self.outputs.struct)
+
+    @property
+    def stored(self) -> Mapping[str, pa.DataType]:
+        """The columns of files with what the tasks find. By position: names in the plan may be alike to Spark."""
+        return {f"c{i}": kind for i, (_, kind) in enumerate(self.outputs.columns)}
+
+    def onward(self, run: StoredRun) -> Resting:
+        """What the tasks have found, on its way to the next stage."""
+        fetch = tuple(zip(self.stored, self.outputs.names, strict=True))
+        whole = min(stream.whole for stream in self.streams)
+        return replace(self.streams[0], runs=(run,), schema=self.stored, fetch=fetch, due=Linear(),
+                       stages=self.streams[0].stages[1:], whole=whole)  # fmt: skip
+
+    def __call__(self, batches: Batches) -> Batches:
+        """The function for `mapInArrow`."""
+        (first, *_) = self.streams
+        stage = replace(first.stages[0], then=self.operators[0])
+        half_join, then = compile_stage(stage, self.registry)
+        operators = [then, *(compile_linear(operator, self.registry) for operator in self.operators[1:])]
+        loaded = [stream.load(first.layout.names, self.registry) for stream in self.streams]
+        rows = [part for part in loaded if part is not None]
+        if not rows:
+            return
+        stream = concat(rows)
+        for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+            for start in range(0, len(stream), _MORSEL):
+                morsel = stream.slice(start, min(start + _MORSEL, len(stream)))
+                for piece, parts in half_join.pieces(morsel, self.shares[number]):
+                    found, errors = half_join(piece, parts), list[Updates]()
+                    if found is None:
+                        continue
+                    for operator in operators:
+                        found = operator(found, errors)
+                    if len(found):
+                        yield from outgoing(found, [], self.outputs)
+                    for failed in errors:
+                        yield from failing(failed, self.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The task of a probe that leaves what it finds in files."""
+
+    probe: Probe
+    folder: Path
+
+    def __call__(self, batches: Batches) -> Batches:
+        """The function for `mapInArrow`."""
+        yield from Write(Layout(tuple(self.probe.stored.items())), self.folder)(self.probe(batches))
+
+
+def is_small(rows: float, width: float) -> bool:
+    """Whether every task may have so many rows, of so many bytes each."""
+    return rows <= STREAM_ROWS and rows * width <= STREAM_BYTES
+
+
+def width_of(runs: Sequence[StoredRun]) -> float:
+    """The bytes that a row takes in memory, about."""
+    return sum(run.loaded_bytes for run in runs) / max(1, sum(map(len, runs)))
+
+
+def storable(kinds: Iterable[pa.DataType]) -> bool:
+    """Whether files hold values of these types as they are."""
+    return all(encoded(kind) == file_type(kind) for kind in kinds)
+
+
+def shares(runs: Iterable[StoredRun]) -> tuple[tuple[StoredRun, ...], ...]:
+    """The files of an arrangement in shares of about as many rows."""
+    found: list[list[StoredRun]] = []
+    rows = SHARE_ROWS
+    for run in runs:
+        for file in run.files:
+            if rows + file.rows > SHARE_ROWS:
+                found.append([])
+                rows = 0
+            rows += file.rows
+            known = replace(file, stats="")  # which are long, and for others
+            if found[-1] and found[-1][-1].place == run.place:
+                found[-1][-1] = replace(found[-1][-1], files=(*found[-1][-1].files, known))
+            else:
+                found[-1].append(replace(run, files=(known,)))
+    return tuple(map(tuple, found))
+
+
+def alike(streams: Sequence[Resting]) -> list[tuple[Resting, ...]]:
+    """Those together that have the same before them: the half-joins they share read their arrangement once."""
+    groups: dict[object, list[Resting]] = {}
+    for stream in streams:
+        same = repr((stream.stages, stream.final)), frozenset(stream.layout.columns)
+        groups.setdefault(same, []).append(stream)
+    return [tuple(group) for group in groups.values()]
