@@ -112,7 +112,7 @@ def test_a_task_that_settles_keys_holds_no_more_than_a_lot(
     monkeypatch.setattr(in_tasks, "WRITTEN_ROWS", rows)
     read_in = [batch for one in range(0, 60, 9) for batch in read(iter([given.slice(one, 9)]))]
     said = pa.Table.from_batches(read_in).sort_by("k0")
-    answers = pa.Table.from_batches(in_tasks._Settle(layout, intake, True)(iter(said.to_batches(max_chunksize=3))))
+    answers = pa.Table.from_batches(in_tasks._Settle(layout, intake, True, False)(iter(said.to_batches(3))))
     names = [name for name in answers.column("name").to_pylist() if name is not None]
     found = pa.concat_tables([pq.read_table(tmp_path / name) for name in names])
     last = {i * i % 7 % 5: str(i) for i in range(60)}
