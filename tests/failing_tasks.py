@@ -27,7 +27,7 @@ import pyspark
 
 import halfjoin as hj
 from halfjoin.engine import runners
-from halfjoin.engine.spark import batches, runner, writing
+from halfjoin.engine.spark import batches, flow, primary_keys, runner, writing
 from tests.oracle.rows import bag, updates
 
 How: TypeAlias = Literal["worker", "slow", "executor"]
@@ -88,7 +88,7 @@ def main(folder: Path) -> None:
         assert note.exists() or not any(one.files for one in found), "no attempt has failed"
         return found
 
-    writing.answers = batches.answers = failing
+    writing.answers = batches.answers = primary_keys.answers = flow.answers = failing
     with _session(folder) as session:
         _history(session, folder / "w")
     assert len(list(notes.iterdir())) >= 2 * len(WAYS), "too few jobs"

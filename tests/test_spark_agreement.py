@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.spark import runner
+from halfjoin.engine.spark import flow, primary_keys, probing, runner
 from tests.oracle.choice import Seeded
 from tests.oracle.rows import Bag, bag, updates
 from tests.oracle.schema import BY_NAME, TABLES
@@ -54,9 +54,17 @@ def _carry_out(engine: hj.Engine, step: Step, given: Callable[[pa.Table], Any] |
     return found
 
 
+def _limited(patch: pytest.MonkeyPatch, chance: random.Random) -> None:
+    """Other limits of what tasks get, so that all kinds of half-joins, and several tasks for each, come up."""
+    patch.setattr(probing, "STREAM_ROWS", chance.choice([0, 2, 1 << 20]))
+    patch.setattr(probing, "SHARE_ROWS", chance.choice([1, 1 << 20]))
+    patch.setattr(flow, "FOUND_ROWS", chance.choice([1, 1 << 23]))
+    patch.setattr(primary_keys, "CHECKED_ROWS", chance.choice([1, 1 << 17]))
+
+
 @pytest.mark.parametrize("mixed", [False, True], ids=["spark", "mixed"])
 @pytest.mark.parametrize("seed", range(PROGRAMS))
-def test_agrees_with_the_local_runner(spark: Any, seed: int, mixed: bool) -> None:
+def test_agrees_with_the_local_runner(spark: Any, seed: int, mixed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     program = random_program(Seeded(1000 * mixed + seed))
     chance = random.Random(seed)
     with hj.Engine(retain=program.retain) as local, hj.Engine(retain=program.retain, spark=spark) as other:
@@ -65,6 +73,7 @@ def test_agrees_with_the_local_runner(spark: Any, seed: int, mixed: bool) -> Non
                 engine.execute(table.ddl)
         for step in program.steps:
             other._state.runners.setting = chance.choice(["local", "spark"]) if mixed else "spark"
+            _limited(monkeypatch, chance)
             assert _carry_out(other, step) == _carry_out(local, step), step
         _same_contents(program, local, other)
 
@@ -88,6 +97,7 @@ def test_agrees_in_a_warehouse(spark: Any, tmp_path: Path, seed: int, monkeypatc
                 other.close()
                 other = hj.Engine(tmp_path, retain=program.retain, spark=spark)
             other._state.runners.setting = chance.choice(["local", "spark"])
+            _limited(monkeypatch, chance)
             given = spark.createDataFrame if chance.random() < 0.3 else None
             assert _carry_out(other, step, given) == _carry_out(local, step), step
         _same_contents(program, local, other)

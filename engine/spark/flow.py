@@ -112,10 +112,9 @@ class SparkFlow:
 
     def _within(self, spans: Spans, parts: Sequence[Part]) -> list[StoredRun]:
         """The files of an arrangement that may have rows within the spans of columns."""
-        runs = self._seen(parts)
         for name, span in spans.items():
-            runs = [replace(run, files=span.files(run, name)) for run in runs]
-        return runs
+            parts = [span.files(part, name) for part in parts]
+        return self._seen(parts)
 
     def _resting(self, path: Path, parts: Sequence[Part]) -> Resting:
         """What a change (or all) of a path's input puts on it."""

@@ -40,9 +40,9 @@ class Lot:
         """The row groups that may have some of them."""
         ends, groups = _ends(source, self.key[0], kind), np.ones(source.groups, np.bool_)
         if ends is not None and self.low is not None:
-            groups &= ends[1] >= self.low
+            groups &= ends[1] >= _bound(self.low)
         if ends is not None and self.high is not None:
-            groups &= ends[0] < self.high
+            groups &= ends[0] < _bound(self.high)
         return groups
 
     def _mine(self, updates: Updates) -> Mask:
@@ -63,7 +63,7 @@ def lots_of(run: StoredRun, key: tuple[str, ...], most: int) -> Iterator[Lot]:
     sources = [opened(run.place, file.name) for file in run.files]
     ends = [_ends(source, key[0], run.schema[key[0]]) for source in sources]
     least = [found[0] for found in ends if found is not None]
-    if len(least) < len(sources):
+    if not least or len(least) < len(sources):
         yield from _by_codes(key, None, None, len(run), most)
         return
     order = np.argsort(np.concatenate(least), kind="stable")
@@ -90,3 +90,8 @@ def _ends(source: Source, name: str, kind: pa.DataType) -> tuple[Any, Any] | Non
         return source.texts(name)
     bounds = source.bounds(name, kind)
     return None if bounds is None else bounds[:2]
+
+
+def _bound(value: Any) -> Any:
+    """What numpy compares as it is: of a text by itself it would take NULs off the end."""
+    return np.array([value], object if isinstance(value, str) else np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +40,9 @@ def keyed(
     for (rows, there), place in zip(batch, places, strict=True):
         first, whole = rows.table.primary_key[0], rows.run.schema
         names = rows.table.primary_key if rows.inserts and not rows.upsert else tuple(whole)
-        span, old = range_of(rows.run, first, whole[first]), [run for part in there for run in files.runs(part)]
-        if span is not None:
-            old = [replace(run, files=span.files(run, first)) for run in old]
+        span = range_of(rows.run, first, whole[first])
+        near = there if span is None else [span.files(part, first) for part in there]
+        old = [run for part in near for run in files.runs(part)]
         lots, (new,) = tuple(lots_of(rows.run, rows.table.primary_key, CHECKED_ROWS)), files.runs(rows.run)
         task = _Keys(rows.table, names, new, lots, tuple(old), place.path, rows.upsert)
         kinds.append((session.range(0, len(lots), 1, len(lots)), task))

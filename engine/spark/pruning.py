@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import ge, le
 from typing import Any
 
@@ -11,10 +11,8 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import functions as F
 
-from halfjoin.engine.codes import codes
 from halfjoin.engine.run import Part
 from halfjoin.engine.spark.prefilter import with_date
-from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.stored_run import StoredRun
 
@@ -27,18 +25,18 @@ class Range:
     low: int
     high: int
 
-    def files(self, run: StoredRun, name: str) -> tuple[StoredFile, ...]:
-        """The files of a run, without those in which the column `name` has none of these values."""
-        return tuple(file for file in run.files if self._meets(_of_file(run, file.name, name)))
+    def files(self, part: Part, name: str) -> Part:
+        """The part without the files in which the column `name` has none of these values."""
+        if not isinstance(part, StoredRun):
+            return part
+        return replace(part, files=tuple(file for file in part.files if self._meets(_of_file(part, file.name, name))))
 
-    def skips(self, part: Part, name: str) -> bool:
+    def skips(self, run: StoredRun, name: str) -> bool:
         """Whether some row group of the files has none of these values, so that a condition spares reading it.
 
         Where it spares nothing it does harm: a condition with other constants is other code, to be compiled anew.
         """
-        if not isinstance(part, StoredRun):
-            return False
-        found = [opened(part.place, file.name).bounds(name, part.schema[name]) for file in part.files]
+        found = [opened(run.place, file.name).bounds(name, run.schema[name]) for file in run.files]
         return any(bool(((low > self.high) | (high < self.low)).any()) for low, high, _ in filter(None, found))
 
     def condition(self, column: Any) -> Any:
@@ -55,16 +53,11 @@ class Range:
         return other is None or (other[0] <= self.high and self.low <= other[1])
 
 
-def range_of(part: Part, name: str, kind: pa.DataType) -> Range | None:
-    """The range of a part's column, NULLs aside; None where it has none or it is not known without reading files."""
+def range_of(run: StoredRun, name: str, kind: pa.DataType) -> Range | None:
+    """The range of a column, NULLs aside; None where it has none or it is not known without reading rows."""
     if not (pt.is_integer(kind) or pt.is_date32(kind)):
         return None
-    if isinstance(part, StoredRun):
-        found = [_of_file(part, file.name, name) for file in part.files]
-    else:
-        columns = [updates.columns[name].drop_null() for updates in part.pieces()]
-        values = [codes([column], len(column)) for column in columns if len(column)]
-        found = [(int(one.min()), int(one.max())) for one in values]
+    found = [_of_file(run, file.name, name) for file in run.files]
     known = [one for one in found if one is not None]
     if not known or len(known) < len(found):
         return None
