@@ -75,7 +75,9 @@ class Catalog:
         """
         found = self.tables.get(name)
         if found is None:
-            raise UnknownName("table", name, self.tables)
+            view = self.views.get(name)
+            instead = None if view is None else f"it is a {_kind(view)}, which follows its tables; change those"
+            raise UnknownName("table", name, self.tables, instead=instead)
         return found
 
     def add(self, item: Item) -> None:

@@ -18,7 +18,7 @@ from halfjoin.engine.state import State
 from halfjoin.engine.updates import MINIMUM, Updates, constant
 from halfjoin.sql.adhoc import SETTINGS, to_duckdb
 from halfjoin.sql.adhoc_script import Evaluate, Made, Script
-from halfjoin.sql.errors import DataError, UnsupportedSQL
+from halfjoin.sql.errors import DataError, UnknownName, UnsupportedSQL
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import Query
 
@@ -82,6 +82,7 @@ def run_in_duckdb(
 
     Raises:
         UnsupportedSQL: DuckDB does not take the query; then `refused` says why it could not be split either.
+        UnknownName: it has a function that nobody knows.
         DataError: an expression fails for a row.
     """
     text = to_duckdb(query, schema, sql)
@@ -95,6 +96,8 @@ def run_in_duckdb(
         try:
             return _asked(connection, text)
         except UnsupportedSQL as error:
+            if isinstance(refused.__cause__, UnknownName) and isinstance(error.__cause__, duckdb.CatalogException):
+                raise refused.__cause__ from error
             raise UnsupportedSQL(error.reason, instead=f"(as a view: {refused.reason})") from error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from errno import ENOENT
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from halfjoin.catalog.models import Table as TableModel
 from halfjoin.engine.engine import Engine
 from halfjoin.sql.errors import HalfjoinError
 from halfjoin.sql.functions import documentation
+from halfjoin.sql.type_names import type_named
 from halfjoin.sql.types import FLOATS, INTEGERS, Kind
 
 app = typer.Typer(help="Incremental view maintenance in SQL.", no_args_is_help=True, add_completion=False,
@@ -48,8 +48,8 @@ def run(
             name, _, path = item.partition("=")
             if not path:
                 raise typer.BadParameter(f"{item!r}: write table=file", param_hint="--load")
-            table = _guarded(engine._state.catalog.table, name)
-            applied = _guarded(engine.apply, {name: _guarded(_rows, Path(path), table)})
+            columns = _guarded(_columns, engine, name)
+            applied = _guarded(engine.apply, {name: _guarded(_rows, Path(path), columns)})
             for view, changes in applied.diffs.items():
                 typer.echo(f"{name}: {view} changed by {changes.num_rows:,} rows in {applied.seconds:.3f} s", err=True)
         for more in then:
@@ -127,19 +127,38 @@ def _text(script: Path) -> str:
     return sys.stdin.read() if str(script) == "-" else _guarded(script.read_text)
 
 
-def _rows(path: Path, table: TableModel) -> pa.Table:
+def _columns(engine: Engine, table: str) -> dict[str, Kind]:
+    """What kind of value each column of a table has."""
+    quoted = table.replace('"', '""')
+    shown = engine.execute(f'SHOW COLUMNS FROM "{quoted}"')
+    assert shown is not None
+    return {column["name"]: type_named(column["type"]).kind for column in shown.to_pylist()}
+
+
+def _rows(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
     if not path.is_file():  # pyarrow would take a folder for a data set
         raise FileNotFoundError(ENOENT, "no such file", str(path))
-    if path.suffix != ".csv":
-        return pyarrow.parquet.read_table(path)
+    if path.suffix.lower() != ".csv":
+        try:
+            return pyarrow.parquet.read_table(path)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"{error} Only a file whose name ends in .csv is read as CSV.") from error
     # What is not one of these stays text, which the engine casts exactly; a guess would take 007 for a number.
     plain = {**dict.fromkeys(INTEGERS, pa.int64()), **dict.fromkeys(FLOATS, pa.float64()), Kind.BOOLEAN: pa.bool_()}
     options = pyarrow.csv.ConvertOptions(
-        column_types={column.name: plain.get(column.type.kind, pa.string()) for column in table.columns},
+        column_types={name: plain.get(kind, pa.string()) for name, kind in columns.items()},
         null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
         true_values=["true", "t", "1"], false_values=["false", "f", "0"],
     )  # fmt: skip
-    return pyarrow.csv.read_csv(path, convert_options=options)
+    try:
+        rows = pyarrow.csv.read_csv(path, convert_options=options)
+    except pa.ArrowInvalid:  # once more, in one thread: that counts the rows
+        one = pyarrow.csv.ReadOptions(use_threads=False)
+        rows = pyarrow.csv.read_csv(path, convert_options=options, read_options=one)
+    if not {*columns} & {*rows.column_names}:
+        raise pa.ArrowInvalid(f"its first line must name columns of the table ({', '.join(columns)}) with commas "
+                              f"between them; it is {','.join(rows.column_names)}")  # fmt: skip
+    return rows
 
 
 def _flat(rows: pa.Table) -> pa.Table:

@@ -271,4 +271,3 @@ def drop_view(state: State, view: View) -> None:
         for collection in state.collections():
             collection.release(User("view", view.name))
         state.subscriptions.pop(view.name, None)  # they end when this is kept
-

@@ -35,7 +35,7 @@ from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
-from halfjoin.engine.storage.store import BatchId, Nowhere, Store, again
+from halfjoin.engine.storage.store import BatchId, Nowhere, Store, retried
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
@@ -81,6 +81,10 @@ class Engine:
     ) -> None:
         if runner not in ("auto", "local", "spark"):
             raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
+        if spark is not None and not hasattr(spark, "createDataFrame"):
+            raise HalfjoinError(f"spark={spark!r} is no Spark session; leave it out for a local one")
+        if retain is not None and (not isinstance(retain, int) or retain < 0):
+            raise HalfjoinError(f"retain={retain!r} is no length of history; give a whole number of time units")
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
         self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
         self._changed = Condition()
@@ -103,7 +107,7 @@ class Engine:
             self._state.sinks = self._sinks
             self._sinks.open(self._state)
 
-    @again
+    @retried
     def execute(self, sql: str) -> pa.Table | None:
         """Run one or several statements, in order.
 
@@ -245,7 +249,7 @@ class Engine:
             self._closed = "the engine was interrupted while it wrote; close it and open the warehouse again"
             raise
 
-    @again
+    @retried
     def read(self, name: str, as_of: Time | None = None, *, multiplicity: bool = False) -> pa.Table:
         """Contents of a table or view, a row as often as it is contained, in no particular order.
 
@@ -263,7 +267,7 @@ class Engine:
                 return found.table(changes=True).drop_columns(["__time"])
             return reading.expand(found, name).table(changes=False)
 
-    @again
+    @retried
     def dataframe(self, name: str, as_of: Time | None = None) -> Any:
         """The same contents as `read` gives, as a Spark DataFrame: lazy, and not collected by this process.
 
@@ -276,7 +280,7 @@ class Engine:
         with self._reading() as state:
             return reading.frame(state, name, _optional(as_of))
 
-    @again
+    @retried
     def query(self, sql: str, as_of: Time | None = None) -> pa.Table:
         """Any SELECT over tables and views as of a time.
 
@@ -291,7 +295,7 @@ class Engine:
             time = _optional(as_of) if as_of is not None else time_of(statement.as_of)
             return reading.query(state, statement.query, time, sql)
 
-    @again
+    @retried
     def subscribe(
         self, name: str, as_of: Time | None = None, up_to: Time | None = None, *, snapshot: bool = True
     ) -> Subscription:
@@ -441,6 +445,8 @@ class Engine:
                 raise HalfjoinError(f"{name!r} is no name for a function; use lower case letters, digits and _")
             if not callable(function):
                 raise HalfjoinError(f"{name}: {function!r} cannot be called")
+            if not isinstance(returns, Mapping) or not all(isinstance(kind, str) for kind in returns.values()):
+                raise HalfjoinError(f"{name}: returns must be a dict of SQL types by column, such as {{'x': 'bigint'}}")
             if not returns or any(column.startswith("__") for column in returns):
                 raise HalfjoinError(f"{name}: returns must name the result's columns, none of which begins with __")
             there = name not in self._state.catalog.functions and returns_rows(name, self._state.catalog)

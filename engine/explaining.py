@@ -22,7 +22,7 @@ def explain(state: State, view_or_sql: str, format: Format) -> str:
     """The plan of a view by its name, or of SQL text: a SELECT, or a CREATE VIEW that is not carried out."""
     if view_or_sql in state.catalog.names():
         return explain_view(state, view_or_sql, format)
-    if not any(character.isspace() for character in view_or_sql.strip()):
+    if not any(character.isspace() for character in str(view_or_sql).strip()):
         raise UnknownName("view", view_or_sql, state.catalog.names())
     statement = parse(view_or_sql)[-1]
     match statement:

@@ -57,11 +57,12 @@ class Memory:
 
 def to_bytes(size: int | str) -> int:
     """A size such as `4GB` or `512 MiB` in bytes; a number is bytes already."""
-    if isinstance(size, int):
+    if isinstance(size, int) and size > 0:
         return size
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", size, re.IGNORECASE)
+    pattern = r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*"
+    match = re.fullmatch(pattern, size, re.IGNORECASE) if isinstance(size, str) else None
     if match is None:
-        raise HalfjoinError(f"{size!r} is no size; write it like 512MB or 4GB")
+        raise HalfjoinError(f"memory={size!r} is no size; write it like 512MB or 4GB, or give a number of bytes")
     number, unit, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -222,7 +223,11 @@ def _diffs(table: Table, given: Any) -> Ints:
         if len(values) and max(-int(values.min()), int(values.max())) > _MOST_COPIES:
             raise OverflowError
     except (pa.ArrowException, TypeError, OverflowError):
-        raise InvalidRow(f"{table.name}.{DIFF} must be whole numbers without NULL, within {_MOST_COPIES:,}") from None
+        plain = given.to_pylist() if isinstance(given, pa.Array) else given
+        wrong = (f": row {row}: {value!r} is no whole number" for row, value in enumerate(plain)
+                 if not isinstance(value, Integral) or abs(int(value)) > _MOST_COPIES)  # fmt: skip
+        why = next(wrong, " must be whole numbers")
+        raise InvalidRow(f"{table.name}.{DIFF}{why} within {_MOST_COPIES:,}") from None
     return values
 
 

@@ -14,6 +14,7 @@ from halfjoin.sql.locate import name_of, place, refuse
 from halfjoin.sql.output_names import output_name
 from halfjoin.sql.parse import parse_query
 from halfjoin.sql.table_functions import returns_rows
+from halfjoin.sql.unmaintained import EXPRESSIONS
 
 if TYPE_CHECKING:
     from halfjoin.catalog.facts import Schema
@@ -52,8 +53,12 @@ def to_duckdb(query: exp.Query, schema: Schema, sql: str = "") -> str:
     """The query as DuckDB's SQL, plain views inlined; DuckDB's `SETTINGS` must be made first.
 
     Raises:
-        UnsupportedSQL: it uses what only maintenance gives a meaning to: mz_now(), weights, the user's functions.
+        UnsupportedSQL: it uses what only maintenance gives a meaning to: mz_now(), weights, the user's functions; or
+            it has parameters.
     """
+    given = query.find(exp.Placeholder, exp.Parameter)
+    if given is not None:
+        raise refuse(given, sql, *EXPRESSIONS[type(given)])
     tree = _inlined(query.copy(), schema, sql)
     _name_outputs(tree)
     for node in list(tree.find_all(exp.Table)):

@@ -48,7 +48,9 @@ def split(query: exp.Query, schema: Schema, sql: str) -> Script | UnsupportedSQL
         return error
     except UnknownName as error:
         if error.kind == "function":
-            return UnsupportedSQL(f"unknown function {error.name}")
+            refused = UnsupportedSQL(f"unknown function {error.name}")
+            refused.__cause__ = error
+            return refused
         raise
     if not found.names:
         raise UnsupportedSQL("a query needs at least one column")

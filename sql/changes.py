@@ -90,7 +90,7 @@ def _targets(statement: Insert, columns: tuple[Column, ...], context: Context) -
     by_name = {column.name: column for column in columns}
     for name in statement.columns:
         if name not in by_name:
-            raise UnknownName("column", name, by_name)
+            raise UnknownName(f"column of {statement.table}", name, by_name)
         if statement.columns.count(name) > 1:
             raise context.refuse(statement.query, f"column {name} is named twice")
     return tuple(by_name[name] for name in statement.columns) or columns

@@ -30,26 +30,24 @@ class UnsupportedSQL(HalfjoinError):
 
 
 class UnknownName(HalfjoinError):
-    """A table, view, column or function that does not exist; the text names the near ones."""
+    """A table, view, column or function that does not exist; the text says what to do instead, or the near ones."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str] = (), *, sql: str | None = None,
-                 line: int | None = None, column: int | None = None) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(known)
+    def __init__(self, kind: str, name: str, known: Iterable[str] = (), *, instead: str | None = None,
+                 sql: str | None = None, line: int | None = None, column: int | None = None) -> None:
+        self.kind, self.name, self.known, self.instead = kind, name, tuple(known), instead
         self.sql, self.line, self.column = sql, line, column
-        near = get_close_matches(name, self.known, n=3, cutoff=0.5)
+        near = get_close_matches(str(name), self.known, n=3, cutoff=0.5) if instead is None else []
         if near:
             instead = "did you mean " + " or ".join(near) + "?"
-        elif self.known:
+        elif self.known and instead is None:
             instead = "known: " + ", ".join(sorted(self.known)[:12]) + (", ..." if len(self.known) > 12 else "")
-        else:
-            instead = None
         super().__init__(_located(f"unknown {kind} {name!r}", instead, sql, line, column))
 
     def at(self, sql: str, line: int | None, column: int | None) -> UnknownName:
         """The same error with its place in the statement, unless it has one already."""
         if self.line is not None or line is None:
             return self
-        return type(self)(self.kind, self.name, self.known, sql=sql, line=line, column=column)
+        return type(self)(self.kind, self.name, self.known, instead=self.instead, sql=sql, line=line, column=column)
 
 
 class InvalidRow(HalfjoinError):

@@ -33,6 +33,8 @@ def parse_query(text: str) -> exp.Query:
 
 
 def _trees(text: str) -> list[exp.Expr]:
+    if not isinstance(text, str):
+        raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", instead="write it as a str")
     try:
         nodes = Halfjoin().parse(text)
     except ParseError as error:

@@ -17,6 +17,9 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "s.sql").write_text("CREATE TABLE t (k integer, s text); CREATE MATERIALIZED VIEW v AS SELECT k FROM t")
     (tmp_path / "q.sql").write_text("SELECT k, count(*) AS n FROM v GROUP BY k ORDER BY k")
     (tmp_path / "t.csv").write_text("k,s\n1,a\n2,b\n2,c\n")
+    (tmp_path / "bad.csv").write_text("k,s\n1,a\nx,b\n")
+    (tmp_path / "plain.csv").write_text("1,a\n2,b\n")
+    (tmp_path / "t.tsv").write_text("k\ts\n1\ta\n")
     return tmp_path
 
 
@@ -73,9 +76,14 @@ def test_a_csv_file_is_read_as_the_table_s_types_say(folder: Path) -> None:
     (["run", "{}/s.sql", "--load", "t={}/no.csv"], "no.csv: no such file"),
     (["run", "{}/s.sql", "--load", "t={}/q.sql"], "q.sql cannot be read"),
     (["run", "{}/s.sql", "--load", "x={}/t.csv"], "UnknownName: unknown table"),
+    (["run", "{}/s.sql", "--load", "v={}/t.csv"], "unknown table 'v'; it is a materialized view"),
+    (["run", "{}/s.sql", "--load", "t={}/bad.csv"], "bad.csv cannot be read: In CSV column #0: Row #3: CSV conversion"),
+    (["run", "{}/s.sql", "--load", "t={}/plain.csv"], "first line must name columns of the table (k, s)"),
+    (["run", "{}/s.sql", "--load", "t={}/t.tsv"], "Only a file whose name ends in .csv is read as CSV"),
     (["run", "{}/t.csv"], "UnsupportedSQL"),
     (["query", "{}/none", "SELECT 1"], "StorageError: there is no warehouse in"),
     (["status", "{}/none"], "StorageError: there is no warehouse in"),
+    (["status", "s4://none/of/these"], "StorageError: s4://none/of/these cannot be reached"),
 ])  # fmt: skip
 def test_what_cannot_be_read_is_said_in_a_line(arguments: list[str], said: str, folder: Path) -> None:
     found = RUNNER.invoke(app, [argument.replace("{}", str(folder)) for argument in arguments])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from halfjoin.engine.collection import Collection
@@ -49,8 +49,11 @@ class Disk:
             stored = []
         return [*stored, *self._in_journal(pieces, collection, upper)]
 
-    def left(self, number: int, collection: Collection) -> Sequence[Part]:
-        """The same with all that is in files left there."""
+    def left(self, known: Mapping[int, Collection], collection: Collection) -> Sequence[Part] | None:
+        """The same with all that is in files left there; None where it is not known yet, or nobody can link to them."""
+        number = next((number for number, one in known.items() if one is collection), None)
+        if number is None or self.site.staging is None:
+            return None
         with self.journal.snapshot():
             kept, base, pieces = self._look(number, collection)
         parts: list[Part] = [base, self._recent(kept, pieces, collection)]

@@ -354,7 +354,7 @@ class Journal:
         try:
             yield
         except sqlite3.Error as problem:
-            raise StorageError(f"the journal {self._where} failed: {problem}; nothing of it is kept") from problem
+            raise StorageError(f"the journal {self._where} failed: {problem}; nothing of the call is kept") from problem
 
 
 def app_of(journal: Journal, collection: int) -> str:

@@ -185,7 +185,7 @@ class ObjectJournal(Journal):
         try:
             yield
         except (DeltaError, OSError) as problem:
-            raise StorageError(f"the journal {self._where} failed: {problem}; nothing of it is kept") from problem
+            raise StorageError(f"the journal {self._where} failed: {problem}; nothing of the call is kept") from problem
 
 
 def _memory() -> sqlite3.Connection:

@@ -105,10 +105,7 @@ class Reader:
 
     def kept(self, collection: Collection) -> Sequence[Part] | None:
         """The files of the collection's Delta table, and what is not there yet."""
-        number = next((number for number, one in self._collections.items() if one is collection), None)
-        if number is None or self._site.staging is None:
-            return None
-        return self._disk.left(number, collection)
+        return self._disk.left(self._collections, collection)
 
     def newest(self, prefix: str) -> str | None:
         """A reader takes no batches."""

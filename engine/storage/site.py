@@ -6,12 +6,14 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Protocol
 
+from deltalake.exceptions import DeltaError
+
 from halfjoin.engine.storage.journal import FILE, Journal, Kept
 from halfjoin.engine.storage.lock import Lock
 from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.object_journal import ObjectJournal
 from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place, sync
-from halfjoin.sql.errors import StorageError
+from halfjoin.sql.errors import HalfjoinError, StorageError
 
 
 class Site(Protocol):
@@ -64,7 +66,10 @@ class ObjectSite:
     staging = None
 
     def __init__(self, url: str) -> None:
-        self.place = ObjectPlace(url)
+        try:
+            self.place = ObjectPlace(url)
+        except (DeltaError, OSError) as problem:
+            raise StorageError(f"{url} cannot be reached: {problem}") from problem
 
     def lock(self) -> None:
         """There are no locks: the journal refuses all writers but the last that opened it."""
@@ -76,7 +81,10 @@ class ObjectSite:
 
 def site_of(warehouse: str | PathLike[str]) -> Site:
     """The site that a path or a URL means."""
-    text = fspath(warehouse)
+    try:
+        text = fspath(warehouse)
+    except TypeError:
+        raise HalfjoinError(f"{warehouse!r} is no path; give that of a folder, or the URL of an object store") from None
     if isinstance(text, str) and "://" in text and not text.startswith("file://"):
         return ObjectSite(text)
     return LocalSite(Path(text.removeprefix("file://")))

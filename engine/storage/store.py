@@ -100,7 +100,7 @@ class Store(Protocol):
         """Let go of everything."""
 
 
-def again(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+def retried(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
     """A method of an engine that reads, called again where its store was overtaken."""
 
     @wraps(method)

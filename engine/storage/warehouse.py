@@ -125,10 +125,7 @@ class Warehouse:
 
     def kept(self, collection: Collection) -> Sequence[Part] | None:
         """The files of the collection's Delta table, and what is not there yet."""
-        number = next((number for number, one in self._ids.items() if one is collection), None)
-        if number is None or self._site.staging is None:
-            return None
-        return self._disk.left(number, collection)
+        return self._disk.left(self._ids, collection)
 
     def adopt(self, state: State, staged: Staged) -> Staged:
         """The files that tasks wrote, now in the folders of their Delta tables, which do not know of them yet."""
