@@ -88,7 +88,7 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
             raise InvalidTime(f"{name}: the time {given.first} of a row {_closed(state)}")
     runs: dict[str, Part] = {}
     if frames:
-        outputs = state.runners.spark.runs_of(list(frames.values()), state.before_and_after({}))
+        outputs = state.runners.spark.runs_of(list(frames.values()), state.before_and_after({}), time)
         runs = {name: _part(output, upper) for name, output in outputs.items() if len(output)}
     for name, rows in batch.items():
         if not isinstance(rows, Submitted):

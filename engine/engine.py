@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from threading import Condition
+from threading import Condition, get_ident
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,8 +22,8 @@ from halfjoin.engine.changes import Changes, changes_of, diffs_of
 from halfjoin.engine.execute import execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.feeds.delta_source import DeltaSource
-from halfjoin.engine.feeds.follow import batches
-from halfjoin.engine.feeds.ids import follow_prefix, place_of, reused
+from halfjoin.engine.feeds.follow import versions
+from halfjoin.engine.feeds.ids import WHOLE, follow_prefix, place_of, reused
 from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
 from halfjoin.engine.fingerprint import agree, digest
@@ -88,6 +88,7 @@ class Engine:
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
         self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
         self._changed = Condition()
+        self._following: int | None = None  # the thread whose version comes in pieces
         if read_only and warehouse is None:
             raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
         self._read_only = read_only
@@ -117,8 +118,10 @@ class Engine:
             UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: the statements before the
             failing one stay done, of that one nothing is.
         """
-        with self._reading() as state:
-            return execute(self, state, sql, self._define)
+        with self._changed:
+            self._wait_for_pieces()
+            with self._reading() as state:
+                return execute(self, state, sql, self._define)
 
     def apply(
         self,
@@ -145,6 +148,7 @@ class Engine:
         """
         started = clock.perf_counter()
         with self._changed:
+            self._wait_for_pieces()
             self._check_open(writing=True)
             state = self._state
             if not isinstance(batches, Mapping):
@@ -178,6 +182,7 @@ class Engine:
         """
         started = clock.perf_counter()
         with self._changed:
+            self._wait_for_pieces()
             self._check_open(writing=True)
             upper = max(self._state.upper, now()) if to is None else to_time(to)
             if upper < self._state.upper:
@@ -363,9 +368,12 @@ class Engine:
     ) -> list[Applied]:
         """Apply what a Delta table has changed since the last call, exactly once: a batch for each of its versions.
 
-        The first call applies its rows (several batches, of which the last closes the times, where they are many).
-        Later ones apply each version's changes at a time of its own, from the files of a version that only added rows,
-        and else from the Change Data Feed. Where it stopped is kept with the rows.
+        The first call applies its rows, later ones each version's changes, at a time of its own: from the files of a
+        version that only added rows, and else from the Change Data Feed. Where it stopped is kept with the rows.
+
+        What is many comes in several batches at one time, which the last of them closes: until then nobody sees any of
+        it, and batches of other threads wait. If the process ends before, the next call goes on with the rest; a batch
+        that closes the times before that call shows the part that is there.
 
         Args:
             table: what the rows go to; it follows one source.
@@ -380,14 +388,44 @@ class Engine:
         Raises:
             Conflict: the source is another one than before, or at an older version.
             StorageError: a version cannot be read (any more), or deletes rows without a feed. Those before it stay.
-            UnknownName, InvalidRow: the source's columns or rows do not fit.
+            UnknownName, InvalidRow: the source's columns or rows do not fit. Of a version in pieces the values are
+                checked before the first, the PRIMARY KEY with each: those before stay, unseen, and `restart` mends it.
         """
         with self._changed:
             self._check_open(writing=True)
             definition = self._state.catalog.table(table)
-            last = place_of(self._store.newest(follow_prefix(table)))
-        due = batches(table, DeltaSource(path, definition, columns), last, restart=restart)
-        return [self.apply({table: one.rows}, batch_id=one.batch_id, close=one.close) for one in due]
+            newest = self._store.newest(follow_prefix(table))
+            last, at = place_of(newest), None
+            if newest is not None and last is not None and last.piece != WHOLE:
+                known = self._store.answered(self._state, newest)
+                at = None if known is None else known[1].time
+        done = []
+        for pieces in versions(definition, DeltaSource(path, definition, columns), last, restart=restart):
+            with self._alone(len(pieces) > 1):
+                for one in pieces:
+                    at = None if at is not None and at < self._state.upper else at
+                    done.append(self.apply({table: one.rows()}, at, one.batch_id, close=one.close))
+                    at = None if one.close else done[-1].time
+        return done
+
+    @contextmanager
+    def _alone(self, needed: bool) -> Iterator[None]:
+        """While a version comes in pieces: batches of other threads wait, as they could close its time."""
+        if not needed:
+            yield
+            return
+        with self._changed:
+            self._wait_for_pieces()
+            self._following = get_ident()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._following = None
+                self._changed.notify_all()
+
+    def _wait_for_pieces(self) -> None:
+        self._changed.wait_for(lambda: self._following in (None, get_ident()))
 
     def register_table_function(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]

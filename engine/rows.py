@@ -29,13 +29,13 @@ _MOST_COPIES = 2**31  # of one row in one update: products of a few of them stil
 class Rows:
     """Rows and what is meant by them. Made by `inserts`, `deletes`, `upserts`, and feeds.
 
-    `contents` are all that the table has from then on.
+    `plain` rows say by their `__diff`, if they have one; `contents` are all that the table has from then on.
 
     `ordered`: whether the order in which they stand means anything; that of a Spark DataFrame's rows does not.
     """
 
     data: Any
-    meaning: Literal["inserts", "deletes", "upserts", "contents", "messages"]
+    meaning: Literal["plain", "inserts", "deletes", "upserts", "contents", "messages"]
     ordered: bool = True
 
     def checked(self, table: Table) -> Submitted:

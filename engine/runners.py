@@ -150,12 +150,12 @@ class Runners:
         Raises:
             UnknownName, InvalidRow, InvalidTime: as `rows.submitted`.
         """
-        frames: dict[str, tuple[Table, Any, str]] = {}
+        frames: dict[str, tuple[Table, Any, Rows]] = {}
         rows: dict[str, Submitted | FrameRows] = {}
         for name, given in batch.items():
-            data, meaning = (given.data, given.meaning) if isinstance(given, Rows) else (given, "plain")
-            if self.setting != "local" and is_frame(data) and meaning in ("plain", "inserts", "deletes", "upserts"):
-                frames[name] = table(name), data, meaning
+            meant = given if isinstance(given, Rows) else Rows(given, "plain")
+            if self.setting != "local" and is_frame(meant.data):
+                frames[name] = table(name), meant.data, replace(meant, data=None)
             else:
                 rows[name] = submitted(table(name), self.arrow(given))
         if frames:

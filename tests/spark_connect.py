@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _in_a_warehouse(session: Any) -> None:
-    """Tasks check rows, hold them against a key, and leave what they make in the warehouse's files."""
+    """Tasks check rows and messages, hold them against a key, and leave what they make in the warehouse's files."""
     from halfjoin.engine import runners
     from halfjoin.engine.spark import runner
     from halfjoin.engine.storage.stored_run import StoredRun
@@ -70,6 +70,12 @@ def _in_a_warehouse(session: Any) -> None:
         engine.flush()
         engine.apply({"a": hj.upserts(session.sql("SELECT 3L AS k, 7L AS x"))}, time=3)
         assert sorted(row["s"] for row in engine.dataframe("v").toArrow().to_pylist()) == [2, 3, 4, 8]
+        said = ['{"op": "d", "before": {"k": 3}}', '{"op": "u", "after": {"k": 2, "x": 9}}', '{"op": "t"}',
+                '{"op": "c", "after": {"k": 1, "x": 5}}']  # fmt: skip
+        for count, sums in ((2, [2, 3, 10]), (4, [6])):
+            messages = session.createDataFrame([(said[i], i) for i in range(count)], "value string, offset bigint")
+            engine.apply({"a": hj.debezium(messages)}, time=3 + count)
+            assert sorted(row["s"] for row in engine.dataframe("v").toArrow().to_pylist()) == sums
 
 
 if __name__ == "__main__":

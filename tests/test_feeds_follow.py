@@ -9,11 +9,12 @@ from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, WriterProperties, write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -73,9 +74,10 @@ class Source:
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(STEP, min_size=3, max_size=14), st.booleans(), st.booleans())
-def test_any_history_followed_at_any_time_across_restarts(steps: Any, keyed: bool, kept: bool) -> None:
-    with TemporaryDirectory() as folder:
+@given(st.lists(STEP, min_size=3, max_size=14), st.booleans(), st.booleans(), st.sampled_from([1, 1 << 20]))
+def test_any_history_followed_at_any_time_across_restarts(steps: Any, keyed: bool, kept: bool, piece: int) -> None:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", piece)
         source = Source(Path(folder) / "source", {1: 1, 2: 2}, FEED)
         where = Path(folder) / "warehouse" if kept else None
         engine, followed = hj.Engine(where), 0
@@ -86,7 +88,7 @@ def test_any_history_followed_at_any_time_across_restarts(steps: Any, keyed: boo
                 engine.close()
                 engine = hj.Engine(where)
             elif what == "follow":
-                applied = engine.follow("t", source.path)
+                applied = [one for one in engine.follow("t", source.path) if one.upper > one.time]
                 due = source.at[-1:] if not followed else source.at[followed:]
                 assert len(applied) == len(due)
                 for one, contents in zip(applied, due, strict=True):
@@ -156,10 +158,132 @@ def test_many_rows_come_in_pieces_across_restarts(
     with _engine(tmp_path / "warehouse") as engine:
         assert engine.stats().upper == 0  # nothing of a part is seen
         applied = engine.follow("t", source.path)
-        assert len(applied) == 4 - died_after + 1
-        assert bag(engine.read("t", as_of=applied[-2].time)) == Counter(source.at[-2].items())
+        assert len(applied) == 4 - died_after + 2
+        assert bag(engine.read("t", as_of=applied[-3].time)) == Counter(source.at[-2].items())
+        assert bag(engine.read("t", as_of=applied[-1].time - 1)) == Counter(source.at[-2].items())
         assert bag(engine.read("t")) == Counter(source.rows.items())
         assert engine.follow("t", source.path) == []
+
+
+ROW_GROUPS = WriterProperties(max_row_group_size=10)
+
+
+def _wide_change(path: Path) -> Any:
+    """A table of 100 keys, of which a version changes 90 and takes 10 away, once it is executed."""
+    write_deltalake(path, _table(dict.fromkeys(range(100), 0)), configuration=FEED, writer_properties=ROW_GROUPS)
+    new = _table(dict.fromkeys(range(100), 1))
+    merge = DeltaTable(path).merge(new, "s.k = t.k", source_alias="s", target_alias="t", writer_properties=ROW_GROUPS)
+    return merge.when_matched_delete("s.k < 10").when_matched_update_all()
+
+
+@pytest.mark.parametrize("died_after", [1, 3, 10, 15, 18])
+@pytest.mark.parametrize("key", ["", " PRIMARY KEY"])
+def test_a_version_that_changed_much_comes_in_pieces_across_restarts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, died_after: int, key: str
+) -> None:
+    """At no time anybody sees a part of it, and no key meets its old row."""
+    change = _wide_change(tmp_path / "source")
+    before, after = {(k, 0): 1 for k in range(100)}, {(k, 1): 1 for k in range(10, 100)}
+    with hj.Engine(tmp_path / "warehouse") as engine:
+        engine.execute(f"CREATE TABLE t (k bigint{key}, v bigint)")
+        engine.execute("CREATE MATERIALIZED VIEW w AS SELECT k, v FROM t")
+        (first,) = engine.follow("t", tmp_path / "source")
+    change.execute()
+    monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+    with hj.Engine(tmp_path / "warehouse") as engine, monkeypatch.context() as patch:
+        apply, taken = engine.apply, list[int]()
+
+        def dying(batches: Any, *args: Any, **named: Any) -> hj.Applied:
+            taken.append(len(batches["t"]))
+            applied = apply(batches, *args, **named)
+            if len(taken) == died_after:
+                raise SystemError("died")
+            return applied
+
+        patch.setattr(engine, "apply", dying)
+        with pytest.raises(SystemError):
+            engine.follow("t", tmp_path / "source")
+        assert max(taken) <= 10
+    with hj.Engine(tmp_path / "warehouse") as engine:
+        assert bag(engine.read("t")) == bag(engine.read("w")) == before
+        applied = engine.follow("t", tmp_path / "source")
+        assert len(applied) > 1
+        assert len({one.time for one in applied}) == 1
+        assert bag(engine.read("t")) == bag(engine.read("w")) == after
+        for time in (first.time, applied[0].time - 1):
+            assert bag(engine.read("t", as_of=time)) == bag(engine.read("w", as_of=time)) == before
+        assert engine.follow("t", tmp_path / "source") == []
+        assert Counter(engine.read("t").column("v").to_pylist()) == {1: 90}
+
+
+def test_a_piece_that_cannot_be_taken_refuses_the_version_before_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Source(tmp_path / "source", dict.fromkeys(range(5), 1), FEED)
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (k bigint, v smallint)")
+        engine.follow("t", source.path)
+        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+        for k in range(5):
+            source.step("update", k, 70_000)
+        with pytest.raises(hj.InvalidRow, match="70000"):
+            engine.follow("t", source.path)
+        assert bag(engine.read("t")) == {(k, 1): 1 for k in range(5)}
+        engine.advance()
+        assert bag(engine.read("t")) == {(k, 1): 1 for k in range(5)}
+
+
+def test_a_key_that_comes_twice_in_a_later_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the pieces before it have done is seen by nobody, and goes when the table starts anew."""
+    write_deltalake(tmp_path / "source", _table({1: 1}), configuration=FEED)
+    with hj.Engine(tmp_path / "warehouse") as engine:
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, v bigint)")
+        engine.follow("t", tmp_path / "source")
+        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+        twice = pa.table({"k": [*range(2, 30), 2], "v": [0] * 29})
+        write_deltalake(tmp_path / "source", twice, mode="append", writer_properties=ROW_GROUPS)
+        with pytest.raises(hj.InvalidRow, match=r"second row with the key \(k\) = \(2\)"):
+            engine.follow("t", tmp_path / "source")
+        assert bag(engine.read("t")) == {(1, 1): 1}
+    with hj.Engine(tmp_path / "warehouse") as engine:
+        assert bag(engine.read("t")) == {(1, 1): 1}
+        monkeypatch.undo()
+        write_deltalake(tmp_path / "source", _table({5: 6, 7: 7}), mode="overwrite")
+        (applied,) = engine.follow("t", tmp_path / "source", restart=True)
+        assert bag(engine.read("t")) == {(5, 6): 1, (7, 7): 1}
+        assert bag(engine.read("t", as_of=applied.time - 1)) == {(1, 1): 1}
+
+
+def test_batches_of_other_threads_wait_for_the_last_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    change = _wide_change(tmp_path / "source")
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, v bigint); CREATE TABLE u (k bigint)")
+        engine.follow("t", tmp_path / "source")
+        change.execute()
+        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+        apply, others = engine.apply, list[Thread]()
+        seen = list[int]()
+
+        def watched(batches: Any, *args: Any, **named: Any) -> hj.Applied:
+            applied = apply(batches, *args, **named)
+            if "t" in batches and not others:
+                others.append(Thread(target=lambda: apply({"u": [{"k": 1}]})))
+                others.append(Thread(target=lambda: engine.execute("INSERT INTO u VALUES (2)")))
+                others.append(Thread(target=engine.advance))
+                for other in others:
+                    other.start()
+            for other in others[:1]:
+                other.join(0.02)
+            seen.append(engine.read("t").num_rows)
+            return applied
+
+        monkeypatch.setattr(engine, "apply", watched)
+        pieces = engine.follow("t", tmp_path / "source")
+        for other in others:
+            other.join()
+        assert seen[: len(pieces)] == [100] * (len(pieces) - 1) + [90]
+        assert len({one.time for one in pieces}) == 1
+        assert bag(engine.read("u")) == {(1,): 1, (2,): 1}
 
 
 def test_without_a_feed_added_rows_are_read_from_the_files(tmp_path: Path) -> None:

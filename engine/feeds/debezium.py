@@ -8,7 +8,7 @@ the one after it added, each once: there only the batch's id keeps a message fro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from halfjoin.engine.feeds.decode import Undecodable, Values, decoded, fields
 from halfjoin.engine.feeds.encodings import Encoding, from_schema, from_user
 from halfjoin.engine.feeds.envelopes import Images, images
 from halfjoin.engine.feeds.messages import Texts, texts
+from halfjoin.engine.feeds.order import Places, last_of_keys, unplaced
 from halfjoin.engine.rows import Rows, Submitted
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import rows_of
@@ -42,23 +43,78 @@ class Messages(Rows):
             InvalidRow: with the number of a message that is no envelope, or whose values the table cannot take.
             UnknownName: a field or column that the table does not have.
         """
+        read = self.read(table)
+        if read.rows.whole and not read.texts.total and len(read.texts.json) > 1:
+            raise unplaced(table.name)
+        return read.rows if self.ordered or not table.primary_key else read.last(table).rows
+
+    def read(self, table: Table) -> Read:
+        """What the messages say, one by one; raises as `checked`."""
         wanted = [column.name for column in table.columns]
         for name in (*(self.columns or ()), *self.encodings):
             if name not in wanted:
                 raise UnknownName(f"column of {table.name}", name, wanted)
         given = texts(table.name, self.data, ordered=self.ordered)
+        try:
+            return self._read(table, given)
+        except InvalidRow as problem:
+            raise problem if self.ordered else given.unnumbered(problem) from None
+
+    def _read(self, table: Table, given: Texts) -> Read:
         found = images(table.name, given.json, keyed=bool(table.primary_key))
         if self.columns is None:
             _check_fields(table, found)
-        values = fields(found.json, wanted if self.columns is None else self.columns)
+        wanted = [column.name for column in table.columns] if self.columns is None else self.columns
+        values = fields(found.json, wanted)
         columns = {
             column.name: _Column(table, column, found, self.encodings.get(column.name)).array(values.get(column.name))
             for column in table.columns
         }
-        _check_order(table, columns, found, given)
-        weight = found.after.astype(np.int64)
-        diff = weight if table.primary_key else 2 * weight - 1
-        return Submitted(columns, len(diff), None, diff, bool(table.primary_key), found.truncated)
+        weight, keyed = found.after.astype(np.int64), bool(table.primary_key)
+        rows = Submitted(columns, len(weight), None, weight if keyed else 2 * weight - 1, keyed,
+                         found.truncated is not None, numbered=self.ordered)  # fmt: skip
+        return Read(rows, found.message, given, found.truncated)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Rows, the numbers of the messages that they come from, and those; the number of the last that `truncated`."""
+
+    rows: Submitted
+    message: Ints
+    texts: Texts
+    truncated: int | None
+
+    def last(self, table: Table) -> Read:
+        """Of a table with a key: what the last message about each key says.
+
+        Raises:
+            InvalidRow: there are several, and which is the last is not known.
+        """
+        one = self._said_once(table)
+        return one._taken(last_of_keys(table, one.rows.columns, one.diff, one.places))
+
+    @property
+    def places(self) -> Places | None:
+        """Of the rows' messages."""
+        return None if self.texts.places is None else self.texts.places.take(self.message)
+
+    @property
+    def diff(self) -> Ints:
+        """Of the rows."""
+        assert self.rows.diff is not None
+        return self.rows.diff
+
+    def _said_once(self, table: Table) -> Read:
+        """Without the row before of a message whose row after has the same key."""
+        keys = groups([self.rows.columns[name] for name in table.primary_key], self.rows.length)
+        again = (self.message[1:] == self.message[:-1]) & (keys[1:] == keys[:-1])
+        return self._taken(np.flatnonzero(np.append(~again, True)[: self.rows.length]))
+
+    def _taken(self, positions: Ints) -> Read:
+        columns = {name: column.take(pa.array(positions)) for name, column in self.rows.columns.items()}
+        rows = replace(self.rows, columns=columns, length=len(positions), diff=self.diff[positions])
+        return replace(self, rows=rows, message=self.message[positions])
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,23 +181,6 @@ def _check_fields(table: Table, found: Images) -> None:
             raise UnknownName(f"column of {table.name}", name, wanted)
 
 
-def _check_order(table: Table, columns: Mapping[str, pa.Array], found: Images, given: Texts) -> None:
-    """Refuse messages whose order counts and is not known."""
-    remedy = (
-        "and the rows of a Spark DataFrame have no order; keep the columns partition and offset beside value, or give "
-        "the messages as a list in their order"
-    )
-    if found.truncated and not given.total and len(given.json) > 1:
-        raise InvalidRow(
-            f"{table.name}: a message truncates the table, which is before some and after others, {remedy}"
-        )
-    if table.primary_key and not given.by_key and len(found.message):
-        keys = groups([columns[name] for name in table.primary_key], len(found.message))
-        pairs = np.unique(np.stack([keys, found.message]), axis=1)
-        if pairs.shape[1] > len(np.unique(keys)):
-            raise InvalidRow(f"{table.name}: several messages are about one key, {remedy}")
-
-
 def debezium(
     messages: Any, *, encodings: Mapping[str, str] | None = None, columns: Sequence[str] | None = None
 ) -> Messages:
@@ -151,9 +190,14 @@ def debezium(
     and messages that come twice do no harm. Without one, the row before is taken away and the row after is added, so
     both must be there. `t` takes all rows away; NULL (a tombstone) says nothing.
 
+    The rows of a Spark DataFrame have no order of their own. Without offsets no two messages may be about one key; and
+    `t` needs offsets in one partition, unless it is alone. Spark's tasks read the messages (twice where there is a
+    `t`), and none comes to this process.
+
     Args:
         messages: JSON texts, bytes or dicts, or a column of texts: an Arrow array, or a table or DataFrame of one
-            column or with a column `value`. Where there is a column `offset`, rows are ordered by `partition` and it.
+            column or with a column `value`. Where there is a column `offset`, rows are ordered by `partition` and it;
+            what comes twice with one place is one message.
         encodings: by column how values are written, where a message has no schema to say it: `Date`, `Time`,
             `MicroTime`, `NanoTime`, `Timestamp`, `MicroTimestamp`, `NanoTimestamp`, `Decimal(scale)`,
             `VariableScaleDecimal`, `string` (of a number), `base64`, `hex`.

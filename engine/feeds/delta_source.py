@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from os import PathLike
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+import pyarrow.dataset as ds
 import pyarrow.types as pt
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -22,12 +23,17 @@ from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.updates import DIFF
 from halfjoin.sql.errors import InvalidRow, StorageError, UnknownName
 
-PIECE_BYTES = 256 << 20  # of files that are read at a time; several times that in memory
+# Of files that are read at a time; several times that in memory. The pieces of a version are counted across restarts.
+PIECE_BYTES = 256 << 20
 
 _CHANGE = "_change_type"
-_ADDS = ("insert", "update_postimage")
+_ADDS = ["insert", "update_postimage"]
 _FEED = "delta.enableChangeDataFeed"
 _MAPPING = "delta.columnMapping.mode"
+Piece: TypeAlias = Callable[[], pa.Table]  # reads some rows; those of a version's changes may have a `__diff`
+
+_Part: TypeAlias = tuple[int, Piece]  # how many bytes of a file, and what reads them
+
 RESTART = "engine.follow(..., restart=True) goes on from the rows that the source has now"
 
 
@@ -60,39 +66,30 @@ class DeltaSource:
         with self._reading(self.version):
             return pa.table(self._newest.scan(columns=self._wanted(self._newest)))
 
-    def pieces(self, version: int) -> Iterator[tuple[pa.Table, bool]]:
-        """All rows of a version, some files at a time, and whether they are the last. The same pieces every time.
+    def rows(self, version: int) -> list[Piece]:
+        """All rows of a version, some files at a time. The same pieces every time.
 
         Raises:
-            As `snapshot`.
+            As `snapshot`; the pieces, too.
         """
         with self._reading(version):
             at = self._at(version)
             wanted = self._wanted(at)
             if "deletionVectors" in (at.protocol().reader_features or ()):  # files alone are not the rows
-                yield pa.table(at.scan(columns=wanted)), True
-                return
-            sizes = {add["path"]: add["size_bytes"] for add in pa.table(at.get_add_actions()).to_pylist()}
-            groups: list[set[str]] = [set()]
-            size = 0
-            for path in sorted(fragment.path for fragment in at.to_pyarrow_dataset().get_fragments()):
-                size += sizes.get(path, PIECE_BYTES)
-                if groups[-1] and size > PIECE_BYTES:
-                    groups.append(set())
-                    size = sizes.get(path, PIECE_BYTES)
-                groups[-1].add(path)
-            for number, paths in enumerate(groups, 1):
-                yield _of_files(at, paths, wanted), number == len(groups)
+                return [partial(self._read, version, [lambda: pa.table(at.scan(columns=wanted))])]
+            known = {add["path"]: add["size_bytes"] for add in pa.table(at.get_add_actions()).to_pylist()}
+            sizes = {path: known.get(path) for path in at.to_pyarrow_dataset().files}
+            return self._pieces(version, _of_files(at, sizes, wanted, None))
 
-    def changes(self, version: int) -> pa.Table:
-        """What a version changed, rows with a `__diff`.
+    def changes(self, version: int) -> list[Piece]:
+        """What a version changed, some files at a time: first what goes, then what comes. The same pieces every time.
 
         From the files where it only added some, and else from the Change Data Feed. Rewriting files without a change
-        (OPTIMIZE) gives no rows.
+        (OPTIMIZE) gives no rows. All that goes was there before, so at no place between two pieces a key has two rows.
 
         Raises:
             UnknownName, InvalidRow: the columns are not the table's.
-            StorageError: the version cannot be read any more, or not without a feed.
+            StorageError: the version cannot be read any more, or not without a feed; raised by the pieces, too.
         """
         with self._reading(version):
             log = self._place.read(f"{LOG}/{version:020}.json").to_pybytes()
@@ -103,23 +100,38 @@ class DeltaSource:
             files = [(kind, file) for kind, file in files if file.get("dataChange")]
             feed = [action["cdc"] for action in actions if "cdc" in action]
             if not files and not feed:
-                return pa.table({name: pa.nulls(0) for name in wanted})
+                return [lambda: pa.table({name: pa.nulls(0) for name in wanted})]
             if not feed and any(file.get("deletionVector") for _, file in files):
                 raise StorageError(f"version {version} of {self} has deletion vectors and no change files; {RESTART}")
-            if not feed and all(kind == "add" for kind, _ in files):
-                return _of_files(at, {unquote(file["path"]) for _, file in files}, wanted)
             if feed:
-                return _diffs(pa.concat_tables([self._of_feed(at, file, wanted) for file in feed]))
+                return self._pieces(version, self._of_feed(at, feed, wanted))
+            added, removed = ({unquote(file["path"]): file.get("size") for kind, file in files if kind == one}
+                              for one in ("add", "remove"))  # fmt: skip
+            if not removed:
+                return self._pieces(version, _of_files(at, added, wanted, None))
             if at.metadata().configuration.get(_FEED, "").lower() == "true":
-                added, removed = ({unquote(file["path"]) for kind, file in files if kind == one}
-                                  for one in ("add", "remove"))  # fmt: skip
-                come = _of_files(at, added, wanted)
-                gone = _like(come, _of_files(self._at(version - 1), removed, wanted))
-                return pa.concat_tables([_weighed(come, 1), _weighed(gone, -1)])
+                gone = _of_files(self._at(version - 1), removed, wanted, -1)
+                return self._pieces(version, [*gone, *_of_files(at, added, wanted, 1)])
             raise StorageError(
                 f"version {version} of {self} takes rows away, and without a Change Data Feed there is no telling "
                 f"which; set its table property {_FEED} = true, and then {RESTART}"
             )
+
+    def _pieces(self, version: int, parts: Sequence[_Part]) -> list[Piece]:
+        """Parts, in their order, as pieces that memory holds."""
+        groups: list[list[Piece]] = [[]]
+        size = 0
+        for bytes_, part in parts:
+            size += bytes_
+            if groups[-1] and size > PIECE_BYTES:
+                groups.append([])
+                size = bytes_
+            groups[-1].append(part)
+        return [partial(self._read, version, group) for group in groups]
+
+    def _read(self, version: int, parts: Sequence[Piece]) -> pa.Table:
+        with self._reading(version):
+            return pa.concat_tables([part() for part in parts], promote_options="permissive")
 
     def _at(self, version: int | None) -> DeltaTable:
         try:
@@ -130,15 +142,35 @@ class DeltaSource:
             raise StorageError(f"{self} maps its columns' names ({_MAPPING}), which cannot be followed; copy it")
         return found
 
-    def _of_feed(self, at: DeltaTable, file: dict[str, Any], columns: list[str]) -> pa.Table:
-        """The rows of a file of the Change Data Feed, in which columns that partition the table are left out."""
-        table = pq.read_table(pa.BufferReader(self._place.read(unquote(file["path"]))))
-        fixed, types = file.get("partitionValues") or {}, pa.schema(at.schema())
-        arrays = [
-            _repeated(fixed[name], types.field(name).type, len(table)) if name in fixed else table.column(name)
-            for name in columns
-        ]
-        return pa.Table.from_arrays([*arrays, table.column(_CHANGE)], names=[*columns, _CHANGE])
+    def _of_feed(self, at: DeltaTable, files: Sequence[dict[str, Any]], columns: list[str]) -> list[_Part]:
+        """The rows of the Change Data Feed's files: in one go if they are few, else what goes before what comes.
+
+        Columns that partition the table are not in the files.
+        """
+        types = pa.schema(at.schema())
+
+        def read(file: dict[str, Any], group: int | None, which: Any) -> pa.Table:
+            fixed, found = file.get("partitionValues") or {}, self._change_file(file)
+            found = found if group is None else found.subset(row_group_ids=[group])
+            stored = [name for name in columns if name not in fixed]
+            rows = found.to_table(columns=[*stored, _CHANGE], filter=which)
+            arrays = [_repeated(fixed[name], types.field(name).type, len(rows)) if name in fixed else rows.column(name)
+                      for name in columns]  # fmt: skip
+            comes = pc.is_in(rows.column(_CHANGE).cast(pa.string()), pa.array(_ADDS))
+            diff = pc.if_else(comes, pa.scalar(1), pa.scalar(-1))
+            return pa.Table.from_arrays([*arrays, diff], names=[*columns, DIFF])
+
+        comes = pc.field(_CHANGE).cast(pa.string()).isin(_ADDS)
+        parts: list[_Part] = []
+        for which in (None,) if sum(file["size"] for file in files) <= PIECE_BYTES else (~comes, comes):
+            for file in files:
+                whole = file["size"] <= PIECE_BYTES
+                groups = [None] if whole else list(range(self._change_file(file).num_row_groups))
+                parts += [(file["size"] // len(groups), partial(read, file, group, which)) for group in groups]
+        return parts
+
+    def _change_file(self, file: dict[str, Any]) -> Any:
+        return ds.ParquetFileFormat().make_fragment(self._place.open(unquote(file["path"])))
 
     def _wanted(self, at: DeltaTable) -> list[str]:
         """The columns to take: all, in both tables alike, or those that the user chose."""
@@ -169,23 +201,6 @@ class DeltaSource:
             ) from problem
 
 
-def _diffs(feed: pa.Table) -> pa.Table:
-    """Rows of a Change Data Feed by their diffs."""
-    added = pc.is_in(feed.column(_CHANGE).cast(pa.string()), pa.array(_ADDS))
-    return feed.drop_columns([_CHANGE]).append_column(DIFF, pc.if_else(added, pa.scalar(1), pa.scalar(-1)))
-
-
-def _like(other: pa.Table, rows: pa.Table) -> pa.Table:
-    """Rows of an older version with the columns and types of another, NULL where they were not there yet."""
-    arrays = [rows.column(field.name).cast(field.type) if field.name in rows.column_names
-              else pa.nulls(len(rows), field.type) for field in other.schema]  # fmt: skip
-    return pa.Table.from_arrays(arrays, schema=other.schema)
-
-
-def _weighed(rows: pa.Table, diff: int) -> pa.Table:
-    return rows.append_column(DIFF, pa.repeat(diff, len(rows)))
-
-
 def _repeated(text: str | None, kind: pa.DataType, length: int) -> pa.Array:
     """A partition's value, which the log has as text; empty is NULL. What rows may have as text stays that."""
     value = pa.scalar(text or None, pa.string())
@@ -193,12 +208,25 @@ def _repeated(text: str | None, kind: pa.DataType, length: int) -> pa.Array:
     return pa.repeat(value.cast(kind) if parsed else value, length)
 
 
-def _of_files(at: DeltaTable, paths: set[str], columns: list[str]) -> pa.Table:
+def _split(fragment: Any, size: int | None) -> list[tuple[int, Any]]:
+    """A file, or its row groups where it is more than a piece, and about how many bytes each has."""
+    size = PIECE_BYTES if size is None else size
+    groups = [fragment] if size <= PIECE_BYTES else fragment.split_by_row_group()
+    return [(size // len(groups), group) for group in groups]
+
+
+def _of_files(at: DeltaTable, sizes: dict[str, int | None], columns: list[str], diff: int | None) -> list[_Part]:
     """The rows of some of a version's files, of the columns that it has."""
     dataset: Any = at.to_pyarrow_dataset()
     columns = [name for name in columns if name in dataset.schema.names]
-    found = [fragment for fragment in dataset.get_fragments() if fragment.path in paths]
-    if len(found) < len(paths):
-        raise FileNotFoundError(f"{len(paths) - len(found)} files of version {at.version()} are not among its files")
-    empty = dataset.schema.empty_table().select(columns)
-    return pa.concat_tables([empty, *(part.to_table(schema=dataset.schema, columns=columns) for part in found)])
+    found = sorted((one for one in dataset.get_fragments() if one.path in sizes), key=lambda one: one.path)
+    if len(found) < len(sizes):
+        raise FileNotFoundError(f"{len(sizes) - len(found)} files of version {at.version()} are not among its files")
+
+    def read(fragment: Any) -> pa.Table:
+        rows = fragment.to_table(schema=dataset.schema, columns=columns)
+        return rows if diff is None else rows.append_column(DIFF, pa.repeat(diff, len(rows)))
+
+    if not found:
+        return [(0, lambda: dataset.schema.empty_table().select(columns))]
+    return [(size, partial(read, part)) for one in found for size, part in _split(one, sizes[one.path])]

@@ -40,7 +40,8 @@ class Images:
     """Row images in the order of their messages, `before` ahead of `after`.
 
     `json[i]` is an image of message `message[i]`; `after[i]` whether it is the row after the change; `schema[i]` is the
-    schema that it came with, or null. `truncated`: all rows of the table went before the first of the images.
+    schema that it came with, or null. `truncated`: the last message that took all rows of the table away, if there is
+    one; the images are of those after it.
     """
 
     texts: pa.Array
@@ -48,7 +49,7 @@ class Images:
     message: Ints
     after: Mask
     schema: pa.Array
-    truncated: bool
+    truncated: int | None
 
     def exactly(self, rows: Ints, column: str) -> list[Any]:
         """A column's numbers in these images as they are written, digit by digit."""
@@ -80,6 +81,7 @@ def images(table: str, texts: pa.Array, *, keyed: bool) -> Images:
     op, has_before, has_after = found.column("op"), found.column("before").is_valid(), found.column("after").is_valid()
     _check(table, found, op, has_before, has_after, keyed=keyed)
     cut = np.flatnonzero(_mask(pc.equal(op, _TRUNCATED)))
+    truncated = int(found.column("n")[int(cut[-1])].as_py()) if len(cut) else None
     if len(cut):  # what was before the last one is gone
         found = found.slice(int(cut[-1]) + 1)
         op, has_before, has_after = (column.slice(int(cut[-1]) + 1) for column in (op, has_before, has_after))
@@ -91,7 +93,7 @@ def images(table: str, texts: pa.Array, *, keyed: bool) -> Images:
     image = pa.concat_arrays([_taken(found, "before", gone), _taken(found, "after", come)]).take(pa.array(order))
     numbers = found.column("n").to_numpy()
     return Images(texts, image, numbers[place[order]], after[order], _taken(found, "schema", place[order]),
-                  bool(len(cut)))  # fmt: skip
+                  truncated)  # fmt: skip
 
 
 def _check(table: str, found: pa.Table, op: Any, has_before: Any, has_after: Any, *, keyed: bool) -> None:

@@ -1,18 +1,19 @@
 """A table that follows a Delta table: its rows at a version first, then the changes of each version, exactly once.
 
 How far the table has followed is the newest of its batch ids, which the store keeps in one transaction with the rows.
-The rows to begin with may be many, so they come in pieces; times stay open until the last of them.
+A version may have many rows, so it comes in pieces. They are at one time, which stays open until the last of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from halfjoin.engine.feeds.delta_source import RESTART, DeltaSource
-from halfjoin.engine.feeds.ids import WHOLE, Place, follow_id
-from halfjoin.engine.rows import Rows
+from halfjoin.catalog.models import Table
+from halfjoin.engine.feeds.delta_source import RESTART, DeltaSource, Piece
+from halfjoin.engine.feeds.ids import CHANGES, ROWS, WHOLE, Place, follow_id
+from halfjoin.engine.rows import Rows, submitted
 from halfjoin.sql.errors import Conflict
 
 
@@ -20,41 +21,50 @@ from halfjoin.sql.errors import Conflict
 class Due:
     """A batch to be applied: its rows, its id, and whether its times are closed."""
 
-    rows: Any
+    rows: Callable[[], Any]
     batch_id: str
     close: bool = True
 
 
-def batches(table: str, source: DeltaSource, last: Place | None, *, restart: bool) -> Iterator[Due]:
-    """The batches that are due.
+def versions(table: Table, source: DeltaSource, last: Place | None, *, restart: bool) -> Iterator[list[Due]]:
+    """The batches that are due, version by version.
 
     Raises:
         Conflict: the source is another table than before, or older. What `DeltaSource` raises.
+        InvalidRow: before the first of several pieces, too, if a later one has a value that the table does not take.
     """
     if last is None:
-        yield from _pieces(table, source, Place(0, source.id, source.version, -1))
+        yield _due(table, Place(0, source.id, source.version), source.rows(source.version), ROWS)
         return
     if restart:
         start = Place(last.start + 1, source.id, source.version)
-        yield Due(Rows(source.snapshot(), "contents"), follow_id(table, start))
+        yield [Due(lambda: Rows(source.snapshot(), "contents"), follow_id(table.name, start))]
         return
     if last.source != source.id:
         raise Conflict(
-            f"{table} has followed the Delta table {last.source} up to version {last.version}, and {source} is "
+            f"{table.name} has followed the Delta table {last.source} up to version {last.version}, and {source} is "
             f"{source.id}: it was made anew, or is another one. A table follows one source; {RESTART}"
         )
     if source.version < last.version:
-        raise Conflict(f"{source} is at version {source.version}, and {table} has followed it up to {last.version}: it "
-                       f"was put back to an older state; {RESTART}")  # fmt: skip
-    if last.piece != WHOLE:
-        yield from _pieces(table, source, last)
+        raise Conflict(f"{source} is at version {source.version}, and {table.name} has followed it up to "
+                       f"{last.version}: it was put back to an older state; {RESTART}")  # fmt: skip
+    if last.piece < CHANGES:
+        yield _due(table, last, source.rows(last.version), ROWS)[last.piece - ROWS + 1 :]
+    elif last.piece < WHOLE:
+        yield _due(table, last, source.changes(last.version), CHANGES)[last.piece - CHANGES + 1 :]
     for version in range(last.version + 1, source.version + 1):
-        yield Due(source.changes(version), follow_id(table, Place(last.start, source.id, version)))
+        pieces = source.changes(version)
+        if len(pieces) > 1:
+            for piece in pieces:  # once one of them is in the table, the others should follow
+                submitted(table, piece())
+        yield _due(table, Place(last.start, source.id, version), pieces, CHANGES)
 
 
-def _pieces(table: str, source: DeltaSource, last: Place) -> Iterator[Due]:
-    """The pieces of a version after the last one that the table has."""
-    for number, (rows, final) in enumerate(source.pieces(last.version)):
-        if number > last.piece:
-            place = last._replace(piece=WHOLE if final else number)
-            yield Due(rows, follow_id(table, place), close=final)
+def _due(table: Table, place: Place, pieces: Sequence[Piece], first: int) -> list[Due]:
+    """A batch for each piece of a version."""
+    final = len(pieces) - 1
+    numbers = [WHOLE if i == final else first + i for i in range(len(pieces))]
+    return [
+        Due(piece, follow_id(table.name, place._replace(piece=number)), close=number == WHOLE)
+        for piece, number in zip(pieces, numbers, strict=True)
+    ]

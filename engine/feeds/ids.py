@@ -27,13 +27,15 @@ def sink_id(table: str, sink: str, epoch: int) -> str:
     return f"{prefix_of(table)}sink/{quote(sink, safe='')}/{epoch}"
 
 
+ROWS = 0  # the number of the first piece of a version's rows
+CHANGES = 500_000_000  # the number of the first piece of what a version changed
 WHOLE = 999_999_999  # in place of the number of a piece: the version is complete
 
 
 class Place(NamedTuple):
     """How far a table has followed a Delta table: which, to which version, and how often it has started anew.
 
-    The version that it started from comes in pieces, of which `piece` was the last so far.
+    A version comes in pieces, of which `piece` was the last so far.
     """
 
     start: int

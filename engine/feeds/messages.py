@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from halfjoin.engine.feeds.order import Places
+from halfjoin.engine.updates import Ints
 from halfjoin.sql.errors import InvalidRow
 
-_VALUE, _PARTITION, _OFFSET = "value", "partition", "offset"  # as Kafka's source in Spark calls them
+_VALUE, PARTITION, OFFSET = "value", "partition", "offset"  # as Kafka's source in Spark calls them
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """JSON texts; `by_key`: whether the order is known for each key, `total`: for all of them."""
+    """JSON texts in the order of their `places`, if they have some. `total`: whether the order of all is known."""
 
     json: pa.Array
-    by_key: bool
     total: bool
+    places: Places | None = None
+
+    def unnumbered(self, problem: InvalidRow) -> InvalidRow:
+        """The same refusal, with the message's place, or how it begins, in place of its number."""
+        return _unnumbered(problem, self.places, self.json)
 
 
 def texts(table: str, messages: Any, *, ordered: bool) -> Texts:
@@ -33,32 +40,72 @@ def texts(table: str, messages: Any, *, ordered: bool) -> Texts:
     if isinstance(messages, pa.RecordBatch):
         messages = pa.Table.from_batches([messages])
     if isinstance(messages, pa.Array | pa.ChunkedArray):
-        return Texts(_decoded(table, messages), ordered, ordered)
+        return Texts(_decoded(table, messages), ordered)
     if hasattr(messages, "__arrow_c_stream__"):
         try:
             messages = pa.table(messages)
         except pa.ArrowInvalid:  # one column by itself
-            return Texts(_decoded(table, pa.chunked_array(messages)), ordered, ordered)
+            return Texts(_decoded(table, pa.chunked_array(messages)), ordered)
         return _of_table(table, messages, ordered)
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
         raise InvalidRow(f"{table}: messages must be a list of JSON texts, bytes or dicts, or a column of texts, "
                          f"not {type(messages).__name__}")  # fmt: skip
     parts = [_text(table, number, message) for number, message in enumerate(messages)]
-    return Texts(pa.array(parts, pa.string()), ordered, ordered)
+    return Texts(pa.array(parts, pa.string()), ordered)
 
 
-def _of_table(table: str, messages: pa.Table, ordered: bool) -> Texts:
-    names = messages.column_names
+def used(table: str, names: Sequence[str]) -> list[int]:
+    """Which columns of a table of messages are read: the messages, and what their order goes by.
+
+    Raises:
+        InvalidRow: there is no telling which column has the messages.
+    """
     if _VALUE not in names and len(names) != 1:
         raise InvalidRow(f"{table}: messages must be one column, or one called {_VALUE} among others; "
                          f"there are {', '.join(names) or 'none'}")  # fmt: skip
-    total = ordered
-    if _OFFSET in names:
-        keys = [name for name in (_PARTITION, _OFFSET) if name in names]
-        messages = messages.sort_by([(name, "ascending") for name in keys])
-        ordered = True
-        total = _PARTITION not in keys or pc.count_distinct(messages.column(_PARTITION)).as_py() <= 1
-    return Texts(_decoded(table, messages.column(_VALUE if _VALUE in names else names[0])), ordered, total)
+    return [i for i, name in enumerate(names) if len(names) == 1 or name in (_VALUE, PARTITION, OFFSET)]
+
+
+def placed(names: Sequence[str]) -> bool:
+    """Whether messages in a table of these columns have places."""
+    return OFFSET in names
+
+
+def _of_table(table: str, messages: pa.Table, ordered: bool) -> Texts:
+    messages = messages.select(used(table, messages.column_names))
+    names = messages.column_names
+    places, total = None, ordered
+    if placed(names):
+        offset = _whole(table, messages, OFFSET)
+        partition = _whole(table, messages, PARTITION) if PARTITION in names else np.zeros_like(offset)
+        order = np.lexsort((offset, partition))
+        messages, places = messages.take(pa.array(order)), Places(partition[order], offset[order])
+        total = len(np.unique(partition)) <= 1
+    try:
+        return Texts(_decoded(table, messages.column(_VALUE if _VALUE in names else names[0])), total, places)
+    except InvalidRow as problem:
+        raise problem if ordered else _unnumbered(problem, places, None) from None
+
+
+def _whole(table: str, messages: pa.Table, name: str) -> Ints:
+    column = messages.column(name)
+    if column.null_count or not (pa.types.is_integer(column.type) or not len(column)):
+        raise InvalidRow(f"{table}: the column {name} says in which order messages come, so it must be whole numbers "
+                         f"without NULL, not {column.type if not column.null_count else 'NULL'}")  # fmt: skip
+    numbers: Ints = column.cast(pa.int64()).to_numpy()
+    return numbers
+
+
+def _unnumbered(problem: InvalidRow, places: Places | None, json: pa.Array | None) -> InvalidRow:
+    found = re.match(r"(?P<where>.*?): message (?P<number>\d+): (?P<why>.*)", str(problem), re.DOTALL)
+    if found is None:
+        return problem
+    number = int(found["number"])
+    if places is not None:
+        name = f"the message of {places.take(np.array([number]))}"
+    else:
+        name = "a message" if json is None else f"the message {json[number].as_py()[:60]!r}"
+    return InvalidRow(f"{found['where']}: {name}: {found['why']}")
 
 
 def _decoded(table: str, column: Any) -> pa.Array:

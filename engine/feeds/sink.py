@@ -39,6 +39,8 @@ class Sink:
     def __post_init__(self) -> None:
         if not callable(self.format) and self.format not in _FORMATS:
             raise HalfjoinError(f"unknown format {self.format!r}; formats: {', '.join(_FORMATS)}, or a function")
+        if self.format == "debezium" and self.time is not None:
+            raise HalfjoinError("what messages say holds from one time on, so a sink of them takes no column of times")
 
     def __call__(self, dataframe: Any, epoch_id: int) -> None:
         """Apply an epoch, unless it has been applied before.

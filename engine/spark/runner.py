@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import MAXIMUM, MINIMUM, TIME, empty
+from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, empty
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 
@@ -82,8 +82,13 @@ class SparkRunner:
         with progress(f"checking rows of {', '.join(one.table.name for one in given)}"):
             return checked(given, time, self._scratch, marked=marked)
 
-    def runs_of(self, batch: Sequence[FrameRows], lookup: Versioned) -> dict[str, Output]:
-        """The updates that checked rows mean, held against the tables' keys."""
+    def runs_of(self, batch: Sequence[FrameRows], lookup: Versioned, time: int) -> dict[str, Output]:
+        """The updates that checked rows mean at a time, held against the tables' keys."""
+        whole = {rows.table.name: lookup.kept(rows.table.name, False) for rows in batch if rows.whole}
+        if whole:
+            with progress(f"taking all rows of {', '.join(whole)} away"):
+                batch = [self._in_place_of(rows, whole[rows.table.name], time) if rows.whole else rows
+                         for rows in batch]  # fmt: skip
         runs = {rows.table.name: rows.run for rows in batch}
         due = [(rows, lookup.kept(rows.table.name, False)) for rows in batch if rows.table.primary_key and rows.run]
         if due:
@@ -91,6 +96,18 @@ class SparkRunner:
                 found = keyed(self.session, due, self._files, self._scratch)
             runs |= {rows.table.name: run for (rows, _), run in zip(due, found, strict=True)}
         return {name: self._taken(run) for name, run in runs.items()}
+
+    def _in_place_of(self, rows: FrameRows, there: Sequence[Part], time: int) -> FrameRows:
+        """The updates by which a table has only these rows from a time on."""
+        layout = Layout(tuple(rows.run.schema.items()))
+        here, all_ = (
+            read(self.session, [run for part in parts for run in self._files.runs(part)], rows.run.schema, layout.names)
+            for parts in ([rows.run], there)
+        )
+        now = {TIME: F.lit(time).cast("bigint"), DIFF: -F.col(DIFF)}
+        gone = all_.where(F.col(TIME) <= F.lit(time)).withColumns(now)
+        run, _ = written(summed(here.union(gone), layout), layout, self._scratch.fresh(), rows.table.primary_key)
+        return replace(rows, run=run, upsert=False, inserts=False, whole=False)
 
     def dataframe(self, collection: Collection, parts: Sequence[Part], time: int) -> Frame:
         """Contents as of a time, a row as often as it is contained; `parts` are all of the collection's updates."""

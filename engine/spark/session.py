@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from halfjoin.engine.spark.stderr import without_warning
-from halfjoin.sql.errors import DataError, HalfjoinError, InvalidRow, InvalidTime, StorageError
+from halfjoin.sql.errors import DataError, HalfjoinError, InvalidRow, InvalidTime, StorageError, UnknownName
 
 # Nothing is logged: what goes wrong is raised, and Spark would tell it several times over. Without an appender, Spark
 # takes the settings for none at all; the gateway's own level keeps it from raising the root's.
@@ -32,7 +32,7 @@ logger.gateway.level = off
 """
 # How a task's DataError begins in the text of the failed job; what follows is the DataError's own.
 DATA_ERROR = f"{DataError.__module__}.{DataError.__name__}: "
-_ERRORS = {error.__name__: error for error in (DataError, InvalidRow, InvalidTime, StorageError)}
+_ERRORS = {error.__name__: error for error in (DataError, InvalidRow, InvalidTime, StorageError, UnknownName)}
 
 
 def start_session() -> Any:
@@ -121,4 +121,14 @@ def translated() -> Iterator[None]:
         found = re.search(rf"{re.escape(DataError.__module__)}\.({'|'.join(_ERRORS)}): (.+)", str(problem))
         if found is None:
             raise
-        raise _ERRORS[found.group(1)](found.group(2)) from problem
+        raise _again(_ERRORS[found.group(1)], found.group(2)) from problem
+
+
+def _again(error: type[HalfjoinError], text: str) -> HalfjoinError:
+    """An error by its text."""
+    if error is not UnknownName:
+        return error(text)
+    unknown = re.match(r"unknown (?P<kind>.*?) (?P<quote>['\"])(?P<name>.*?)(?P=quote)(?:;|$)", text)
+    made = UnknownName(*(unknown["kind"], unknown["name"]) if unknown else ("name", text))
+    made.args = (text,)
+    return made

@@ -52,10 +52,11 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What a task writes of rows of a layout: those that do not fail, and the others in files of their own."""
+    """What a task writes of rows of a layout: those that do not fail, sorted, and the others in files of their own."""
 
     layout: Layout
     folder: Path
+    sort: tuple[str, ...] = ()
 
     def __call__(self, batches: Batches) -> Batches:
         """The function for `mapInArrow`."""
@@ -64,7 +65,7 @@ class Write:
                 yield from in_files(self.folder, _failing(table.filter(table.column(ERROR).is_valid())), failed=True)
                 table = table.filter(table.column(ERROR).is_null())
             if len(table):
-                yield from in_files(self.folder, updates_of(table, self.layout))
+                yield from in_files(self.folder, updates_of(table, self.layout), self.sort)
 
 
 def answers(*kinds: tuple[Frame, Callable[[Batches], Batches]]) -> list[Answers]:
@@ -74,13 +75,14 @@ def answers(*kinds: tuple[Frame, Callable[[Batches], Batches]]) -> list[Answers]
         DataError, InvalidRow, StorageError: of a task.
     """
     with quiet(), translated():
-        frames = [frame.mapInArrow(partial(_call, task), _ANSWER).withColumn("kind", F.lit(number))
+        frames = [frame.mapInArrow(partial(call, task), _ANSWER).withColumn("kind", F.lit(number))
                   for number, (frame, task) in enumerate(kinds)]  # fmt: skip
         rows = reduce(lambda one, other: one.union(other), frames).collect()
     return [_answers([row for row in rows if row.kind == number]) for number in range(len(kinds))]
 
 
-def _call(task: Callable[[Batches], Batches], batches: Batches) -> Batches:
+def call(task: Callable[[Batches], Batches], batches: Batches) -> Batches:
+    """A task as a function, which Spark asks for."""
     return task(batches)
 
 
@@ -93,9 +95,11 @@ def _answers(rows: Sequence[Any]) -> Answers:
     return Answers(tuple(files[False]), tuple(files[True]), notes)
 
 
-def written(frame: Frame, layout: Layout, place: ScratchPlace) -> tuple[StoredRun, StoredRun]:
+def written(
+    frame: Frame, layout: Layout, place: ScratchPlace, sort: tuple[str, ...] = ()
+) -> tuple[StoredRun, StoredRun]:
     """The updates of a frame, and those of its failing rows, in files. Raises as `answers`."""
-    (found,) = answers((frame, Write(layout, place.path)))
+    (found,) = answers((frame, Write(layout, place.path, sort)))
     return StoredRun(place, found.files, dict(layout.columns)), StoredRun(place, found.failed, ERROR_SCHEMA)
 
 

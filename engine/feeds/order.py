@@ -1,0 +1,78 @@
+"""Which of several messages about one key is the last, where they do not stand in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.catalog.models import Table
+from halfjoin.engine.consolidate import groups
+from halfjoin.engine.updates import Ints
+from halfjoin.sql.errors import InvalidRow
+
+_REMEDY = (
+    "and the rows of a Spark DataFrame have no order; keep the columns partition and offset beside value, or give "
+    "the messages as a list in their order"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where messages stand in their topic: at offsets, which count within a partition (0 where there is but one)."""
+
+    partition: Ints
+    offset: Ints
+
+    def take(self, positions: Ints) -> Places:
+        """Those at some positions."""
+        return Places(self.partition[positions], self.offset[positions])
+
+    def __str__(self) -> str:
+        """Of one, as people say it."""
+        return f"partition {int(self.partition[0])}, offset {int(self.offset[0])}"
+
+
+def last_of_keys(table: Table, columns: Mapping[str, pa.Array], diff: Ints, places: Places | None) -> Ints:
+    """Positions of the last row of each key, in ascending order. What is at one place is one message, given twice.
+
+    Raises:
+        InvalidRow: a key comes twice and there are no places, or two rows of a key are at the last of its places.
+    """
+    if not len(diff):
+        return np.zeros(0, np.int64)
+    keys = groups([columns[name] for name in table.primary_key], len(diff))
+    order = np.argsort(keys, kind="stable") if places is None else np.lexsort((places.offset, places.partition, keys))
+    same = keys[order][1:] == keys[order][:-1]
+    if places is None:
+        if same.any():
+            key = _key(table, columns, int(order[1:][same][0]))
+            raise InvalidRow(f"{table.name}: several messages are about one key, {key}, {_REMEDY}")
+        return np.arange(len(diff))
+    last: Ints = order[np.append(~same, True)]
+    final = last[np.cumsum(np.append(False, ~same))]  # for each in order, the last of its key
+    again = (order != final) & (places.partition[order] == places.partition[final])
+    again &= places.offset[order] == places.offset[final]
+    if again.any():
+        rows = groups([*columns.values(), pa.array(diff)], len(diff))
+        other = again & (rows[order] != rows[final])
+        if other.any():
+            row = int(order[other][0])
+            raise InvalidRow(
+                f"{table.name}: two messages about one key, {_key(table, columns, row)}, have one place, "
+                f"{places.take(np.array([row]))}, and there is no telling which is the last; give each partition of "
+                "the topic its number in a column partition"
+            )
+    return np.sort(last)
+
+
+def unplaced(table: str) -> InvalidRow:
+    """The refusal of a message that truncates a table, among others of which some may come before it."""
+    return InvalidRow(f"{table}: a message truncates the table, which is before some and after others, {_REMEDY}")
+
+
+def _key(table: Table, columns: Mapping[str, pa.Array], row: int) -> str:
+    values = ", ".join(repr(columns[name][row].as_py()) for name in table.primary_key)
+    return f"({', '.join(table.primary_key)}) = ({values})"
