@@ -44,4 +44,3 @@ class Facts(Protocol):
 
     def distinct(self, key: ArrangementKey) -> int | None:
         """Distinct keys of an existing arrangement, None where unknown."""
-

@@ -38,4 +38,3 @@ def evaluate_all(
     positions = np.flatnonzero(alive)
     indices = pa.array(positions)
     return [array.take(indices) for array in arrays], updates.take(positions)
-

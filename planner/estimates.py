@@ -114,5 +114,3 @@ def _share(predicate: Expr) -> float:
     if predicate.function == "=" and not any(isinstance(arg, Literal) for arg in predicate.args):
         return 0.3  # between columns, as what a lookup left to be checked
     return _SELECTIVITY.get(predicate.function, 0.7)
-
-

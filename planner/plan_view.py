@@ -50,5 +50,3 @@ def _constants(blocks: Blocks) -> tuple[Constant, ...]:
                 columns = tuple(Column(item.bare(c.name), c.type, c.nullable) for c in item.columns)
                 found[item.collection] = Constant(item.collection, columns, item.rows)
     return tuple(found.values())
-
-

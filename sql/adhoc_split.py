@@ -295,5 +295,3 @@ def _subqueries(node: exp.Expr) -> Iterator[exp.Expr]:
         yield from (item for item in node.expressions if isinstance(item, exp.Select))
     for child in node.iter_expressions():
         yield from _subqueries(child)
-
-

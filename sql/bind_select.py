@@ -202,4 +202,3 @@ def common(values: Sequence[Expr]) -> SqlType:
     """The one type for all; text where all are untyped literals."""
     types = [value.type for value in values if value.type != UNKNOWN]
     return functions.common_type(types) if types else TEXT
-

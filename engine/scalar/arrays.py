@@ -153,4 +153,3 @@ ARRAYS: dict[str, Callable[[Call], Kernel]] = {
     "array_prepend": _joined(True, False),
     "array_cat": _joined(False, False),
 }
-

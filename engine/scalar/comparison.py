@@ -110,4 +110,3 @@ COMPARISON: dict[str, Callable[[Call], Kernel]] = {
     "is not distinct from": _distinct,
     "in": _in,
 }
-

@@ -99,5 +99,3 @@ def _field(name: str, fill: bool) -> Any:
         words = tuple(word.lower() for word in words)
     table = pa.array([word if fill else word.ljust(width) for word in words])
     return lambda parts: table.take(pa.array(index(parts)))
-
-

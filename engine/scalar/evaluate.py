@@ -84,5 +84,3 @@ def build(expr: Expr) -> Node:
             return strict(kernel_of(expr), [build(arg) for arg in args], arrow_type(expr.type))
         case _:
             raise UnsupportedSQL(f"{render(expr)} outside a temporal filter")
-
-

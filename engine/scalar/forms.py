@@ -178,4 +178,3 @@ FORMS: dict[str, Callable[[Call, Sequence[Node]], Node]] = {
     "case": _case,
     "coalesce": _coalesce,
 }
-

@@ -133,4 +133,3 @@ MATHEMATICS: dict[str, Callable[[Call], Kernel]] = {
     "ln": _logarithm("ln"),
     "log": _logarithm("log10"),
 }
-

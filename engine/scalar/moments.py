@@ -156,5 +156,3 @@ def checked(months: Any, days: Any, micros: Any, null: NDArray[np.bool_]) -> Any
 def _fail(bad: NDArray[np.bool_], message: str) -> None:
     if bad.any():
         raise Failed(message, bad)
-
-

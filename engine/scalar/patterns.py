@@ -115,4 +115,3 @@ PATTERNS: dict[str, Callable[[Call], Kernel]] = {
     "regexp_replace": _regexp_replace,
     "regexp_match": _regexp_match,
 }
-

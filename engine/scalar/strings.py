@@ -224,4 +224,3 @@ STRINGS: dict[str, Builder] = {
     "concat_ws": _concat_ws,
     "reverse": _simple("utf8_reverse"),
 }
-

@@ -220,5 +220,3 @@ def _rows(files: Iterable[StoredFile]) -> int:
 def add_action(file: StoredFile, changes: bool) -> AddAction:
     """The entry of a file in a commit; `changes` whether it is more than other files' rows written anew."""
     return AddAction(file.name, file.size, {}, int(clock.time() * 1000), changes, file.stats)
-
-

@@ -125,4 +125,3 @@ class StoredRun:
         names = [expr.name for expr in key.keys if isinstance(expr, Column)] if key.through is None else []
         sources = [opened(self.place, file.name) for file in self.files] if names else []
         return any(all(source.ascends(name, self.schema[name]) for source in sources) for name in names)
-

@@ -121,4 +121,3 @@ STRINGS_TABLE = (
         ("concat_ws(',', NULL, NULL)", ""), ("concat_ws('--', '', 'x')", "--x")]),
     function("reverse", "strings", "Backwards", "text -> text", examples=[("reverse('abcdé')", "édcba")]),
 )  # fmt: skip
-
