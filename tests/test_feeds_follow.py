@@ -216,6 +216,19 @@ def test_a_version_that_changed_much_comes_in_pieces_across_restarts(
         assert Counter(engine.read("t").column("v").to_pylist()) == {1: 90}
 
 
+def test_texts_of_a_feed_come_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Delta's writers have them as views, which Arrow does not filter."""
+    rows = pa.table({"k": [1, 2, 3], "v": ["a", "b", None], "b": [b"1", b"2", None], "l": [["x"], [None], None]})
+    write_deltalake(tmp_path / "source", rows, configuration=FEED)
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (k bigint, v text, b bytea, l text[])")
+        engine.follow("t", tmp_path / "source")
+        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+        DeltaTable(tmp_path / "source").update(updates={"v": "'c'"}, predicate="k > 1")
+        assert len(engine.follow("t", tmp_path / "source")) == 2
+        assert bag(engine.read("t")) == bag(rows.set_column(1, "v", pa.array(["a", "c", "c"])))
+
+
 def test_a_piece_that_cannot_be_taken_refuses_the_version_before_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
