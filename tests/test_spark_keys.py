@@ -118,3 +118,17 @@ def test_keys_are_held_by_several_tasks(spark: Any, kind: str, monkeypatch: pyte
             engine.apply({"t": hj.deletes(frame([*new[:2_000], *gone[:1]]))}, time=4)
         assert min(tasks) > 1
         assert bag(engine.read("t")) == bag(pa.Table.from_pylist(expected))
+
+
+@pytest.mark.xdist_group("spark")
+def test_upserts_before_a_row_of_their_key(spark: Any) -> None:
+    """A row of a later time is not replaced, so there would be two."""
+    rows = pa.table({"k": [1], "x": [2]})
+    with hj.Engine(spark=spark, runner="spark") as engine:
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, x bigint)")
+        engine.apply({"t": [{"k": 1, "x": 1, "__time": 9}]}, time=1, close=False)
+        for given in (rows, spark.createDataFrame(rows)):
+            with pytest.raises(hj.InvalidRow, match=r"would be a second row with the key \(k\) = \(1\)"):
+                engine.apply({"t": hj.upserts(given)}, time=5)
+        engine.advance(10)
+        assert bag(engine.read("t")) == {(1, 1): 1}
