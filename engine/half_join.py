@@ -55,6 +55,30 @@ class HalfJoinOperator:
             for start in range(0, len(stream), size):
                 yield stream.slice(start, min(start + size, len(stream))), [Run(piece)]
 
+    def portions(
+        self, stream: Updates, parts: Sequence[Part], most: int
+    ) -> Iterator[tuple[Updates, Sequence[Part]]]:
+        """The stream in parts that find about `most` rows each, and what they meet, in memory.
+
+        One row of the stream may find more: all that has its key.
+        """
+        if not self.probes:
+            yield from self.pieces(stream, parts)
+            return
+        keys, stream = evaluate_all(self.probes, stream, DROPPED)
+        stream, keys = self._without_nulls(stream, keys)
+        if not len(stream):
+            return
+        names = [column for column, _ in self.spec.fetch]
+        near = [part.narrowed(self.spec.arrangement, self.columns, keys, names) for part in parts]
+        probes, found = codes(keys, len(stream)), np.zeros(len(stream), np.int64)
+        for run in near:
+            found += run.index(self.spec.arrangement, self.columns).count(probes)
+        steps = np.cumsum(found) // most
+        ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(stream)]
+        for start, end in zip([0, *ends], ends, strict=False):
+            yield stream.slice(start, end), near
+
     def __call__(self, stream: Updates, runs: Sequence[Part]) -> Updates | None:
         """The stream's rows with each of their partners in `runs`; None where there are none."""
         if not self.probes:

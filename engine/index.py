@@ -64,6 +64,10 @@ class Index:
         entries = np.arange(found) + np.repeat(low - (counts.cumsum() - counts), counts)
         return positions.repeat(counts), self.rows[entries]
 
+    def count(self, probes: Ints) -> Ints:
+        """How many entries each probe would find."""
+        return self.codes.searchsorted(probes, "right") - self.codes.searchsorted(probes)
+
     def _first_at_least(self, probes: Ints) -> Ints:
         """For each probe that is there the position of the first code that equals it."""
         if self.guide is None or len(probes) * len(self.codes) < _GUIDED_FROM or len(probes) < _FEW:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.spark import flow, primary_keys, probing, runner
+from halfjoin.engine.spark import primary_keys, probing, runner
 from tests.oracle.choice import Seeded
 from tests.oracle.rows import Bag, bag, updates
 from tests.oracle.schema import BY_NAME, TABLES
@@ -58,7 +58,6 @@ def _limited(patch: pytest.MonkeyPatch, chance: random.Random) -> None:
     """Other limits of what tasks get, so that all kinds of half-joins, and several tasks for each, come up."""
     patch.setattr(probing, "STREAM_ROWS", chance.choice([0, 2, 1 << 20]))
     patch.setattr(probing, "SHARE_ROWS", chance.choice([1, 1 << 20]))
-    patch.setattr(flow, "FOUND_ROWS", chance.choice([1, 1 << 23]))
     patch.setattr(primary_keys, "CHECKED_ROWS", chance.choice([1, 1 << 17]))
 
 

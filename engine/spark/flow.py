@@ -39,8 +39,6 @@ from halfjoin.sql.expr import Column, Expr, columns_of
 Schema: TypeAlias = Mapping[str, pa.DataType]
 Spans: TypeAlias = Mapping[str, Range]  # of columns of a collection that is looked up
 
-FOUND_ROWS = 1 << 23  # expected after a half-join: of more, tasks might get too many for their memory
-
 _TIME2, _DIFF2 = "__time2", "__diff2"  # of the rows looked up
 
 
@@ -146,8 +144,7 @@ class SparkFlow:
             return None
         stage, *more = first.stages
         spec = stage.half_join
-        found = self._found(float(sum(map(len, streams))), min(stream.whole for stream in streams), spec.arrangement)
-        if (found or 0) > FOUND_ROWS or (more and may_report(stage.then)):
+        if more and may_report(stage.then):
             return None
         runs = self._within(self._spans(streams), self.parts_of(spec.arrangement.collection, spec.after))
         schema = self.held.schema(spec.arrangement.collection)

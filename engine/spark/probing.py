@@ -31,7 +31,7 @@ from halfjoin.planner.plan import Stage
 STREAM_ROWS = 1_000_000  # of a stream that every task loads
 STREAM_BYTES = 1 << 26  # that they take in memory, about
 SHARE_ROWS = 1 << 20  # of an arrangement, for one task
-_MORSEL = 1 << 19  # rows of a stream that are looked up together
+FOUND_ROWS = 1 << 20  # that a task puts together at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +129,16 @@ class Probe:
             return
         stream = concat(rows)
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
-            for start in range(0, len(stream), _MORSEL):
-                morsel = stream.slice(start, min(start + _MORSEL, len(stream)))
-                for piece, parts in half_join.pieces(morsel, self.shares[number]):
-                    found, errors = half_join(piece, parts), list[Updates]()
-                    if found is None:
-                        continue
-                    for operator in operators:
-                        found = operator(found, errors)
-                    if len(found):
-                        yield from outgoing(found, [], self.outputs)
-                    for failed in errors:
-                        yield from failing(failed, self.outputs)
+            for piece, parts in half_join.portions(stream, self.shares[number], FOUND_ROWS):
+                found, errors = half_join(piece, parts), list[Updates]()
+                if found is None:
+                    continue
+                for operator in operators:
+                    found = operator(found, errors)
+                if len(found):
+                    yield from outgoing(found, [], self.outputs)
+                for failed in errors:
+                    yield from failing(failed, self.outputs)
 
 
 @dataclass(frozen=True, slots=True)
