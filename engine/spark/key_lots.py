@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.codes import codes
+from halfjoin.engine.codes import codes, mix
 from halfjoin.engine.storage.parquet_reader import Source, opened
 from halfjoin.engine.storage.stored_run import READ_ROWS, StoredRun
 from halfjoin.engine.updates import Ints, Mask, Updates, concat, empty
@@ -19,7 +19,7 @@ from halfjoin.engine.updates import Ints, Mask, Updates, concat, empty
 @dataclass(frozen=True, slots=True)
 class Lot:
     """The rows whose first key column is from `low` to below `high` (None: open), a code or a text; of those, the rows
-    whose whole key has a code that leaves `rest` when it is divided by `of`."""
+    whose whole key has a code that, mixed, leaves `rest` when it is divided by `of`."""
 
     key: tuple[str, ...]
     low: Any
@@ -54,7 +54,7 @@ class Lot:
             mine &= pc.less(values, self.high).to_numpy(zero_copy_only=False)
         if self.of > 1:
             whole = codes([updates.columns[name] for name in self.key], len(updates))
-            mine &= whole.view(np.uint64) % np.uint64(self.of) == self.rest
+            mine &= mix(whole.view(np.uint64)) % np.uint64(self.of) == self.rest
         return mine
 
 
