@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from threading import Condition, get_ident
+from threading import Condition, RLock, get_ident
 from types import TracebackType
 from typing import Any, Self
 
@@ -89,6 +89,7 @@ class Engine:
         self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
         self._changed = Condition()
         self._following: int | None = None  # the thread whose version comes in pieces
+        self._follows = RLock()  # held by whoever follows: how far a table is must not change meanwhile
         if read_only and warehouse is None:
             raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
         self._read_only = read_only
@@ -388,25 +389,27 @@ class Engine:
         Raises:
             Conflict: the source is another one than before, or at an older version.
             StorageError: a version cannot be read (any more), or deletes rows without a feed. Those before it stay.
-            UnknownName, InvalidRow: the source's columns or rows do not fit. Of a version in pieces the values are
-                checked before the first, the PRIMARY KEY with each: those before stay, unseen, and `restart` mends it.
+            UnknownName, InvalidRow: the source's columns or rows do not fit. Of changes in pieces the values are
+                checked before the first piece; of the first rows they are, and always the PRIMARY KEY, with each: those
+                before stay, unseen, and `restart` mends it.
         """
-        with self._changed:
-            self._check_open(writing=True)
-            definition = self._state.catalog.table(table)
-            newest = self._store.newest(follow_prefix(table))
-            last, at = place_of(newest), None
-            if newest is not None and last is not None and last.piece != WHOLE:
-                known = self._store.answered(self._state, newest)
-                at = None if known is None else known[1].time
-        done = []
-        for pieces in versions(definition, DeltaSource(path, definition, columns), last, restart=restart):
-            with self._alone(len(pieces) > 1):
-                for one in pieces:
-                    at = None if at is not None and at < self._state.upper else at
-                    done.append(self.apply({table: one.rows()}, at, one.batch_id, close=one.close))
-                    at = None if one.close else done[-1].time
-        return done
+        with self._follows:
+            with self._changed:
+                self._check_open(writing=True)
+                definition = self._state.catalog.table(table)
+                newest = self._store.newest(follow_prefix(table))
+                last, at = place_of(newest), None
+                if newest is not None and last is not None and last.piece != WHOLE:
+                    known = self._store.answered(self._state, newest)
+                    at = None if known is None else known[1].time
+            done = []
+            for pieces in versions(definition, DeltaSource(path, definition, columns), last, restart=restart):
+                with self._alone(len(pieces) > 1):
+                    for one in pieces:
+                        at = None if at is not None and at < self._state.upper else at
+                        done.append(self.apply({table: one.rows()}, at, one.batch_id, close=one.close))
+                        at = None if one.close else done[-1].time
+            return done
 
     @contextmanager
     def _alone(self, needed: bool) -> Iterator[None]:

@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import shutil
 from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -216,6 +217,19 @@ def test_a_version_that_changed_much_comes_in_pieces_across_restarts(
         assert Counter(engine.read("t").column("v").to_pylist()) == {1: 90}
 
 
+def test_texts_of_a_feed_come_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Delta's writers have them as views, which Arrow does not filter."""
+    rows = pa.table({"k": [1, 2, 3], "v": ["a", "b", None], "b": [b"1", b"2", None], "l": [["x"], [None], None]})
+    write_deltalake(tmp_path / "source", rows, configuration=FEED)
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (k bigint, v text, b bytea, l text[])")
+        engine.follow("t", tmp_path / "source")
+        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+        DeltaTable(tmp_path / "source").update(updates={"v": "'c'"}, predicate="k > 1")
+        assert len(engine.follow("t", tmp_path / "source")) == 2
+        assert bag(engine.read("t")) == bag(rows.set_column(1, "v", pa.array(["a", "c", "c"])))
+
+
 def test_a_piece_that_cannot_be_taken_refuses_the_version_before_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +298,28 @@ def test_batches_of_other_threads_wait_for_the_last_piece(tmp_path: Path, monkey
         assert seen[: len(pieces)] == [100] * (len(pieces) - 1) + [90]
         assert len({one.time for one in pieces}) == 1
         assert bag(engine.read("u")) == {(1,): 1, (2,): 1}
+
+
+def test_two_threads_that_follow_one_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second goes on where the first stopped."""
+    change = _wide_change(tmp_path / "source")
+    with hj.Engine() as engine, ThreadPoolExecutor(1) as threads:
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, v bigint)")
+        engine.follow("t", tmp_path / "source")
+        change.execute()
+        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+        apply, others = engine.apply, list[Future[list[hj.Applied]]]()
+
+        def joined(*args: Any, **named: Any) -> hj.Applied:
+            if not others:
+                others.append(threads.submit(engine.follow, "t", tmp_path / "source"))
+                wait(others, 0.2)
+            return apply(*args, **named)
+
+        monkeypatch.setattr(engine, "apply", joined)
+        assert len(engine.follow("t", tmp_path / "source")) > 1
+        assert others[0].result() == []
+        assert bag(engine.read("t")) == {(k, 1): 1 for k in range(10, 100)}
 
 
 def test_without_a_feed_added_rows_are_read_from_the_files(tmp_path: Path) -> None:

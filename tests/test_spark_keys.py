@@ -67,6 +67,21 @@ def test_sorted_rows_are_in_lots_by_ranges_of_their_keys(tmp_path: Path) -> None
         assert {lot.of for lot in lots} == {1}
 
 
+@pytest.mark.parametrize("rows", [100, 5_000])
+def test_lots_are_small_where_row_groups_overlap(tmp_path: Path, rows: int) -> None:
+    """As those of many tasks do, each of which has rows from everywhere, of keys that are multiples of a number."""
+    numbers = 840 * np.random.default_rng(0).integers(0, 1 << 40, (60_000 // rows, rows))
+    place, schema, files = LocalPlace(tmp_path), {"n": pa.int64()}, []
+    for part in numbers:
+        updates = Updates({"n": pa.array(part)}, np.zeros(rows, np.int64), np.ones(rows, np.int64))
+        files += parquet.write(place, updates, schema, ("n",))
+    run = StoredRun(place, tuple(files), schema)
+    sizes = [len(lot.read(run, ("n",))) for lot in lots_of(run, ("n",), 4_000)]
+    assert sum(sizes) == 60_000
+    assert max(sizes) < 10_000
+    assert len(sizes) < 60
+
+
 _ROWS = 9_000  # several row groups
 _TABLES = {
     "bigint": ("k bigint", lambda i: (i * 7919 % 100_003,)),
@@ -114,3 +129,17 @@ def test_keys_are_held_by_several_tasks(spark: Any, kind: str, monkeypatch: pyte
             engine.apply({"t": hj.deletes(frame([*new[:2_000], *gone[:1]]))}, time=4)
         assert min(tasks) > 1
         assert bag(engine.read("t")) == bag(pa.Table.from_pylist(expected))
+
+
+@pytest.mark.xdist_group("spark")
+def test_upserts_before_a_row_of_their_key(spark: Any) -> None:
+    """A row of a later time is not replaced, so there would be two."""
+    rows = pa.table({"k": [1], "x": [2]})
+    with hj.Engine(spark=spark, runner="spark") as engine:
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, x bigint)")
+        engine.apply({"t": [{"k": 1, "x": 1, "__time": 9}]}, time=1, close=False)
+        for given in (rows, spark.createDataFrame(rows)):
+            with pytest.raises(hj.InvalidRow, match=r"would be a second row with the key \(k\) = \(1\)"):
+                engine.apply({"t": hj.upserts(given)}, time=5)
+        engine.advance(10)
+        assert bag(engine.read("t")) == {(1, 1): 1}

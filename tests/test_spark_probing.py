@@ -87,6 +87,24 @@ def test_cross_joins_and_rows_that_fail_on_the_way(spark: Any, monkeypatch: pyte
         {(k, 1): 1 for k in (1, 2, 4, 5)})  # fmt: skip
 
 
+def test_rows_on_their_way_that_files_do_not_hold(spark: Any) -> None:
+    """An interval, made between two half-joins."""
+    view = """CREATE MATERIALIZED VIEW v AS SELECT a.k, c.at + i AS due FROM a JOIN b ON a.k = b.k
+              CROSS JOIN unnest(ARRAY[b.at - timestamp '2020-01-01']) AS u (i) JOIN c ON b.j = c.j"""
+    answers = []
+    for settings in ({"runner": "local"}, {"spark": spark, "runner": "spark"}):
+        with hj.Engine(**settings) as engine:  # type: ignore[arg-type]
+            for name in "abc":
+                engine.execute(f"CREATE TABLE {name} (k bigint, j bigint, at timestamp)")
+            engine.execute(view)
+            for salt in (1, 2):
+                rows = [{"k": k, "j": k % 2, "at": f"2020-01-0{k + salt}"} for k in range(1, 4)]
+                engine.apply(dict.fromkeys("abc", rows))
+            answers.append(bag(engine.read("v")))
+    assert answers[0] == answers[1]
+    assert len(answers[0]) > 3
+
+
 def test_wide_rows_are_not_sent_to_every_task() -> None:
     assert probing.is_small(1_000_000, 60)
     assert not probing.is_small(1_000_001, 1)

@@ -153,7 +153,8 @@ class DeltaSource:
             fixed, found = file.get("partitionValues") or {}, self._change_file(file)
             found = found if group is None else found.subset(row_group_ids=[group])
             stored = [name for name in columns if name not in fixed]
-            rows = found.to_table(columns=[*stored, _CHANGE], filter=which)
+            schema = pa.schema([(field.name, _unviewed(field.type)) for field in found.physical_schema])
+            rows = found.to_table(schema=schema, columns=[*stored, _CHANGE], filter=which)
             arrays = [_repeated(fixed[name], types.field(name).type, len(rows)) if name in fixed else rows.column(name)
                       for name in columns]  # fmt: skip
             comes = pc.is_in(rows.column(_CHANGE).cast(pa.string()), pa.array(_ADDS))
@@ -206,6 +207,13 @@ def _repeated(text: str | None, kind: pa.DataType, length: int) -> pa.Array:
     value = pa.scalar(text or None, pa.string())
     parsed = pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind)
     return pa.repeat(value.cast(kind) if parsed else value, length)
+
+
+def _unviewed(kind: pa.DataType) -> pa.DataType:
+    """The type for a file's column: views, as which delta-rs writes texts and bytes, cannot be filtered by Arrow."""
+    if pt.is_list(kind):
+        return pa.list_(_unviewed(kind.value_type))
+    return pa.string() if pt.is_string_view(kind) else pa.binary() if pt.is_binary_view(kind) else kind
 
 
 def _split(fragment: Any, size: int | None) -> list[tuple[int, Any]]:

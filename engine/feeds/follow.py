@@ -31,7 +31,8 @@ def versions(table: Table, source: DeltaSource, last: Place | None, *, restart: 
 
     Raises:
         Conflict: the source is another table than before, or older. What `DeltaSource` raises.
-        InvalidRow: before the first of several pieces, too, if a later one has a value that the table does not take.
+        InvalidRow: before the first of several pieces of changes, if a later one has a value that the table does not
+            take.
     """
     if last is None:
         yield _due(table, Place(0, source.id, source.version), source.rows(source.version), ROWS)

@@ -152,6 +152,8 @@ class SparkFlow:
             return None
         operators = (stage.then,) if more else (stage.then, first.final)
         outputs = first.layout.joined(schema, spec.fetch).through(operators)
+        if more and not storable(kind for _, kind in outputs.columns):
+            return None
         return Probe(tuple(streams), shares(runs), operators, outputs, self.registry)
 
     def _rested(self, probes: Sequence[Probe]) -> list[Resting]:

@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.codes import codes
+from halfjoin.engine.codes import codes, mix
 from halfjoin.engine.storage.parquet_reader import Source, opened
 from halfjoin.engine.storage.stored_run import READ_ROWS, StoredRun
-from halfjoin.engine.updates import Mask, Updates, concat, empty
+from halfjoin.engine.updates import Ints, Mask, Updates, concat, empty
 
 
 @dataclass(frozen=True, slots=True)
 class Lot:
     """The rows whose first key column is from `low` to below `high` (None: open), a code or a text; of those, the rows
-    whose whole key has a code that leaves `rest` when it is divided by `of`."""
+    whose whole key has a code that, mixed, leaves `rest` when it is divided by `of`."""
 
     key: tuple[str, ...]
     low: Any
@@ -54,7 +54,7 @@ class Lot:
             mine &= pc.less(values, self.high).to_numpy(zero_copy_only=False)
         if self.of > 1:
             whole = codes([updates.columns[name] for name in self.key], len(updates))
-            mine &= whole.view(np.uint64) % np.uint64(self.of) == self.rest
+            mine &= mix(whole.view(np.uint64)) % np.uint64(self.of) == self.rest
         return mine
 
 
@@ -62,24 +62,51 @@ def lots_of(run: StoredRun, key: tuple[str, ...], most: int) -> Iterator[Lot]:
     """A run's rows in lots of about `most`, as far as statistics can tell where they are."""
     sources = [opened(run.place, file.name) for file in run.files]
     ends = [_ends(source, key[0], run.schema[key[0]]) for source in sources]
-    least = [found[0] for found in ends if found is not None]
-    if not least or len(least) < len(sources):
+    known = [found for found in ends if found is not None]
+    if not known or len(known) < len(sources):
         yield from _by_codes(key, None, None, len(run), most)
         return
-    order = np.argsort(np.concatenate(least), kind="stable")
-    lows, rows = np.concatenate(least)[order], np.concatenate([source.group_rows for source in sources])[order]
-    before = np.cumsum(rows) - rows
+    least, greatest = (np.concatenate(sides) for sides in zip(*known, strict=True))
+    rows = np.concatenate([source.group_rows for source in sources])
+    by_low, by_high = np.argsort(least, kind="stable"), np.argsort(greatest, kind="stable")
+    lows, begun, ended = least[by_low], _summed(rows[by_low]), _summed(rows[by_high])
     wanted = np.arange(most, len(run), most)
-    starts = np.unique(lows.searchsorted(lows[np.minimum(before.searchsorted(wanted), len(lows) - 1)]))
-    starts = np.concatenate([[0], starts[starts > 0]])
-    cuts = [None, *(lows[starts[1:]].tolist()), None]
-    for low, high, size in zip(cuts[:-1], cuts[1:], np.add.reduceat(rows, starts).tolist(), strict=True):
-        yield from _by_codes(key, low, high, size, most)
+    starts = np.unique(lows.searchsorted(lows[np.minimum(begun.searchsorted(wanted), len(lows) - 1)]))
+    starts = starts[starts > 0]
+    cuts = [None, *lows[starts].tolist(), None]
+    before = [0, *ended[greatest[by_high].searchsorted(lows[starts])].tolist()]
+    for first, last, size in _worthwhile([*begun[starts].tolist(), len(run)], before, most):
+        yield from _by_codes(key, cuts[first], cuts[last + 1], size, most)
+
+
+def _worthwhile(begun: Sequence[int], before: Sequence[int], most: int) -> list[tuple[int, int, int]]:
+    """Ranges, as the first and the last of those given that are one, and the rows that are read for each.
+
+    `begun`: rows of groups that begin below the end of a range; `before`: of those that end below its start. Where
+    groups overlap, a range may have far more rows than begin in it, and as one with the next it is read less often.
+    """
+    found = [(0, 0, begun[0] - before[0])]
+    for number in range(1, len(begun)):
+        first, _, size = found[-1]
+        both, alone = begun[number] - before[first], begun[number] - before[number]
+        if both * _parts(both, most) <= size * _parts(size, most) + alone * _parts(alone, most):
+            found[-1] = first, number, both
+        else:
+            found.append((number, number, alone))
+    return found
+
+
+def _summed(rows: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(rows)])
+
+
+def _parts(rows: int, most: int) -> int:
+    return rows // (2 * most) + 1
 
 
 def _by_codes(key: tuple[str, ...], low: Any, high: Any, rows: int, most: int) -> Iterator[Lot]:
     """A range of the first column, which is parted once more if it has far more rows."""
-    of = rows // (2 * most) + 1
+    of = _parts(rows, most)
     for rest in range(of):
         yield Lot(key, low, high, rest, of)
 

@@ -74,6 +74,7 @@ class _Keys:
                 if self.upsert:
                     refuse_unordered(self.table, Submitted(changed.columns, len(changed), changed.time, None, True))
                     meant = key.replaced(near, changed)
+                    key.check(near, meant)  # what is there at later times stays
                     yield from in_files(self.folder, meant, self.table.primary_key)
                 else:
                     key.check(near, changed)
