@@ -27,7 +27,7 @@ import pyspark
 
 import halfjoin as hj
 from halfjoin.engine import runners
-from halfjoin.engine.spark import batches, flow, primary_keys, runner, writing
+from halfjoin.engine.spark import batches, flow, primary_keys, probing, runner, writing
 from tests.oracle.rows import bag, updates
 
 How: TypeAlias = Literal["worker", "slow", "executor"]
@@ -77,6 +77,7 @@ class Failing:
 def main(folder: Path) -> None:
     """A history beside that of the local runner. Jobs take turns in how their task fails."""
     runner.FEW = runners.NEAR = 0
+    primary_keys.CHECKED_ROWS, probing.SHARE_ROWS = 50, 1  # several tasks a job: only those are overtaken
     answers, numbers = writing.answers, count()
     notes = folder / "notes"
     notes.mkdir(parents=True)

@@ -70,15 +70,15 @@ def test_sorted_rows_are_in_lots_by_ranges_of_their_keys(tmp_path: Path) -> None
 @pytest.mark.parametrize("rows", [100, 5_000])
 def test_lots_are_small_where_row_groups_overlap(tmp_path: Path, rows: int) -> None:
     """As those of many tasks do, each of which has rows from everywhere, of keys that are multiples of a number."""
-    numbers = 840 * np.random.default_rng(0).integers(0, 1 << 40, (60_000 // rows, rows))
+    numbers = 840 * np.random.default_rng(0).integers(0, 1 << 40, (24_000 // rows, rows))
     place, schema, files = LocalPlace(tmp_path), {"n": pa.int64()}, []
     for part in numbers:
         updates = Updates({"n": pa.array(part)}, np.zeros(rows, np.int64), np.ones(rows, np.int64))
         files += parquet.write(place, updates, schema, ("n",))
     run = StoredRun(place, tuple(files), schema)
-    sizes = [len(lot.read(run, ("n",))) for lot in lots_of(run, ("n",), 4_000)]
-    assert sum(sizes) == 60_000
-    assert max(sizes) < 10_000
+    sizes = [len(lot.read(run, ("n",))) for lot in lots_of(run, ("n",), 1_600)]
+    assert sum(sizes) == 24_000
+    assert max(sizes) < 4_000
     assert len(sizes) < 60
 
 
