@@ -67,7 +67,7 @@ def test_sorted_rows_are_in_lots_by_ranges_of_their_keys(tmp_path: Path) -> None
         assert {lot.of for lot in lots} == {1}
 
 
-@pytest.mark.parametrize("rows", [100, 5_000])
+@pytest.mark.parametrize("rows", [100, 4_000])
 def test_lots_are_small_where_row_groups_overlap(tmp_path: Path, rows: int) -> None:
     """As those of many tasks do, each of which has rows from everywhere, of keys that are multiples of a number."""
     numbers = 840 * np.random.default_rng(0).integers(0, 1 << 40, (24_000 // rows, rows))
