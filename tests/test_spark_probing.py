@@ -105,6 +105,16 @@ def test_rows_on_their_way_that_files_do_not_hold(spark: Any) -> None:
     assert len(answers[0]) > 3
 
 
+def test_what_meets_nothing_is_not_looked_up(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with hj.Engine(spark=spark, runner="spark") as engine:
+        for sql in (*TABLES, VIEW):
+            engine.execute(sql)
+        monkeypatch.setattr(flow, "answers", None)
+        monkeypatch.setattr(flow, "summed", None)
+        applied = engine.apply({"a": _rows(1, 20, ("k", "x"))}, time=1)
+        assert (applied.runner, updates(applied.diffs["v"])) == ("spark", [])
+
+
 def test_wide_rows_are_not_sent_to_every_task() -> None:
     assert probing.is_small(1_000_000, 60)
     assert not probing.is_small(1_000_001, 1)

@@ -24,7 +24,7 @@ from halfjoin.engine.spark.frames import arranged, mapped, null, read, summed, u
 from halfjoin.engine.spark.layout import ERROR, Frame, Layout, may_multiply, may_report
 from halfjoin.engine.spark.native import natively
 from halfjoin.engine.spark.prefilter import prefilter
-from halfjoin.engine.spark.probing import Probe, Resting, Store, alike, is_small, shares, storable, width_of
+from halfjoin.engine.spark.probing import Probe, Resting, Store, alike, is_simple, is_small, shares, storable, width_of
 from halfjoin.engine.spark.pruning import Range
 from halfjoin.engine.spark.session import DATA_ERROR
 from halfjoin.engine.spark.tasks import Apply, Arrange
@@ -79,6 +79,8 @@ class SparkFlow:
                 probe = self._probe(group)
                 if probe is None:
                     streams += group
+                elif not probe.shares:  # there is nothing that they could find
+                    continue
                 elif left == 1:
                     results.append(arranged(probe.rows(self.session), probe.outputs, self.layout))
                 else:
@@ -140,7 +142,8 @@ class SparkFlow:
     def _probe(self, streams: Sequence[Resting]) -> Probe | None:
         """The next half-join of streams that have the same before them, by tasks; None where Spark's joins suit it."""
         (first, *_) = streams
-        if not first.stages or not all(stream.is_small for stream in streams):
+        every = width_of([run for stream in streams for run in stream.runs])
+        if not first.stages or not all(map(is_simple, streams)) or not is_small(sum(map(len, streams)), every):
             return None
         stage, *more = first.stages
         spec = stage.half_join

@@ -63,13 +63,6 @@ class Resting:
         """After the operator that is due."""
         return self.source.through([self.due])
 
-    @property
-    def is_small(self) -> bool:
-        """Whether every task may load all of it, and no error is lost if several do."""
-        simple = all(isinstance(step, Filter | Keep | Extend) for step in self.due.steps) and not may_report(self.due)
-        kinds = [kind for _, kind in (*self.source.columns, *self.layout.columns)]
-        return simple and is_small(len(self), width_of(self.runs)) and storable(kinds)
-
     def ranges(self, name: str) -> list[Range | None]:
         """The ranges of a column's values in each of the runs; None where one is not known."""
         origin = {new: column for column, new in self.fetch}.get(name)
@@ -151,6 +144,12 @@ class Store:
     def __call__(self, batches: Batches) -> Batches:
         """The function for `mapInArrow`."""
         yield from Write(Layout(tuple(self.probe.stored.items())), self.folder)(self.probe(batches))
+
+
+def is_simple(stream: Resting) -> bool:
+    """Whether several tasks may load the same stream: files hold it, and no error would be told several times."""
+    simple = all(isinstance(step, Filter | Keep | Extend) for step in stream.due.steps) and not may_report(stream.due)
+    return simple and storable(kind for _, kind in (*stream.source.columns, *stream.layout.columns))
 
 
 def is_small(rows: float, width: float) -> bool:
