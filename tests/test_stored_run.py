@@ -211,3 +211,21 @@ def test_a_merge_holds_a_part_of_the_files_at_a_time(
         found = list(merging.merged(place, files, schema, sort, 0))
     assert sum(file.rows for file in found) == 4_000
     assert max(file.rows for file in found) <= 1_000
+
+
+@given(st.lists(st.none() | st.text("\0a\ud7ff\U0001f600", max_size=2), min_size=1, max_size=12), st.text("\0a", max_size=2),
+       st.text("\0a\U0001f600", max_size=2))  # fmt: skip
+def test_row_groups_between_two_texts(values: list[str | None], low: str, high: str) -> None:
+    low, high = min(low, high), max(low, high)
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet, "GROUP_ROWS", 2)
+        count = len(values)
+        updates = Updates({"s": pa.array(values, pa.string())}, np.zeros(count, np.int64), np.ones(count, np.int64))
+        (file,) = parquet.write(LocalPlace(Path(folder)), updates, {"s": pa.string()}, ())
+        source = opened(LocalPlace(Path(folder)), file.name)
+        groups = [[one for one in values[start : start + 2] if one is not None] for start in range(0, count, 2)]
+        may = source.between("s", low, high)
+        assert all(may[i] for i, group in enumerate(groups) if any(low <= one <= high for one in group))
+        known = [(min(group) <= high and low <= max(group)) for group in groups if group]
+        assert [bool(may[i]) for i, group in enumerate(groups) if group] == known
+        assert (source.texts("s") is None) is not all(groups)

@@ -35,6 +35,7 @@ class Source:
         self.groups = int(metadata.num_row_groups)
         self.group_rows = np.array([metadata.row_group(i).num_rows for i in range(self.groups)], np.int64)
         self._bounds: dict[str, Bounds | None] = {}
+        self._text_bounds: dict[str, tuple[Any, Any, Mask]] = {}
 
     @property
     def _file(self) -> pq.ParquetFile:
@@ -83,15 +84,26 @@ class Source:
 
     def between(self, name: str, low: str, high: str) -> Mask:
         """The row groups in which a column of texts may have one from `low` to `high`, by the order of their bytes."""
-        found = self._statistics(name)
-        return np.array([s is None or not s.has_min_max or (s.min <= high and low <= s.max) for s in found], np.bool_)
+        least, greatest, known = self._texts(name)
+        # In arrays: of a text by itself numpy would take NULs off the end.
+        meets = (least <= np.array([high], object)) & (greatest >= np.array([low], object))
+        mask: Mask = meets.astype(np.bool_) | ~known
+        return mask
 
     def texts(self, name: str) -> tuple[Any, Any] | None:
         """Of each row group the least and greatest of a column of texts; None where they are not all known."""
-        found = self._statistics(name)
-        if not all(s is not None and s.has_min_max for s in found):
-            return None
-        return np.array([s.min for s in found], object), np.array([s.max for s in found], object)
+        least, greatest, known = self._texts(name)
+        return (least, greatest) if known.all() else None
+
+    def _texts(self, name: str) -> tuple[Any, Any, Mask]:
+        """The same, and whether they are known: looked up once, as every lookup by a text asks for them."""
+        if name not in self._text_bounds:
+            found = self._statistics(name)
+            known = np.array([s is not None and s.has_min_max for s in found], np.bool_)
+            ends = [(s.min, s.max) if known[i] else ("", "") for i, s in enumerate(found)]
+            least, greatest = (np.array([end[side] for end in ends], object) for side in (0, 1))
+            self._text_bounds[name] = least, greatest, known
+        return self._text_bounds[name]
 
     def ascends(self, name: str, kind: pa.DataType) -> bool:
         """Whether no row group has a lesser value of a column than the one before it has."""
