@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from threading import Condition, RLock, get_ident
+from threading import Condition
 from types import TracebackType
 from typing import Any, Self
 
@@ -40,6 +40,7 @@ from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, now, time_of, to_time
+from halfjoin.engine.turns import Turns
 from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
 from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.parse import parse
@@ -88,8 +89,7 @@ class Engine:
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
         self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
         self._changed = Condition()
-        self._following: int | None = None  # the thread whose version comes in pieces
-        self._follows = RLock()  # held by whoever follows: how far a table is must not change meanwhile
+        self._turns = Turns(self._changed)
         if read_only and warehouse is None:
             raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
         self._read_only = read_only
@@ -120,7 +120,7 @@ class Engine:
             failing one stay done, of that one nothing is.
         """
         with self._changed:
-            self._wait_for_pieces()
+            self._turns.wait()
             with self._reading() as state:
                 return execute(self, state, sql, self._define)
 
@@ -149,7 +149,7 @@ class Engine:
         """
         started = clock.perf_counter()
         with self._changed:
-            self._wait_for_pieces()
+            self._turns.wait()
             self._check_open(writing=True)
             state = self._state
             if not isinstance(batches, Mapping):
@@ -183,7 +183,7 @@ class Engine:
         """
         started = clock.perf_counter()
         with self._changed:
-            self._wait_for_pieces()
+            self._turns.wait()
             self._check_open(writing=True)
             upper = max(self._state.upper, now()) if to is None else to_time(to)
             if upper < self._state.upper:
@@ -393,7 +393,7 @@ class Engine:
                 checked before the first piece; of the first rows they are, and always the PRIMARY KEY, with each: those
                 before stay, unseen, and `restart` mends it.
         """
-        with self._follows:
+        with self._turns.following:
             with self._changed:
                 self._check_open(writing=True)
                 definition = self._state.catalog.table(table)
@@ -404,31 +404,12 @@ class Engine:
                     at = None if known is None else known[1].time
             done = []
             for pieces in versions(definition, DeltaSource(path, definition, columns), last, restart=restart):
-                with self._alone(len(pieces) > 1):
+                with self._turns.alone(len(pieces) > 1):
                     for one in pieces:
                         at = None if at is not None and at < self._state.upper else at
                         done.append(self.apply({table: one.rows()}, at, one.batch_id, close=one.close))
                         at = None if one.close else done[-1].time
             return done
-
-    @contextmanager
-    def _alone(self, needed: bool) -> Iterator[None]:
-        """While a version comes in pieces: batches of other threads wait, as they could close its time."""
-        if not needed:
-            yield
-            return
-        with self._changed:
-            self._wait_for_pieces()
-            self._following = get_ident()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._following = None
-                self._changed.notify_all()
-
-    def _wait_for_pieces(self) -> None:
-        self._changed.wait_for(lambda: self._following in (None, get_ident()))
 
     def register_table_function(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]

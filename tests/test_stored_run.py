@@ -213,8 +213,10 @@ def test_a_merge_holds_a_part_of_the_files_at_a_time(
     assert max(file.rows for file in found) <= 1_000
 
 
-@given(st.lists(st.none() | st.text("\0a\ud7ff\U0001f600", max_size=2), min_size=1, max_size=12), st.text("\0a", max_size=2),
-       st.text("\0a\U0001f600", max_size=2))  # fmt: skip
+_TEXTS = st.text("\0a\ud7ff\U0001f600", max_size=2)
+
+
+@given(st.lists(st.none() | _TEXTS, min_size=1, max_size=12), _TEXTS, _TEXTS)
 def test_row_groups_between_two_texts(values: list[str | None], low: str, high: str) -> None:
     low, high = min(low, high), max(low, high)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
