@@ -1,6 +1,5 @@
 """Sources to follow: Delta tables beside dictionaries of what they should hold, and an engine for them."""
 
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,6 +1,5 @@
 """Versions that come in pieces: restarts between any two, what is refused, other threads meanwhile."""
 
-
 from __future__ import annotations
 
 from collections import Counter

@@ -36,7 +36,6 @@ from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, Path, Stage, ViewPlan
 from halfjoin.sql.expr import Column, Expr, columns_of
 
-Schema: TypeAlias = Mapping[str, pa.DataType]
 Spans: TypeAlias = Mapping[str, Range]  # of columns of a collection that is looked up
 
 _TIME2, _DIFF2 = "__time2", "__diff2"  # of the rows looked up
