@@ -9,7 +9,7 @@ import numpy as np
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.codes import codes
-from halfjoin.engine.consolidate import groups
+from halfjoin.engine.consolidate import consolidate, groups
 from halfjoin.engine.index import Index, build
 from halfjoin.engine.key_pairs import Place, plain
 from halfjoin.engine.run import KeyColumns, Part, Run
@@ -107,14 +107,17 @@ class PrimaryKey:
         return every if every.diff.all() else every.filter(every.diff != 0)
 
     def _ended(self, held: Updates, first: Updates) -> Updates:
-        """Deletions, at the times of `first`, of what is held under their keys."""
+        """Deletions, at the times of `first`, of what the updates held under their keys add up to by then.
+
+        A row that came and went is none of it: were every update negated, each upsert would double those of its key.
+        """
         both = concat([first, held])
         numbers = groups([both.columns[name] for name in self.table.primary_key], len(both))
         start = np.full(int(numbers.max()) + 1, np.iinfo(np.int64).min)
         start[numbers[: len(first)]] = first.time
         begins = start[numbers[len(first) :]]
         known = (held.time <= begins) & (begins != np.iinfo(np.int64).min)
-        return Updates(held.columns, begins, -held.diff).filter(known)
+        return consolidate(Updates(held.columns, begins, -held.diff).filter(known))
 
     def _key(self, updates: Updates, row: int) -> str:
         values = ", ".join(repr(updates.columns[name][row].as_py()) for name in self.table.primary_key)
