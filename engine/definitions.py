@@ -126,7 +126,7 @@ def _take_in(state: State, kind: str, name: str, collection: Collection, made: O
         collection.publish(made)
         return
     updates = made.not_before(collection.since)
-    run = make_run(updates, state.upper)
+    run = make_run(updates, state.upper).netted(state.upper)
     size = sum(part.row_bytes + part.index_bytes for part in (*collection.held, run))
     if state.spill is None or state.memory.invites(size):
         collection.publish(run)

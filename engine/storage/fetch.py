@@ -44,7 +44,7 @@ class Disk:
             base = replace(base, arranged=self._arranged(kept, collection, versions))
             stored: list[Part] = [run for run in (base, recent) if len(run)]
         elif len(base) + len(recent):
-            stored = [make_run(concat([*base.pieces(), *recent.pieces()]), upper)]
+            stored = [make_run(concat([*base.pieces(), *recent.pieces()]), upper).netted(upper)]
         else:
             stored = []
         return [*stored, *self._in_journal(pieces, collection, upper)]
@@ -81,7 +81,7 @@ class Disk:
         self, pieces: Sequence[bytes | StoredFile], collection: Collection, upper: int
     ) -> Sequence[Part]:
         new = decode([piece for piece in pieces if isinstance(piece, bytes)], collection.schema)
-        return [make_run(new, upper)] if len(new) else []
+        return [make_run(new, upper).netted(upper)] if len(new) else []
 
     def _arranged(
         self, kept: Kept, collection: Collection, versions: dict[str, int]
