@@ -13,7 +13,7 @@ from halfjoin.engine.changes import StoredChanges
 from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.memory import INDEXED, Memory
-from halfjoin.engine.run import KeyColumns, Part, Run, make_run, merge_runs
+from halfjoin.engine.run import KeyColumns, Part, Run, loaded_run, merge_runs
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import MINIMUM, Updates, concat, empty
 from halfjoin.planner.plan import ArrangementKey
@@ -95,7 +95,7 @@ class Collection:
         # What the rows take is asked of the files, so only where they are not too many anyway.
         if memory.invites(indexes) and memory.invites(indexes + sum(part.loaded_bytes for part in stored)):
             self.held = tuple(
-                part if isinstance(part, Run) else make_run(concat([empty(self.schema), *part.pieces()]), upper).netted(upper)
+                part if isinstance(part, Run) else loaded_run([empty(self.schema), *part.pieces()], upper)
                 for part in self.held
             )
 

@@ -219,6 +219,11 @@ def make_run(updates: Updates, upper: int, indexes: dict[ArrangementKey, Index] 
     return Run(updates, indexes or {}, build_from_codes(updates.time[rows], rows, True) if len(rows) else None)
 
 
+def loaded_run(pieces: Sequence[Updates], upper: int) -> Run:
+    """A run of updates that were kept, of any times; those of times below `upper` are netted, as they may be many."""
+    return make_run(concat(pieces), upper).netted(upper)
+
+
 def merge_runs(
     runs: Sequence[Run], since: int, upper: int, live: Mapping[ArrangementKey, KeyColumns], *, final: bool
 ) -> Run:

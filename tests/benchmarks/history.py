@@ -1,4 +1,4 @@
-"""A batch and its inverse in turn: what the k-th application costs beside the first. `python -m tests.benchmarks.history`.
+"""A batch and its inverse in turn: what the last costs beside the first. `python -m tests.benchmarks.history`.
 
 Prints milliseconds, rows looked up, and rows made by half-joins, of a batch that deletes rows of both sides of a join
 and of the one that brings them back; then the same of a join that is asked for once, and milliseconds of a read.
