@@ -13,14 +13,14 @@ it is looked up (`together`). Nothing that a run holds is changed for it, so the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from halfjoin.engine.consolidate import cancelled
-from halfjoin.engine.updates import Ints, Mask, Positions, Updates, bits, constant
+from halfjoin.engine.updates import MINIMUM, Ints, Mask, Positions, Updates, bits, constant
 
-NET_FROM = 64  # updates of a run: adding up fewer costs more than looking at all of them
+NET_FROM = 128  # updates of a run: adding up fewer costs more than looking at all of them
 
 
 def _none() -> Ints:
@@ -32,13 +32,19 @@ class Net:
     """What the updates of a run with times below `closed` add up to; the others are there as they are.
 
     `there` marks the rows that are (None: all). Those in `rows`, which ascend, are there `diffs` times instead of as
-    often as their own diff says.
+    often as their own diff says. `size` is how many were there when updates were last added up.
     """
 
     closed: int
+    size: int = 0
     there: Mask | None = None
     rows: Ints = field(default_factory=_none)
     diffs: Ints = field(default_factory=_none)
+
+    def due(self, length: int) -> bool:
+        """Whether so many more rows of a run are there by now, of its `length`, that adding up is worth it again."""
+        there = length if self.there is None else int(np.count_nonzero(self.there))
+        return there >= NET_FROM + self.size + self.size // 2
 
     @property
     def nbytes(self) -> int:
@@ -62,7 +68,7 @@ def net(updates: Updates, closed: int, known: Net | None = None) -> Net:
     rows = np.flatnonzero(candidates)
     known = Net(closed) if known is None else known
     diffs = known.diffs_of(updates, rows)
-    as_known = Net(closed, known.there, known.rows, known.diffs)
+    as_known = replace(known, closed=closed, size=len(rows))
     # A sum past int64 would be an error, and whoever asks for one will be told.
     if not _may_cancel(diffs) or bits(diffs) + len(diffs).bit_length() > 62:
         return as_known
@@ -75,13 +81,15 @@ def net(updates: Updates, closed: int, known: Net | None = None) -> Net:
     stay = rows[positions]
     there[stay] = True
     other = sums != updates.diff[stay]
-    return Net(closed, there, stay[other], sums[other])
+    return Net(closed, len(stay), there, stay[other], sums[other])
 
 
-def laid(parts: Sequence[tuple[Net | None, int]]) -> Net | None:
+def laid(parts: Sequence[tuple[Net | None, int]]) -> Net:
     """What is known of runs laid one after the other, from what is known of each, and its length."""
+    closed = max((one.closed for one, _ in parts if one is not None), default=MINIMUM)
+    size = max((one.size for one, _ in parts if one is not None), default=0)
     if all(one is None or one.there is None for one, _ in parts):
-        return None  # no row has another diff unless one has gone
+        return Net(closed, size)  # no row has another diff unless one has gone
     there, rows, diffs, before = [], [], [], 0
     for one, length in parts:
         there.append(np.ones(length, np.bool_) if one is None or one.there is None else one.there)
@@ -89,8 +97,7 @@ def laid(parts: Sequence[tuple[Net | None, int]]) -> Net | None:
             rows.append(one.rows + before)
             diffs.append(one.diffs)
         before += length
-    closed = max(one.closed for one, _ in parts if one is not None)
-    return Net(closed, np.concatenate(there), np.concatenate(rows), np.concatenate(diffs))
+    return Net(closed, size, np.concatenate(there), np.concatenate(rows), np.concatenate(diffs))
 
 
 def together(updates: Updates, closed: int) -> tuple[Positions, Ints] | None:

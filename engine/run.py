@@ -249,12 +249,13 @@ def merge_runs(
     elif diffs is not joined.diff:
         joined = Updates(joined.columns, joined.time, diffs)
     merged = make_run(joined, upper)
-    if kept is None and len(joined) >= NET_FROM:
-        merged.net = net(joined, upper, laid([(run.net, len(run)) for run in runs]))
+    if kept is None:
+        known = laid([(run.net, len(run)) for run in runs])
+        merged.net = net(joined, upper, known) if known.due(len(joined)) else known
     elif len(joined) >= NET_FROM and bool(((joined.time > since) & (joined.time < upper)).any()):
         merged.net = net(joined, upper)  # what is at since has been added up
     else:
-        merged.net = Net(upper)
+        merged.net = Net(upper, len(joined))
     before = np.concatenate([[0], np.cumsum([len(run) for run in runs])])
     largest = max(runs, key=len)
     for key, columns in live.items():
