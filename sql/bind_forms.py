@@ -193,7 +193,6 @@ def _array(scalars: Scalars, node: exp.Array) -> Expr:
 
 FORMS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Literal: _literal,
-    exp.ByteString: _string,
     exp.RawString: _string,
     exp.Concat: _joined_strings,
     exp.Null: lambda scalars, node: Literal(None, UNKNOWN),

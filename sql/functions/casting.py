@@ -25,6 +25,8 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
     type = _with_digits(expr, type)
     if expr.type == type:
         return expr
+    if type.kind in (Kind.BYTEA, Kind.UUID):
+        expr = padded(expr)
     if isinstance(expr, Literal):
         folded = _fold(expr, type, explicit)
         if folded is not None:
@@ -36,6 +38,19 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
         if length is None or length > type.precision:
             return Call("fit", (text, Literal(type.precision, INTEGER)), type)
     return Cast(expr, type)
+
+
+def padded(expr: Expr) -> Expr:
+    """A char(n) as text, with the blanks that fill it up: they are not kept, and count for some functions only."""
+    if expr.type.kind is not Kind.CHAR or (isinstance(expr, Literal) and expr.value is None):
+        return expr
+    length = expr.type.precision
+    if length is None:
+        raise UnsupportedSQL("a char without a length of its own, where trailing blanks count",
+                             instead="cast it to text, or to char(n)")
+    if isinstance(expr, Literal):
+        return Literal(str(expr.value).ljust(length), TEXT)
+    return Call("rpad", (expr, Literal(length, INTEGER)), TEXT)
 
 
 def coerce(expr: Expr, type: SqlType) -> Expr:

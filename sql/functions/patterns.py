@@ -66,23 +66,24 @@ _MATCH = "text, text -> boolean"
 
 PATTERNS = (
     function("like", "patterns", "`%` any characters, `_` any one, `\\` escapes", *_LIKE, check=_check_like,
-        evaluator="arrow, duckdb", examples=[
+        blanks=True, evaluator="arrow, duckdb", examples=[
         ("'abc' LIKE 'a%'", "true"), ("'abc' LIKE '_b_'", "true"), ("'abc' LIKE 'c'", "false"),
         ("'a%c' LIKE 'a\\%c'", "true"), ("'abc' LIKE 'a\\%c'", "false"), ("'10%' LIKE '10#%' ESCAPE '#'", "true"),
         ("'a.c' LIKE 'a.c'", "true"), ("E'a\\nb' LIKE 'a_b'", "true"), ("'é' LIKE '_'", "true"),
         ("NULL LIKE 'a'", None), ("'abc' NOT LIKE 'a%'", "false")]),
-    function("ilike", "patterns", "LIKE without regard to case", *_LIKE, check=_check_like,
+    function("ilike", "patterns", "LIKE without regard to case", *_LIKE, check=_check_like, blanks=True,
         evaluator="arrow, duckdb", examples=[
         ("'ABC' ILIKE 'a%'", "true"), ("'É' ILIKE 'é'", "true"), ("'abc' ILIKE 'B%'", "false")]),
-    function("~", "patterns", "Matches a regular expression", _MATCH, check=_check_regex(False), examples=[
+    function("~", "patterns", "Matches a regular expression", _MATCH, check=_check_regex(False), blanks=True,
+        examples=[
         ("'thomas' ~ 't.*ma'", "true"), ("'thomas' ~ '^T'", "false"), ("'a1' ~ '^[[:alpha:]]\\d$'", "true"),
         ("E'a\\nb' ~ 'a.b'", "true"), ("'abc' ~ 'b|z'", "true"), ("'abc' ~ ''", "true")]),
-    function("~*", "patterns", "Matches a regular expression without regard to case", _MATCH, check=_check_regex(False),
-        examples=[("'thomas' ~* 'T.*MA'", "true"), ("'x' ~* 'Y'", "false")]),
-    function("!~", "patterns", "Does not match", _MATCH, check=_check_regex(False), examples=[
+    function("~*", "patterns", "Matches a regular expression without regard to case", _MATCH,
+        check=_check_regex(False), blanks=True, examples=[("'thomas' ~* 'T.*MA'", "true"), ("'x' ~* 'Y'", "false")]),
+    function("!~", "patterns", "Does not match", _MATCH, check=_check_regex(False), blanks=True, examples=[
         ("'thomas' !~ 't.*max'", "true")]),
-    function("!~*", "patterns", "Does not match, without regard to case", _MATCH, check=_check_regex(False), examples=[
-        ("'thomas' !~* 'T.*ma'", "false")]),
+    function("!~*", "patterns", "Does not match, without regard to case", _MATCH, check=_check_regex(False),
+        blanks=True, examples=[("'thomas' !~* 'T.*ma'", "false")]),
     function("regexp_replace", "patterns", "The first match replaced, or all with flag g; `\\1` is a group",
         "text, text, text -> text", "text, text, text, text -> text", check=_check_regex(True, 3), examples=[
         ("regexp_replace('Thomas', '.[mN]a.', 'M')", "ThM"), ("regexp_replace('foobarbaz', 'b..', 'X', 'g')", "fooXX"),
