@@ -55,7 +55,8 @@ def number(text: str) -> Literal:
     scale = -int(shape.exponent)
     precision = max(len(shape.digits), scale, 1)
     if precision > WORKING_DIGITS:
-        raise UnsupportedSQL(f"a number may have {WORKING_DIGITS} digits", instead="write it as double precision: '1e300'::double precision")
+        raise UnsupportedSQL(f"a number may have {WORKING_DIGITS} digits",
+                             instead="write it as double precision: '1e300'::double precision")
     return Literal(decimal, numeric(precision, scale))
 
 

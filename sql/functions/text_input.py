@@ -11,11 +11,12 @@ from fractions import Fraction
 
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of
-from halfjoin.sql.functions.text_input_dates import date_of, interval_of, time_of, timestamp_of, timestamptz_of
+from halfjoin.sql.functions.text_input_dates import date_of, time_of, timestamp_of, timestamptz_of
+from halfjoin.sql.functions.text_input_intervals import interval_of
 from halfjoin.sql.types import Kind, SqlType
 
-_INTEGER = re.compile(r"[+-]?\d+")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _SPACE = " \t\n\r\v\f"
 
 
