@@ -91,11 +91,11 @@ class Lookups:
         return first
 
     def _remembered(self, agenda: Agenda, item: Input, pairs: Sequence[tuple[int, Known, Known]]) -> Lookup:
-        asked = (item.alias, *((position, id(partner), partner.expr in agenda.computed) for position, _, partner in pairs))
-        found = self._found.get(asked)
-        if found is None:
-            found = self._found[asked] = self._lookup(agenda, item, _pairs(agenda, item, pairs))
-        return found
+        probes = ((position, id(partner), partner.expr in agenda.computed) for position, _, partner in pairs)
+        asked = (item.alias, *probes)
+        if asked not in self._found:
+            self._found[asked] = self._lookup(agenda, item, _pairs(agenda, item, pairs))
+        return self._found[asked]
 
     def _lookup(self, agenda: Agenda, item: Input, pairs: Sequence[Pair]) -> Lookup:
         """The best way to look `item` up by these equalities.

@@ -54,7 +54,7 @@ def _too_deep() -> UnsupportedSQL:
 
 
 def _check_depth(tree: exp.Expr) -> None:
-    """Refuse what would exhaust Python's stack later; a chain of AND, OR or UNION ALL is walked in a loop: it counts once."""
+    """Refuse what would exhaust Python's stack later; a chain of AND, OR, UNION ALL, walked in a loop, counts once."""
     waiting = [(tree, 0)]
     while waiting:
         node, depth = waiting.pop()
