@@ -10,7 +10,7 @@ from examples.demo_page import page
 from halfjoin.planner.explain.picture import ADVANCE
 
 _WIDE = "SELECT a.x FROM a JOIN b ON b.x = a.x JOIN c ON c.x = b.x JOIN d ON d.x = c.x JOIN e ON e.x = d.x"
-_LONG = "SELECT s.y FROM a_table_with_a_very_long_name AS t, generate_series(t.x, t.a_very_long_name_of_a_column) AS s(y)"
+_LONG = "SELECT s.y FROM a_table_with_a_very_long_name t, generate_series(t.x, t.a_very_long_name_of_a_column) AS s(y)"
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
