@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 import halfjoin as hj
+from halfjoin.engine.cli import app
 from halfjoin.engine.scalar.casts_text import from_text, to_text
 from halfjoin.sql.types import DOUBLE, REAL, TEXT, SqlType
 from tests.scalar_sql import wrong
@@ -83,3 +87,18 @@ def test_a_real_column_refuses_what_it_cannot_hold() -> None:
         with pytest.raises(hj.HalfjoinError, match=r"out of range|76 digits"):
             engine.execute(f"INSERT INTO t VALUES ({value})")
     assert engine.query("SELECT x FROM t").num_rows == 0
+
+
+@pytest.mark.parametrize("text", ["1e400", "-1e400", "1e-400", "1e39", "1e-46"])
+def test_files_and_messages_hold_no_number_beyond_the_range(text: str, tmp_path: Path) -> None:
+    columns = "k bigint PRIMARY KEY, x real" if text in ("1e39", "1e-46") else "k bigint PRIMARY KEY, x float8"
+    (tmp_path / "s.sql").write_text(f"CREATE TABLE t ({columns})")
+    (tmp_path / "t.csv").write_text(f"k,x\n1,2.5\n2,{text}\n")
+    found = CliRunner().invoke(app, ["run", str(tmp_path / "s.sql"), "--load", f"t={tmp_path / 't.csv'}"])
+    assert found.exit_code == 1 and "column x in row 2" in found.stderr and "out of range" in found.stderr
+    engine = hj.Engine()
+    engine.execute(f"CREATE TABLE t ({columns})")
+    with pytest.raises(hj.InvalidRow, match=f"t.x: message 0: {text} is out of range"):
+        engine.apply({"t": hj.debezium([f'{{"op": "c", "after": {{"k": 1, "x": {text}}}}}'])}, time=1)
+    engine.apply({"t": hj.debezium(['{"op": "c", "after": {"k": 1, "x": 2.5E-1}}'])}, time=1)
+    assert engine.read("t").to_pylist() == [{"k": 1, "x": 0.25}]
