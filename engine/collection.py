@@ -143,10 +143,13 @@ class Collection:
 
     def publish(self, run: Part) -> None:
         """Add a batch's run: the step from "before" to "after"."""
-        if self.cold is not None:  # it is on disk by now
-            self.cold = Cold(self.cold.rows + len(run), max(self.cold.latest, run.latest))
-        elif len(run):
-            self.held = (*self.held, run)
+        self.held, self.cold = self.after(run)
+
+    def after(self, run: Part) -> tuple[tuple[Part, ...], Cold | None]:
+        """What is held after a batch's run is added, or known."""
+        if self.cold is not None:  # it is on disk by then
+            return self.held, Cold(self.cold.rows + len(run), max(self.cold.latest, run.latest))
+        return ((*self.held, run) if len(run) else self.held), None
 
     def advance(self, upper: int) -> None:
         """Let history older than `retain` go, the next time its runs are merged."""

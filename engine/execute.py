@@ -67,8 +67,6 @@ def _run(
     match statement:
         case CreateTable() | CreateView() | CreateIndex() | Drop():
             keep(lambda: define(state, statement, sql))
-            if isinstance(statement, Drop) and state.sinks is not None:
-                state.sinks.follow(state)
         case CreateSink():
             _create_sink(state, statement, sql, keep)
         case Insert() | Delete() | Update():
@@ -114,7 +112,6 @@ def _create_sink(state: State, statement: CreateSink, sql: str, keep: Keep) -> N
         state.sinks.fill(state, statement.name)
     except BaseException:
         keep(lambda: define(state, Drop("sink", (statement.name,)), sql))
-        state.sinks.follow(state)
         raise
 
 
