@@ -198,7 +198,7 @@ class Engine:
         self._wait()
         self._check_open(writing=True)
         state = self._state
-        kept = settled(state.clock, given=to is not None)
+        kept = settled(state.clock, given=to is not None, instead="say advance(to=...)")
         upper = present(kept, state.upper) if to is None else to_time(to)
         if upper < state.upper:
             raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already")

@@ -74,7 +74,7 @@ class Reader:
             yield state
 
     def _opened(self) -> State:
-        journal = self._journal
+        journal, self._made = self._journal, None
         self._entry, self._defined = journal.entry, int(journal.meta("defined"))
         self._flushes = int(journal.meta("flushes"))
         self._retain = int(journal.meta("retain") or RETAIN)
