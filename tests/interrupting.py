@@ -1,35 +1,52 @@
-"""Exceptions at any line: a call is run again and again, ended at its first line in the engine, its second, its third."""
+"""Exceptions at any line: a call is carried out again and again, ended before its first line, its second, its third."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import halfjoin
+import halfjoin as hj
 
-# The package's rooms: where lines are counted. What is in libraries is one step.
-_ROOMS = tuple(str(Path(folder).resolve()) for folder in halfjoin.__path__)
+POINTS = int(os.environ.get("HALFJOIN_CRASHES", "12"))  # of a call at which it is ended, about
+ALL = 1000  # points, or more: every line
+KINDS = (KeyboardInterrupt, MemoryError)
+_ROOMS = tuple(str(Path(folder).resolve().parent) for folder in hj.__path__)  # what is in libraries is one step
+_LATE = 60  # lines at the end, some of which are always among the points: there is what is kept, and published
 
 
 class Ender:
-    """Runs calls, and ends them before a line of the engine is carried out."""
+    """Carries calls out, and ends them before a line of the engine."""
 
-    def __init__(self, error: type[BaseException]) -> None:
-        self._error = error
-        self._left: float = 0
-        self.count = 0
-        self.where = ""
+    def __init__(self, kind: type[BaseException]) -> None:
+        self._kind = kind
+        self._at = 0
+        self._lines = 0
+        self.where = "nowhere"
 
-    def run(self, call: Callable[[], Any], at: float = float("inf")) -> Any:
-        """The call's answer, unless it has a line number `at`: before that line the error is raised."""
-        self.count, self._left = 0, at
-        before = sys.gettrace()
+    def points(self, call: Callable[[], Any]) -> list[int]:
+        """Lines of a call at which to end it: it is carried out once to count them."""
+        self._run(call, 0)
+        lines, every = self._lines, POINTS >= ALL
+        step = 1 if every else max(1, lines // POINTS)
+        late = range(max(1, lines - _LATE), lines + 1, 1 if every else 7)
+        return sorted({*range(1, lines + 1, step), *late})
+
+    def ends(self, call: Callable[[], Any], at: int) -> bool:
+        """Carry the call out, but for what comes after so many lines; whether there were as many."""
+        with suppress(self._kind, hj.HalfjoinError):
+            self._run(call, at)
+        return self._lines >= at
+
+    def _run(self, call: Callable[[], Any], at: int) -> None:
+        self._lines, self._at, before = 0, at, sys.gettrace()
         sys.settrace(self._enter)
         try:
-            return call()
+            call()
         finally:
             sys.settrace(before)
 
@@ -38,10 +55,10 @@ class Ender:
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":
-            self.count += 1
-            if self.count == self._left:
+            self._lines += 1
+            if self._lines == self._at:
                 self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-                raise self._error(f"before line {self.count}, {self.where}")
+                raise self._kind(f"before line {self._lines}, {self.where}")
         return self._line
 
 
@@ -51,11 +68,6 @@ _KNOWN: dict[str, bool] = {}
 def _ours(file: str) -> bool:
     found = _KNOWN.get(file)
     if found is None:
-        found = _KNOWN[file] = str(Path(file).resolve()).startswith(_ROOMS)
+        path = str(Path(file).resolve())
+        found = _KNOWN[file] = path.startswith(_ROOMS) and f"{os.sep}tests{os.sep}" not in path and ".venv" not in path
     return found
-
-
-def sampled(count: int, most: int) -> Iterator[int]:
-    """Numbers from 1 to `count`, the last ones all, as that is where what is kept is published."""
-    step = max(1, count // most)
-    yield from range(1, count + 1, step)
