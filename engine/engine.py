@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -234,8 +234,9 @@ class Engine:
 
         self._commits.carry_out(prepare, nothing)
         self._sinks.offer(state, low, closing)
-        for collection in state.collections():
-            collection.tidy(state.upper)
+        with suppress(HalfjoinError, MemoryError):  # the batch is done; what is not tidied now is so after a later one
+            for collection in state.collections():
+                collection.tidy(state.upper)
         self._store.settle(state)
         return replace(applied, seconds=perf_counter() - started)
 
