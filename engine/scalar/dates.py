@@ -77,15 +77,20 @@ def _extract(expr: Call) -> Kernel:
 
 def _in_double(unit: str, numbers: _Numbers, interval: Fields | None) -> NDArray[np.float64]:
     """As PostgreSQL's date_part adds them up: a second and its fraction, the years, months and days of an interval."""
+    seconds = np.sign(numbers) * (np.abs(numbers) // _SECOND)
+    fraction = numbers - seconds * _SECOND
+    found: NDArray[np.float64] = numbers.astype(np.float64)
     if unit == "epoch" and interval is not None:
         months, days, micros = interval
         years = np.sign(months) * (np.abs(months) // 12)
-        return micros / 1e6 + years * 31_557_600.0 + (months - years * 12) * 2_592_000.0 + days * 86_400.0
-    if unit not in ("second", "milliseconds"):
-        return numbers / (1e6 if unit == "epoch" else 1.0)
-    seconds = np.sign(numbers) * (np.abs(numbers) // _SECOND)
-    fraction = numbers - seconds * _SECOND
-    return seconds + fraction / 1e6 if unit == "second" else seconds * 1000.0 + fraction / 1000.0
+        found = micros / 1e6 + years * 31_557_600.0 + (months - years * 12) * 2_592_000.0 + days * 86_400.0
+    elif unit == "epoch":
+        found /= 1e6
+    elif unit == "second":
+        found = seconds + fraction / 1e6
+    elif unit == "milliseconds":
+        found = seconds * 1000.0 + fraction / 1000.0
+    return found
 
 
 def _of_clock(unit: str, micros: _Numbers) -> _Numbers:
