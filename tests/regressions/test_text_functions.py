@@ -17,6 +17,7 @@ CASES = [  # letter by letter
     ("lower('İΣς')", "iσς"), ("upper('ſςßᾳ')", "SΣßᾼ"), ("'ſ' ILIKE 's'", "false"), ("'ς' ILIKE 'Σ'", "false"),
     ("'σ' ILIKE 'Σ'", "true"), ("'İ' ILIKE 'i'", "true"), ("'K' ILIKE 'k'", "true"), ("'ſ' ~* 's'", "false"),
     ("'S' ~* 'ſ'", "true"), ("'ς' ~* 'σ'", "false"), ("'Σ' ~* 'ς'", "true"), ("'ſ' ~* '[a-z]'", "false"),
+    ("'ſ' ~* 's|a'", "false"), ("'ſ' ~* '[s]|b'", "false"),
     ("'É' ~* 'é'", "true"), ("'É' ~* '[à-ý]'", "true"), ("'a' ~* '[[:upper:]]'", "true"), ("'B' ~* '[^b]'", "false"),
     ("regexp_replace('Straſse', 'S', 'x', 'gi')", "xtraſxe"),
 ]  # fmt: skip
