@@ -167,16 +167,30 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
         if len(lengths) > 1:
             raise InvalidRow(f"{table.name}: the columns have different lengths: {sorted(lengths)}")
         return dict(columns), lengths.pop() if lengths else 0
-    elif hasattr(rows, "to_records") and hasattr(rows, "__dataframe__"):  # pandas: its index is no column
-        rows = pa.Table.from_pandas(rows, preserve_index=False)
+    elif hasattr(rows, "to_records") and hasattr(rows, "iloc"):
+        return _from_pandas(table, rows), len(rows)
     elif not isinstance(rows, pa.Table) and hasattr(rows, "__arrow_c_stream__"):
         rows = pa.table(rows)
     if isinstance(rows, pa.Table):
-        names = rows.column_names
-        if len(set(names)) < len(names):
-            raise InvalidRow(f"{table.name}: a column is given twice: {', '.join(names)}")
+        names = _once(table, rows.column_names)
         return {name: _one_chunk(column) for name, column in zip(names, rows.columns, strict=True)}, rows.num_rows
     return _from_dicts(table, rows)
+
+
+def _from_pandas(table: Table, frame: Any) -> dict[str, Any]:
+    """A frame's columns, and the levels of its index that have a name; one without a name only counts the rows."""
+    names = _once(table, [str(name) for name in frame.columns])
+    columns = {name: _values(frame.iloc[:, number]) for number, name in enumerate(names)}
+    levels = ((str(name), number) for number, name in enumerate(frame.index.names) if name is not None)
+    added = {name: _values(frame.index.get_level_values(number).to_series()) for name, number in levels
+             if name not in columns}  # fmt: skip
+    return added | columns
+
+
+def _once(table: Table, names: Sequence[str]) -> Sequence[str]:
+    if len(set(names)) < len(names):
+        raise InvalidRow(f"{table.name}: a column is given twice: {', '.join(names)}")
+    return names
 
 
 def _from_dicts(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
@@ -199,11 +213,14 @@ def _from_dicts(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
 
 
 def _values(values: Any) -> Any:
-    """A column as an Arrow array where it can be one by itself (pandas' NaN becomes NULL), or as a list."""
+    """A column as an Arrow array where it can be one by itself, or as a list. pandas' NaN is NULL: it has no other."""
     if isinstance(values, pa.ChunkedArray):
         return _one_chunk(values)
     if hasattr(values, "iloc"):  # pandas
-        made = pa.array(values, from_pandas=True)
+        try:
+            made = pa.array(values, from_pandas=True)
+        except pa.ArrowException:  # objects of several kinds
+            return values.tolist()
         return _one_chunk(made) if isinstance(made, pa.ChunkedArray) else made
     if hasattr(values, "__arrow_c_stream__"):
         return _one_chunk(pa.chunked_array(values))
