@@ -9,7 +9,7 @@ import numpy as np
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.codes import codes
-from halfjoin.engine.consolidate import groups
+from halfjoin.engine.consolidate import consolidate, groups
 from halfjoin.engine.index import Index, build
 from halfjoin.engine.key_pairs import Place, plain
 from halfjoin.engine.run import KeyColumns, Part, Run
@@ -59,6 +59,15 @@ class PrimaryKey:
             theirs = [place.updates.take(place.rows[~sure[place.keys]]) for place in held]
             self._check(concat([updates.slice(0, 0), *theirs]), updates.take(positions), positions)
         return index
+
+    def there(self, near: Sequence[Run], first: Updates) -> Updates:
+        """The row that is there under each key of `first` at its time, if any; no key comes twice in `first`."""
+        arrays, _ = self.columns(first)
+        held = self._held(near, np.unique(codes(arrays, len(first))))
+        if not held:
+            return first.slice(0, 0)
+        ended = consolidate(self._ended(concat([place.updates.take(place.rows) for place in held]), first))
+        return ended.filter(ended.diff < 0)
 
     def _held(self, near: Sequence[Run], wanted: Ints) -> list[Place]:
         """What is there under these codes, each of which is wanted once; its number is that in `wanted`."""

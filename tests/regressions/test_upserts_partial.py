@@ -1,4 +1,4 @@
-"""Upserts and deletes that name some columns: the others stay as they are, whatever the form, the time and the runner."""
+"""Upserts and deletes that name some columns: the others stay, whatever the form, the time and the runner."""
 
 import pyarrow as pa
 import pytest
