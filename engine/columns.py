@@ -66,7 +66,7 @@ def _remedy(value: Any, kind: SqlType) -> str:
     """What to do with a number that would be rounded."""
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         return ""
-    if not (value.is_finite() if isinstance(value, Decimal) else value - value == 0):  # type: ignore[operator]
+    if not (value.is_finite() if isinstance(value, Decimal) else value - value == 0):
         return ""
     if kind.kind is Kind.NUMERIC and abs(Decimal(str(value))) < 10 ** ((kind.precision or 0) - (kind.scale or 0)):
         return f"; round it to {kind.scale} digits after the point, or give the column more of them"
