@@ -1,1 +1,1 @@
-"""Defects that were found from outside, each with the law that it broke."""
+"""What went wrong once: a test for each, by topic."""
