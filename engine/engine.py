@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
 from threading import Condition
+from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,7 +19,8 @@ from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged, batch_times, fingerprints, publish, runs_of, stage
 from halfjoin.engine.changes import Changes, changes_of, diffs_of
-from halfjoin.engine.execute import execute
+from halfjoin.engine.clock import Clock, Times, check, present, settled
+from halfjoin.engine.execute import Session, execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.feeds.delta_source import DeltaSource
 from halfjoin.engine.feeds.follow import versions
@@ -39,7 +40,7 @@ from halfjoin.engine.storage.store import BatchId, Nowhere, Store, retried
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
-from halfjoin.engine.times import Time, now, time_of, to_time
+from halfjoin.engine.times import Time, time_of, to_time
 from halfjoin.engine.turns import Turns
 from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
 from halfjoin.sql.functions.table import ENTRIES
@@ -61,12 +62,14 @@ class Engine:
             bulk and for rows that are Spark DataFrames. The answers are the same.
         retain: history kept readable, in time units, where a table or view does not say it for itself. None: what the
             warehouse has, 1,000,000 for a new one.
+        clock: what the times are. `wall`: milliseconds since 1970, which default to now. `own`: the user's, never
+            defaulted. None: what the warehouse has; of a new one the first batch settles it, `own` if it says a time.
         memory: the most that rows and indexes may hold, in bytes or as text (`4GB`). In a warehouse what does not fit
             stays on disk, and is looked up there; None is half of the machine's memory. Without a warehouse a batch
             past it is refused; None is no limit.
 
     Raises:
-        Conflict: another engine writes the warehouse.
+        Conflict: another engine writes the warehouse, or it has another clock.
         StorageError: the warehouse cannot be used, or was made by a newer version.
     """
 
@@ -78,6 +81,7 @@ class Engine:
         spark: Any = None,
         runner: Setting = "auto",
         retain: int | None = None,
+        clock: Clock | None = None,
         memory: int | str | None = None,
     ) -> None:
         if runner not in ("auto", "local", "spark"):
@@ -86,6 +90,7 @@ class Engine:
             raise HalfjoinError(f"spark={spark!r} is no Spark session; leave it out for a local one")
         if retain is not None and (not isinstance(retain, int) or retain < 0):
             raise HalfjoinError(f"retain={retain!r} is no length of history; give a whole number of time units")
+        check(clock)
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
         self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
         self._changed = Condition()
@@ -95,12 +100,13 @@ class Engine:
         self._read_only = read_only
         self._store = _store(warehouse, read_only)
         try:
-            self._state = self._store.open(retain, self._memory)
+            self._state = self._store.open(retain, clock, self._memory)
         except BaseException:
             self._store.close()
             raise
         self._runners = self._state.runners = Runners(runner, spark, self._store.staging)
-        self._state.kept = self._store.kept
+        self._state.kept, self._state.closed_by = self._store.kept, self._store.closed_by
+        self._session = Session()
         self._closed: str | None = None  # why no more calls are taken
         self._released = False
         self._sinks = Sinks(self._store.place, self._store.staging)
@@ -122,7 +128,7 @@ class Engine:
         with self._changed:
             self._turns.wait()
             with self._reading() as state:
-                return execute(self, state, sql, self._define)
+                return execute(self, state, sql, self._define, self._session)
 
     def apply(
         self,
@@ -138,16 +144,18 @@ class Engine:
             batches: rows by table name, as a pyarrow Table or RecordBatchReader, anything with `__arrow_c_stream__`,
                 a Spark DataFrame, a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those.
                 Columns go by name; `__diff` (+1) and `__time` (`time`) are optional.
-            time: of rows without their own; None is the present in milliseconds, or `upper` if that is later.
+            time: of rows without their own. None is the present in milliseconds, or `upper` if that is later; with
+                `clock="own"` there is no such default.
             batch_id: a second batch with the same id and content is answered as the first was and changes nothing. The
                 order of rows does not count, save that of upserts of one key. `halfjoin/...` is for feeds.
             close: whether all times up to the batch's last are closed by it.
 
         Raises:
-            UnknownName, InvalidRow, InvalidTime: nothing of the batch is kept.
+            UnknownName, InvalidRow: nothing of the batch is kept.
+            InvalidTime: nor of one whose times are closed or missing, or end all history (`advance` first).
             Conflict: the batch id came with other content before.
         """
-        started = clock.perf_counter()
+        started = perf_counter()
         with self._changed:
             self._turns.wait()
             self._check_open(writing=True)
@@ -155,8 +163,8 @@ class Engine:
             if not isinstance(batches, Mapping):
                 raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
             given_time = None if time is None else to_time(time)
-            present = max(state.upper, now()) if given_time is None else given_time
-            rows = self._runners.taken(batches, state.catalog.table, present, marked=batch_id is not None)
+            default = present(state.clock, state.upper) if given_time is None else given_time
+            rows = self._runners.taken(batches, state.catalog.table, default, marked=batch_id is not None)
             batch = None
             if batch_id is not None:
                 batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close))
@@ -166,40 +174,43 @@ class Engine:
                         return replace(known[1], frames=partial(self._changes_frame, changes_of(known[1].diffs)))
                     raise Conflict(reused(batch_id))
             rows = dict(self._runners.near(rows, state.in_memory))
-            at, last = batch_times(state, rows, given_time, present)
-            upper = last + 1 if close else state.upper
-            runs = runs_of(state, rows, at, upper)
+            times = batch_times(state, rows, given_time, default, close=close)
+            runs = runs_of(state, rows, times.time, times.upper)
             choice = self._runners.choose(
                 sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
                 stored=lambda: state.stored(runs),
             )  # fmt: skip
-            return self._publish(runs, at, upper, started, batch, choice)
+            return self._publish(runs, times, started, batch, choice)
 
     def advance(self, to: Time | None = None) -> Applied:
-        """Close every time below `to` without data (None: the present in milliseconds).
+        """Close every time below `to` without data, however far it is (None: the present in milliseconds).
 
         Raises:
-            InvalidTime: `to` is below `upper`.
+            InvalidTime: `to` is below `upper`, or None with `clock="own"`.
         """
-        started = clock.perf_counter()
+        started = perf_counter()
         with self._changed:
             self._turns.wait()
             self._check_open(writing=True)
-            upper = max(self._state.upper, now()) if to is None else to_time(to)
-            if upper < self._state.upper:
-                raise InvalidTime(f"cannot advance to {upper}: upper is {self._state.upper} already")
-            return self._publish({}, upper - 1, upper, started, None, (LOCAL, "nothing changes but the time"))
+            state = self._state
+            kept = settled(state.clock, given=to is not None)
+            upper = present(kept, state.upper) if to is None else to_time(to)
+            if upper < state.upper:
+                raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already")
+            times = Times(upper - 1, upper, kept)
+            return self._publish({}, times, started, None, (LOCAL, "nothing changes but the time"))
 
     def _publish(
-        self, runs: Mapping[str, Part], at: int, upper: int, started: float, batch: BatchId | None,
+        self, runs: Mapping[str, Part], times: Times, started: float, batch: BatchId | None,
         choice: tuple[Runner, str],
     ) -> Applied:  # fmt: skip
         """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
         runner, reason = choice
-        staged = self._store.adopt(self._state, stage(self._state, runs, upper, runner))
+        staged = replace(stage(self._state, runs, times.upper, runner), clock=times.clock)
+        staged = self._store.adopt(self._state, staged)
         staged = self._store.room(self._state, staged)
         applied = Applied(
-            at, upper, runner.name, clock.perf_counter() - started, diffs_of(staged.diffs), reason,
+            times.time, times.upper, runner.name, perf_counter() - started, diffs_of(staged.diffs), reason,
             partial(self._changes_frame, staged.diffs),
         )  # fmt: skip
         low, closing = self._state.upper, self._sinks.closing(self._state, staged)
@@ -208,10 +219,10 @@ class Engine:
             publish(self._state, staged)
             for name, waiting in self._state.subscriptions.items():
                 for subscription in list(waiting):
-                    subscription.push(staged.diffs[name], upper)
+                    subscription.push(staged.diffs[name], times.upper)
         self._sinks.offer(self._state, low, closing)
         self._store.settle(self._state)
-        return replace(applied, seconds=clock.perf_counter() - started)
+        return replace(applied, seconds=perf_counter() - started)
 
     def _changes_frame(self, changes: Mapping[str, Changes], view: str) -> Any:
         """For `Applied.dataframe`."""
@@ -342,7 +353,8 @@ class Engine:
             return stats(state)
 
     def sink(
-        self, table: str, *, name: str | None = None, format: SinkFormat = "rows", time: str | None = None,
+        self, table: str, *, name: str | None = None, format: SinkFormat = "rows",
+        time: str | Callable[[int], Time] | None = None,
         close: bool = True,
     ) -> Sink:  # fmt: skip
         """A function for Structured Streaming's `foreachBatch` that applies each micro-batch to a table, exactly once.
@@ -354,7 +366,8 @@ class Engine:
             format: what the rows mean: `rows` as for `apply` (with columns `__diff` and `__time`, if there are such),
                 `deletes`, `upserts`, or `debezium` for messages as `hj.debezium` reads them; or a function from the
                 micro-batch to rows as `apply` takes them.
-            time: the column with the rows' times, which must not be closed; None: the present.
+            time: the column with the rows' times, or a function from an epoch's number to its time, always the same;
+                they must not be closed. None: the present, which with `clock="own"` there is not.
             close: whether an epoch closes its times, as for `apply`.
 
         Raises:
@@ -365,8 +378,9 @@ class Engine:
         return Sink(self.apply, table, table if name is None else name, format, time, close, tuple(columns))
 
     def follow(
-        self, table: str, path: str | PathLike[str], *, columns: Sequence[str] | None = None, restart: bool = False
-    ) -> list[Applied]:
+        self, table: str, path: str | PathLike[str], *, columns: Sequence[str] | None = None,
+        time: Callable[[int], Time] | None = None, restart: bool = False,
+    ) -> list[Applied]:  # fmt: skip
         """Apply what a Delta table has changed since the last call, exactly once: a batch for each of its versions.
 
         The first call applies its rows, later ones each version's changes, at a time of its own: from the files of a
@@ -380,6 +394,8 @@ class Engine:
             table: what the rows go to; it follows one source.
             path: of the Delta table, a folder or the URL of an object store.
             columns: those to take, where the two tables do not have the same.
+            time: a function from a version's number to its time, say `lambda version: version`. None: the present,
+                which with `clock="own"` there is not.
             restart: make the source's rows the table's, by what differs, and go on from there: for a source that was
                 made anew, or whose history is gone.
 
@@ -406,7 +422,10 @@ class Engine:
             for pieces in versions(definition, DeltaSource(path, definition, columns), last, restart=restart):
                 with self._turns.alone(len(pieces) > 1):
                     for one in pieces:
-                        at = None if at is not None and at < self._state.upper else at
+                        if time is not None:
+                            at = to_time(time(one.version))
+                        elif at is not None and at < self._state.upper:
+                            at = None
                         done.append(self.apply({table: one.rows()}, at, one.batch_id, close=one.close))
                         at = None if one.close else done[-1].time
             return done

@@ -10,6 +10,7 @@ from pathlib import Path
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
+from halfjoin.engine.clock import Clock, Closing, opened
 from halfjoin.engine.collection import Cold, Collection
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
@@ -39,11 +40,16 @@ class Reader:
         self._retain = RETAIN
         self._collections: dict[int, Collection] = {}
 
-    def open(self, retain: int | None, memory: Memory) -> State:
-        """The state as it is now; `retain` is the writer's to choose."""
+    def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
+        """The state as it is now; `retain` is the writer's to choose.
+
+        Raises:
+            Conflict: another clock is kept.
+        """
         if retain is not None:
             raise HalfjoinError("retain is for the engine that writes; read_only=True takes what is there")
         with self._journal.snapshot():
+            opened(self._journal.meta("clock"), clock, 0)
             self._disk = Disk(self._site, self._journal, memory)
             return self._opened()
 
@@ -56,7 +62,7 @@ class Reader:
                 if int(self._journal.meta("defined")) != self._defined:
                     before, state = state, self._opened()
                     state.functions.update(before.functions)
-                    state.runners, state.kept = before.runners, before.kept
+                    state.runners, state.kept, state.closed_by = before.runners, before.kept, before.closed_by
                 elif entry != self._entry or self._flushes != int(self._journal.meta("flushes")):
                     self._follow(state, entry)
             except BaseException:  # Ctrl-C, say: some collections have what others have not, so all are opened anew
@@ -74,11 +80,13 @@ class Reader:
         kept = {(item.kind, item.name): item for item in journal.kept()}
         state, self._collections = restore(document, kept, int(journal.meta("upper")), self._retain,
                                            self._disk.memory, self._disk.fetch)  # fmt: skip
+        state.clock = opened(journal.meta("clock"), None, state.upper)
         return state
 
     def _follow(self, state: State, entry: int) -> None:
         """Take over what was appended since the last look, and newer files, before older ones are removed."""
         state.upper = int(self._journal.meta("upper"))
+        state.clock = opened(self._journal.meta("clock"), None, state.upper)
         newer = self._flushes != int(self._journal.meta("flushes"))
         for kept in self._journal.kept():
             collection = self._collections[kept.id]
@@ -106,6 +114,10 @@ class Reader:
     def kept(self, collection: Collection) -> Sequence[Part] | None:
         """The files of the collection's Delta table, and what is not there yet."""
         return self._disk.left(self._collections, collection)
+
+    def closed_by(self, time: int) -> Closing | None:
+        """A reader takes no batches."""
+        raise HalfjoinError(READ_ONLY)
 
     def newest(self, prefix: str) -> str | None:
         """A reader takes no batches."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -11,12 +12,14 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
+from halfjoin.engine.clock import CLOSINGS, Clock, Closing, closing_of
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.feeds.ids import table_of
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.place import Place
+from halfjoin.engine.times import now
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
 P = ParamSpec("P")
@@ -49,8 +52,12 @@ class Store(Protocol):
     def place(self) -> Place | None:
         """The warehouse's folder, None where there is none."""
 
-    def open(self, retain: int | None, memory: Memory) -> State:
-        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history."""
+    def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
+        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history.
+
+        Raises:
+            Conflict: another clock is kept.
+        """
 
     def moment(self, state: State) -> AbstractContextManager[State]:
         """The state to read from: one moment for all collections."""
@@ -67,6 +74,9 @@ class Store(Protocol):
 
     def adopt(self, state: State, staged: Staged) -> Staged:
         """A batch with its files where they stay; without effect as long as it is not kept."""
+
+    def closed_by(self, time: int) -> Closing | None:
+        """Who closed a time, if that is remembered."""
 
     def newest(self, prefix: str) -> str | None:
         """The greatest batch id that begins with a prefix (which ends with a slash), None if there is none."""
@@ -122,10 +132,11 @@ class Nowhere:
 
     def __init__(self) -> None:
         self._answers: dict[str, tuple[bytes, Applied]] = {}
+        self._closings: deque[Closing] = deque(maxlen=CLOSINGS)
 
-    def open(self, retain: int | None, memory: Memory) -> State:
+    def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
         """An empty state."""
-        return State(RETAIN if retain is None else retain, memory=memory)
+        return State(RETAIN if retain is None else retain, clock=clock, memory=memory)
 
     def moment(self, state: State) -> AbstractContextManager[State]:
         """The state itself."""
@@ -134,6 +145,10 @@ class Nowhere:
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """The mark and the outcome of the batch with that id, if there was one."""
         return self._answers.get(batch)
+
+    def closed_by(self, time: int) -> Closing | None:
+        """Who closed a time, if it was one of the last batches."""
+        return closing_of(self._closings, time)
 
     staging = None
 
@@ -154,7 +169,9 @@ class Nowhere:
         return staged
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
-        """Remember the batch's id."""
+        """Remember the batch's id, and what it closes."""
+        if staged.upper > state.upper:
+            self._closings.append(Closing(state.upper, staged.upper, now(), None if batch is None else batch.text))
         if batch is not None:
             self._answers[batch.text] = (batch.mark, applied)
 

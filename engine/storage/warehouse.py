@@ -19,6 +19,7 @@ from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.changes import Changes, StoredChanges, diffs_of
+from halfjoin.engine.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.feeds.ids import prefix_of
 from halfjoin.engine.memory import Memory
@@ -37,6 +38,7 @@ from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftover
 from halfjoin.engine.storage.site import ARRANGEMENTS, arrangements_name, arrangements_of, place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.times import now
 from halfjoin.engine.updates import Updates
 from halfjoin.sql.errors import HalfjoinError, StorageError
 from halfjoin.sql.expr import Column
@@ -73,9 +75,15 @@ class Warehouse:
         self._pending = 0
         self._catalog = ""
 
-    def open(self, retain: int | None, memory: Memory) -> State:
-        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history."""
+    def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
+        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history.
+
+        Raises:
+            Conflict: another clock is kept.
+        """
         journal = self._journal
+        self._clock, upper = journal.meta("clock"), int(journal.meta("upper"))
+        clock = opened(self._clock, clock, upper)
         known = journal.meta("retain")
         if retain is None:
             retain = int(known) if known else RETAIN
@@ -87,7 +95,8 @@ class Warehouse:
         document = Document.model_validate_json(catalog) if catalog else Document()
         self._catalog = catalog
         self._disk = Disk(self._site, journal, memory)
-        state, self._ids = restore(document, kept, int(journal.meta("upper")), retain, memory, self._fetch)
+        state, self._ids = restore(document, kept, upper, retain, memory, self._fetch)
+        state.clock = clock
         state.spill = self._spill
         self._created = {item.id: item.created for item in kept.values()}
         self._pending = journal.pending()
@@ -117,6 +126,10 @@ class Warehouse:
                 changes[name] = self._links.lasting(stored) if contents.in_files else stored.table()
         diffs = diffs_of(changes)
         return found.mark, Applied(found.time, found.upper, found.runner, found.seconds, diffs, found.reason)
+
+    def closed_by(self, time: int) -> Closing | None:
+        """Who closed a time, if it was one of the last batches."""
+        return closing_of(self._journal.closings(), time)
 
     @property
     def staging(self) -> Path | None:
@@ -177,7 +190,12 @@ class Warehouse:
                 batch.text, batch.mark, applied.time, state.upper, staged.upper, applied.runner, applied.reason,
                 applied.seconds,
             )  # fmt: skip
-        self._journal.append(pieces, staged.upper, kept)
+        closing = None
+        if staged.upper > state.upper:
+            closing = Closing(state.upper, staged.upper, now(), None if batch is None else batch.text)
+        settled = {} if staged.clock in (None, self._clock) else {"clock": str(staged.clock)}
+        self._journal.append(pieces, staged.upper, kept, closing, settled)
+        self._clock = settled.get("clock", self._clock)
         self._pending += sum(piece.size for parts in pieces.values() for piece in parts)
 
     def define(self, state: State) -> None:
