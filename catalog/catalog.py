@@ -126,8 +126,10 @@ class Catalog:
         return known[name]
 
     def has(self, kind: str, name: str) -> bool:
-        """Whether there is a definition of that kind and name."""
-        return any(item.name == name and _kind(item) == kind for item in self._all())
+        """Whether there is a definition of that name among those that `kind` has its names with."""
+        if kind in ("index", "sink"):
+            return name in (self.indexes if kind == "index" else self.sinks)
+        return name in self.names()
 
     def check_unread(self, item: Item, going: Collection[str] = ()) -> None:
         """Whether a definition may go, together with those of the names `going`.

@@ -47,6 +47,7 @@ from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.parse import parse
 from halfjoin.sql.statements import Select
 from halfjoin.sql.table_functions import returns_rows
+from halfjoin.sql.times import duration
 from halfjoin.sql.type_names import type_named
 
 
@@ -60,8 +61,8 @@ class Engine:
         spark: a Spark session, classic or Connect; None: a local one is started when first needed.
         runner: who carries out batches and first fills: `local` this process, `spark` Spark jobs, `auto` Spark for
             bulk and for rows that are Spark DataFrames. The answers are the same.
-        retain: history kept readable, in time units, where a table or view does not say it for itself. None: what the
-            warehouse has, 1,000,000 for a new one.
+        retain: history kept readable, in time units or as text (`30 days`, which counts in milliseconds), where a table
+            or view does not say it for itself. None: what the warehouse has, 1,000,000 for a new one.
         clock: what the times are. `wall`: milliseconds since 1970, which default to now. `own`: the user's, never
             defaulted. None: what the warehouse has; of a new one the first batch settles it, `own` if it says a time.
         memory: the most that rows and indexes may hold, in bytes or as text (`4GB`). In a warehouse what does not fit
@@ -80,7 +81,7 @@ class Engine:
         read_only: bool = False,
         spark: Any = None,
         runner: Setting = "auto",
-        retain: int | None = None,
+        retain: int | str | None = None,
         clock: Clock | None = None,
         memory: int | str | None = None,
     ) -> None:
@@ -88,8 +89,7 @@ class Engine:
             raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
         if spark is not None and not hasattr(spark, "createDataFrame"):
             raise HalfjoinError(f"spark={spark!r} is no Spark session; leave it out for a local one")
-        if retain is not None and (not isinstance(retain, int) or retain < 0):
-            raise HalfjoinError(f"retain={retain!r} is no length of history; give a whole number of time units")
+        history = None if retain is None else duration(retain)
         check(clock)
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
         self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
@@ -100,7 +100,7 @@ class Engine:
         self._read_only = read_only
         self._store = _store(warehouse, read_only)
         try:
-            self._state = self._store.open(retain, clock, self._memory)
+            self._state = self._store.open(history, clock, self._memory)
         except BaseException:
             self._store.close()
             raise
@@ -116,10 +116,10 @@ class Engine:
 
     @retried
     def execute(self, sql: str) -> pa.Table | None:
-        """Run one or several statements, in order.
+        """Run one or several statements, in order; those between BEGIN and COMMIT as one batch, or not at all.
 
         Returns:
-            The rows of the last statement, None if it has none.
+            The rows of the last statement, None if it has none. INSERT, UPDATE and DELETE have one: their `count`.
 
         Raises:
             UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: the statements before the
@@ -232,7 +232,8 @@ class Engine:
     def _define(self, change: Callable[[], None]) -> None:
         """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
         self._check_open(writing=True)
-        undo, before = self._state.checkpoint(), self._subscriptions()
+        undo = self._state.checkpoint()
+        before = [(name, one) for name, found in self._state.subscriptions.items() for one in found]
         try:
             change()
             self._store.room(self._state, Staged({}, {}, self._state.upper))
@@ -242,9 +243,10 @@ class Engine:
             undo()
             raise
         going_on = self._subscriptions()
-        for subscription in before:  # those of a view that is gone
+        for name, subscription in before:
             if subscription not in going_on:
-                subscription.close()
+                subscription.fail(UnknownName("materialized view", name, instead="it was dropped, or replaced, under "
+                                              "this subscription; subscribe to what is there now"))  # fmt: skip
         self._store.settle(self._state)
 
     def _subscriptions(self) -> list[Subscription]:
@@ -484,6 +486,14 @@ class Engine:
             for collection in self._state.collections():
                 collection.compact(self._state.upper)
             self._store.compact(self._state)
+
+    def __repr__(self) -> str:
+        where = "in memory" if self._store.place is None else repr(str(self._store.place))
+        if self._closed is not None:
+            return f"<halfjoin.Engine {where}, closed>"
+        views = sum(view.materialized for view in self._state.catalog.views.values())
+        counts = f"tables={len(self._state.catalog.tables)}, materialized_views={views}"
+        return f"<halfjoin.Engine {where}, {counts}, upper={self._state.upper}>"
 
     def close(self) -> None:
         """End the subscriptions and let go of everything."""

@@ -137,6 +137,21 @@ class SetTime:
 
 
 @dataclass(frozen=True)
+class Begin:
+    """BEGIN: the statements up to COMMIT are one batch."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """COMMIT."""
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """ROLLBACK: what the statements since BEGIN have changed is forgotten."""
+
+
+@dataclass(frozen=True)
 class Drop:
     """DROP TABLE | [MATERIALIZED] VIEW | INDEX | SINK [IF EXISTS] name, ..."""
 
@@ -147,7 +162,7 @@ class Drop:
 
 Statement: TypeAlias = (
     CreateTable | CreateView | CreateIndex | CreateSink | Insert | Delete | Update | Select | Subscribe | Explain
-    | Show | SetTime | Drop
+    | Show | SetTime | Begin | Commit | Rollback | Drop
 )
 
 
