@@ -96,7 +96,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
             raise Conflict(f"{name} exists already; drop it first, or write IF NOT EXISTS or OR REPLACE")
         if name not in catalog.views:
             raise Conflict(f"{name} is a table, which a view cannot replace")
-        catalog.check_unread(catalog.views[name])
+        catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
     relation = bind(statement.query, catalog, text)
     planned = plan(relation, state, name)
     view = View(
@@ -118,9 +118,18 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
         if maintained is not None:
             state.views[name] = maintained
             _share(state, planned, User("view", name), build=False)
+            _renew_sinks(state, name)
     finally:
         for collection in state.collections():
             collection.release(made)
+
+
+def _renew_sinks(state: State, name: str) -> None:
+    """Let the sinks of a view that was replaced begin anew: each is another one, that takes the table over."""
+    for sink in [sink for sink in state.catalog.sinks.values() if sink.collection == name]:
+        _check_sink(state, name)
+        state.catalog.remove(sink)
+        state.catalog.add(sink.model_copy(update={"id": uuid.uuid4().hex}))
 
 
 def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedView:
@@ -224,13 +233,21 @@ def create_sink(state: State, statement: CreateSink) -> None:
             raise UnsupportedSQL(f"{name} is a plain view, which reports no changes",
                                  instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
         raise UnknownName("table or materialized view", name, catalog.names())
-    if not columns:
-        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", instead="select a constant")
-    check_columns(name, state.schema(name))
+    _check_sink(state, name)
+    if statement.or_replace and statement.name in catalog.sinks:
+        catalog.remove(catalog.sinks[statement.name])
     sink = Sink(name=statement.name, collection=name, target=statement.target, id=uuid.uuid4().hex)
     catalog.add(sink)
     assert state.sinks is not None  # whoever defines, writes
-    check(sink.target, state.sinks.home, [other for other in catalog.sinks.values() if other is not sink])
+    others = [other for other in catalog.sinks.values() if other is not sink]
+    check(sink.target, state.sinks.home, others, catalog.former_sinks)
+
+
+def _check_sink(state: State, name: str) -> None:
+    """Whether a Delta table can have the columns of a table or view."""
+    if not state.schema(name):
+        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", instead="select a constant")
+    check_columns(name, state.schema(name))
 
 
 def enter_index(state: State, index: Index) -> None:

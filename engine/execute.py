@@ -87,8 +87,8 @@ def _run(
     match statement:
         case CreateTable() | CreateView() | CreateIndex() | Drop():
             keep(lambda: define(state, statement, sql))
-            if isinstance(statement, Drop) and state.sinks is not None:
-                state.sinks.follow(state)
+            if isinstance(statement, Drop | CreateView) and state.sinks is not None:
+                state.sinks.replaced(state)
         case CreateSink():
             _create_sink(state, statement, sql, keep)
         case Insert() | Delete() | Update():
@@ -146,12 +146,19 @@ def _create_sink(state: State, statement: CreateSink, sql: str, keep: Keep) -> N
     if statement.if_not_exists and statement.name in state.catalog.sinks:
         define(state, statement, sql)
         return
+    before = state.catalog.sinks.get(statement.name)
     keep(lambda: define(state, statement, sql))
     assert state.sinks is not None
+
+    def undo() -> None:
+        define(state, Drop("sink", (statement.name,)), sql)
+        if before is not None:
+            state.catalog.add(before)
+
     try:
         state.sinks.fill(state, statement.name)
     except BaseException:
-        keep(lambda: define(state, Drop("sink", (statement.name,)), sql))
+        keep(undo)
         state.sinks.follow(state)
         raise
 

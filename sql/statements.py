@@ -60,12 +60,13 @@ class CreateIndex:
 
 @dataclass(frozen=True)
 class CreateSink:
-    """CREATE SINK [IF NOT EXISTS] name FROM collection INTO DELTA 'path or URL'."""
+    """CREATE [OR REPLACE] SINK [IF NOT EXISTS] name FROM collection INTO DELTA 'path or URL'."""
 
     name: str
     collection: str
     target: str
     if_not_exists: bool = False
+    or_replace: bool = False
 
 
 @dataclass(frozen=True)

@@ -75,8 +75,16 @@ class Sinks:
             if name not in self._couriers:
                 collection = state.collection(sink.collection)
                 source = Source(sink.collection, collection.schema, _sort(collection))
-                table = SinkTable(partial(place_of, sink.target, self.home), sink.id, source)
+                former = frozenset(state.catalog.former_sinks)
+                table = SinkTable(partial(place_of, sink.target, self.home), sink.id, source, former)
                 self._couriers[name] = (sink, Courier(name, table))
+
+    def replaced(self, state: State) -> None:
+        """Follow the catalog, and fill the tables of sinks that are others by now, since their view was replaced."""
+        known = {name: sink for name, (sink, _) in self._couriers.items()}
+        self.follow(state)
+        if changed := [name for name, sink in state.catalog.sinks.items() if known.get(name) != sink]:
+            self._catch_up(state, *changed)
 
     def fill(self, state: State, name: str) -> None:
         """Make the table of a new sink.
