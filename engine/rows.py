@@ -185,7 +185,7 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mas
             if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
                 raise InvalidRow(
                     f"{table.name}: rows must be a list of dicts, or a dict of columns; "
-                    f"the column {name} is {type(values).__name__}, not a list"
+                    f"the column {name} is {type(values).__name__}, not a list (one row is a list of one dict)"
                 )
         columns = {str(name): _values(values) for name, values in rows.items()}
         lengths = {len(values) for values in columns.values()}
@@ -195,7 +195,10 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mas
     elif hasattr(rows, "to_records") and hasattr(rows, "iloc"):
         return _from_pandas(table, rows), len(rows), {}
     elif not isinstance(rows, pa.Table) and hasattr(rows, "__arrow_c_stream__"):
-        rows = pa.table(rows)
+        try:
+            rows = pa.table(rows)
+        except pa.ArrowException:  # a column alone, such as a Series of polars
+            raise _no_rows(table, rows) from None
     if isinstance(rows, pa.Table):
         names = _once(table, rows.column_names)
         return {name: _one_chunk(column) for name, column in zip(names, rows.columns, strict=True)}, rows.num_rows, {}
@@ -212,6 +215,16 @@ def _from_pandas(table: Table, frame: Any) -> dict[str, Any]:
     return added | columns
 
 
+def _no_rows(table: Table, given: Any) -> InvalidRow:
+    name = type(given).__name__
+    lazy = "; collect it first" if hasattr(given, "collect") else ""
+    lazy = f"; give its column a name: {{'column': the {name}}}" if name == "Series" else lazy
+    return InvalidRow(
+        f"{table.name}: rows must be a pyarrow Table, a list of dicts, or anything with __arrow_c_stream__, not "
+        f"{name}{lazy}"
+    )
+
+
 def _once(table: Table, names: Sequence[str]) -> Sequence[str]:
     if len(set(names)) < len(names):
         raise InvalidRow(f"{table.name}: a column is given twice: {', '.join(names)}")
@@ -220,10 +233,7 @@ def _once(table: Table, names: Sequence[str]) -> Sequence[str]:
 
 def _from_dicts(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mask]]:
     if isinstance(rows, str | bytes) or not isinstance(rows, Sequence):
-        raise InvalidRow(
-            f"{table.name}: rows must be a pyarrow Table, a list of dicts, or anything with __arrow_c_stream__, "
-            f"not {type(rows).__name__}"
-        )
+        raise _no_rows(table, rows)
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise InvalidRow(f"{table.name}: row {number}: a row must be a dict, not {type(row).__name__}")

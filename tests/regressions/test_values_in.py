@@ -133,6 +133,20 @@ def test_categories_of_polars_are_texts(dtype):
         assert kept("text", rows)[:3] == ["b", None, "a"]
 
 
+@pytest.mark.parametrize(("rows", "why"), [
+    (pl.Series("x", [1]), "not Series; give its column a name: {'column': the Series}"),
+    (pd.Series([1], name="x"), "not Series; give its column a name"),
+    (pl.DataFrame({"x": [1]}).lazy(), "not LazyFrame; collect it first"),
+    ({"x": 1}, "one row is a list of one dict"),
+    (pd.DataFrame({"x": pd.to_datetime(["2024-01-01 00:00:00.123456789"])}), "floor the nanoseconds first"),
+    (pd.DataFrame({"x": [1, "a", object()]}), "t.x: row 1: 'a' is no timestamp"),
+])  # fmt: skip
+def test_what_are_no_rows_is_refused_with_the_remedy(rows, why):
+    with pytest.raises(hj.InvalidRow) as caught:
+        kept("timestamp", rows)
+    assert why in str(caught.value)
+
+
 def test_a_named_pandas_index_is_a_column():
     with hj.Engine() as engine:
         engine.execute("CREATE TABLE t (k integer, y double precision)")
