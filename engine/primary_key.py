@@ -13,7 +13,7 @@ from halfjoin.engine.consolidate import consolidate, groups
 from halfjoin.engine.index import Index, build
 from halfjoin.engine.key_pairs import Place, plain
 from halfjoin.engine.run import KeyColumns, Part, Run
-from halfjoin.engine.updates import Ints, Updates, concat
+from halfjoin.engine.updates import MAXIMUM, Ints, Positions, Updates, concat
 from halfjoin.engine.upserts import last_of_each
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import InvalidRow
@@ -66,7 +66,7 @@ class PrimaryKey:
         held = self._held(near, np.unique(codes(arrays, len(first))))
         if not held:
             return first.slice(0, 0)
-        ended = consolidate(self._ended(concat([place.updates.take(place.rows) for place in held]), first))
+        ended = self._ended(concat([place.updates.take(place.rows) for place in held]), first)
         return ended.filter(ended.diff < 0)
 
     def _held(self, near: Sequence[Run], wanted: Ints) -> list[Place]:
@@ -75,13 +75,16 @@ class PrimaryKey:
         for run in near:
             numbers, rows = run.index(self.arrangement, self.columns).find(wanted)
             if len(rows):
-                found.append(Place(run.updates, rows, numbers))
+                found.append(_place(run, rows, numbers))
         return found
 
     def _check(self, held: Updates, updates: Updates, positions: Ints) -> None:
-        """`check` in full; `positions` are the updates' numbers in the batch."""
+        """`check` in full; `positions` are the updates' numbers in the batch.
+
+        What is held counts from before the batch on, whenever it came: added up, it may be under any earlier time.
+        """
         before = len(held)
-        both = concat([held, updates])
+        both = concat([held.not_before(int(updates.time.min()) - 1), updates])
         rows = groups(list(both.columns.values()), len(both))
         missing = _first_outside(rows, both, 0, np.iinfo(np.int64).max, before)
         keys = groups([both.columns[name] for name in self.table.primary_key], len(both))
@@ -116,14 +119,17 @@ class PrimaryKey:
         return every if every.diff.all() else every.filter(every.diff != 0)
 
     def _ended(self, held: Updates, first: Updates) -> Updates:
-        """Deletions, at the times of `first`, of what is held under their keys."""
+        """Deletions, at the times of `first`, of what the updates held under their keys add up to by then.
+
+        A row that came and went is none of it: were every update negated, each upsert would double those of its key.
+        """
         both = concat([first, held])
         numbers = groups([both.columns[name] for name in self.table.primary_key], len(both))
         start = np.full(int(numbers.max()) + 1, np.iinfo(np.int64).min)
         start[numbers[: len(first)]] = first.time
         begins = start[numbers[len(first) :]]
         known = (held.time <= begins) & (begins != np.iinfo(np.int64).min)
-        return Updates(held.columns, begins, -held.diff).filter(known)
+        return consolidate(Updates(held.columns, begins, -held.diff).filter(known))
 
     def _key(self, updates: Updates, row: int) -> str:
         values = ", ".join(repr(updates.columns[name][row].as_py()) for name in self.table.primary_key)
@@ -141,6 +147,14 @@ class PrimaryKey:
             if differing:
                 text += f"; in the row with that key {', '.join(differing[:3])}"
         return text
+
+
+def _place(run: Run, rows: Positions, numbers: Ints) -> Place:
+    diffs = run.diffs(rows, MAXIMUM)
+    if (diffs == run.updates.diff[rows]).all():
+        return Place(run.updates, rows, numbers)
+    found = run.updates.take(rows)
+    return Place(Updates(found.columns, found.time, diffs), np.arange(len(rows)), numbers)
 
 
 def arrangement_of(table: Table) -> ArrangementKey:
