@@ -64,7 +64,7 @@ def _value(scalar: pa.Scalar) -> Any:
 
 def _remedy(value: Any, kind: SqlType) -> str:
     """What to do with a number, or a moment, that would be rounded."""
-    if kind.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) and getattr(value, "nanosecond", 0):
+    if kind.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) and getattr(value, "nanosecond", None):
         return ", which has microseconds; floor the nanoseconds first, as by .dt.floor('us')"
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         return ""

@@ -143,7 +143,9 @@ class Engine:
         Args:
             batches: rows by table name, as a pyarrow Table or RecordBatchReader, anything with `__arrow_c_stream__`,
                 a Spark DataFrame, a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those.
-                Columns go by name; `__diff` (+1) and `__time` (`time`) are optional.
+                Columns go by name, and so does an index of pandas that has one; `__diff` (+1) and `__time` (`time`) are
+                optional. No value is rounded or cut. NaN is a number for columns of floats, and NULL for all others;
+                from pandas, which writes missing values so, it is NULL.
             time: of rows without their own. None is the present in milliseconds, or `upper` if that is later; with
                 `clock="own"` there is no such default.
             batch_id: a second batch with the same id and content is answered as the first was and changes nothing. The
