@@ -61,7 +61,7 @@ def inserts(rows: Any) -> Rows:
 def deletes(rows: Any) -> Rows:
     """Rows to take away, one copy each. What they name must be as it is in the table.
 
-    With a PRIMARY KEY a row may name the key alone; without one it names all columns.
+    With a PRIMARY KEY a row may name the key alone. Without one, a column that it does not name is NULL, as in inserts.
     """
     return Rows(rows, "deletes")
 
@@ -124,6 +124,7 @@ def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
         if name not in known and name not in (TIME, DIFF):
             raise UnknownName(f"column of {table.name}", name, known)
     columns, unnamed = {}, {}
+    keyed = bool(table.primary_key) and meaning in ("upserts", "deletes")  # then a row may be named by its key
     for column in table.columns:
         given = source.get(column.name)
         if given is None:
@@ -133,12 +134,7 @@ def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
             array = convert(table.name, column.name, column.type, given)
         columns[column.name] = array
         missing = lacking.get(column.name)
-        if missing is not None and meaning in ("upserts", "deletes") and column.name not in table.primary_key:
-            if not table.primary_key and missing.any():
-                raise InvalidRow(
-                    f"{table.name}.{column.name}: row {int(missing.argmax())}: is missing; without a PRIMARY KEY a row "
-                    "to delete is told by all its columns"
-                )
+        if missing is not None and keyed and column.name not in table.primary_key:
             unnamed[column.name] = missing
         if column.not_null and array.null_count:
             _refuse_null(table, column.name, array, missing, kept=column.name in unnamed)
