@@ -5,7 +5,7 @@ Durability and failure: nothing of the state is changed before `publish`, so a r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -176,13 +176,18 @@ def _part(output: Output, upper: int) -> Part:
     return make_run(output, upper) if isinstance(output, Updates) else output
 
 
-def publish(state: State, staged: Staged) -> None:
-    """Make a staged batch visible, and close its times."""
-    for name, run in staged.runs.items():
-        state.collection(name).publish(run)
-    for name, run in staged.errors.items():
-        state.views[name].errors.publish(run)
-    state.upper, state.clock = staged.upper, staged.clock
-    for collection in state.collections():
-        collection.advance(state.upper)
-        collection.tidy(state.upper)
+def publishing(state: State, staged: Staged) -> Callable[[], None]:
+    """What makes a staged batch visible, and closes its times: assignments alone, which can be made twice."""
+    runs = [(state.collection(name), run) for name, run in staged.runs.items()]
+    runs += [(state.views[name].errors, run) for name, run in staged.errors.items()]
+    after = [(collection, *collection.after(run)) for collection, run in runs]
+    collections = state.collections()
+
+    def publish() -> None:
+        for collection, held, cold in after:
+            collection.held, collection.cold = held, cold
+        state.upper, state.clock = staged.upper, staged.clock
+        for collection in collections:
+            collection.advance(staged.upper)
+
+    return publish

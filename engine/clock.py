@@ -81,7 +81,10 @@ def present(clock: Clock | None, upper: int) -> int:
     return upper if clock == "own" else max(upper, now())
 
 
-def settled(clock: Clock | None, *, given: bool) -> Clock:
+BATCH_NEEDS = "say time=..., give rows a __time, or write SET TIME = ... before the statement"
+
+
+def settled(clock: Clock | None, *, given: bool, instead: str = BATCH_NEEDS) -> Clock:
     """The clock after a batch with a time that was given or not.
 
     Raises:
@@ -89,9 +92,8 @@ def settled(clock: Clock | None, *, given: bool) -> Clock:
     """
     if clock == "own" and not given:
         raise InvalidTime(
-            "no time was given, and the times of this warehouse are its own (clock='own'), so now is none of them: say "
-            "time=..., give rows a __time, or write SET TIME = ... before the statement; for times that default to "
-            "now make a new warehouse with Engine(..., clock='wall')"
+            "no time was given, and the times of this warehouse are its own (clock='own'), so now is none of them: "
+            f"{instead}; for times that default to now make a new warehouse with Engine(..., clock='wall')"
         )
     return clock or ("own" if given else "wall")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from threading import Condition
+from threading import Condition, RLock
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
@@ -17,9 +17,11 @@ import pyarrow as pa
 
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import Staged, batch_times, fingerprints, publish, runs_of, stage
+from halfjoin.engine.batch import Staged, batch_times, fingerprints, publishing, runs_of, stage
 from halfjoin.engine.changes import Changes, changes_of, diffs_of
 from halfjoin.engine.clock import Clock, Times, check, present, settled
+from halfjoin.engine.commit import Commits, Entry, Step, nothing
+from halfjoin.engine.exclusive import exclusive
 from halfjoin.engine.execute import Session, execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.feeds.delta_source import DeltaSource
@@ -93,8 +95,11 @@ class Engine:
         check(clock)
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
         self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
-        self._changed = Condition()
-        self._turns = Turns(self._changed)
+        self._lock = RLock()
+        self._changed = Condition(self._lock)
+        self._turns = Turns(self._lock, self._changed)
+        self._commits = Commits()
+        self._torn = False  # whether the last call ended by an exception, or is under way
         if read_only and warehouse is None:
             raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
         self._read_only = read_only
@@ -115,6 +120,7 @@ class Engine:
             self._sinks.open(self._state)
 
     @retried
+    @exclusive
     def execute(self, sql: str) -> pa.Table | None:
         """Run one or several statements, in order; those between BEGIN and COMMIT as one batch, or not at all.
 
@@ -125,11 +131,11 @@ class Engine:
             UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: the statements before the
             failing one stay done, of that one nothing is.
         """
-        with self._changed:
-            self._turns.wait()
-            with self._reading() as state:
-                return execute(self, state, sql, self._define, self._session)
+        self._wait()
+        with self._reading() as state:
+            return execute(self, state, sql, self._define, self._session)
 
+    @exclusive
     def apply(
         self,
         batches: Mapping[str, Any],
@@ -158,32 +164,32 @@ class Engine:
             Conflict: the batch id came with other content before.
         """
         started = perf_counter()
-        with self._changed:
-            self._turns.wait()
-            self._check_open(writing=True)
-            state = self._state
-            if not isinstance(batches, Mapping):
-                raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
-            given_time = None if time is None else to_time(time)
-            default = present(state.clock, state.upper) if given_time is None else given_time
-            rows = self._runners.taken(batches, state.catalog.table, default, marked=batch_id is not None)
-            batch = None
-            if batch_id is not None:
-                batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close))
-                known = self._store.answered(state, batch_id)
-                if known is not None:
-                    if agree(known[0], batch.mark):
-                        return replace(known[1], frames=partial(self._changes_frame, changes_of(known[1].diffs)))
-                    raise Conflict(reused(batch_id))
-            rows = dict(self._runners.near(rows, state.in_memory))
-            times = batch_times(state, rows, given_time, default, close=close)
-            runs = runs_of(state, rows, times.time, times.upper)
-            choice = self._runners.choose(
-                sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
-                stored=lambda: state.stored(runs),
-            )  # fmt: skip
-            return self._publish(runs, times, started, batch, choice)
+        self._wait()
+        self._check_open(writing=True)
+        state = self._state
+        if not isinstance(batches, Mapping):
+            raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
+        given_time = None if time is None else to_time(time)
+        default = present(state.clock, state.upper) if given_time is None else given_time
+        rows = self._runners.taken(batches, state.catalog.table, default, marked=batch_id is not None)
+        batch = None
+        if batch_id is not None:
+            batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close))
+            known = self._store.answered(state, batch_id)
+            if known is not None:
+                if agree(known[0], batch.mark):
+                    return replace(known[1], frames=partial(self._changes_frame, changes_of(known[1].diffs)))
+                raise Conflict(reused(batch_id))
+        rows = dict(self._runners.near(rows, state.in_memory))
+        times = batch_times(state, rows, given_time, default, close=close)
+        runs = runs_of(state, rows, times.time, times.upper)
+        choice = self._runners.choose(
+            sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
+            stored=lambda: state.stored(runs),
+        )  # fmt: skip
+        return self._publish(runs, times, started, batch, choice)
 
+    @exclusive
     def advance(self, to: Time | None = None) -> Applied:
         """Close every time below `to` without data, however far it is (None: the present in milliseconds).
 
@@ -191,16 +197,15 @@ class Engine:
             InvalidTime: `to` is below `upper`, or None with `clock="own"`.
         """
         started = perf_counter()
-        with self._changed:
-            self._turns.wait()
-            self._check_open(writing=True)
-            state = self._state
-            kept = settled(state.clock, given=to is not None)
-            upper = present(kept, state.upper) if to is None else to_time(to)
-            if upper < state.upper:
-                raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already")
-            times = Times(upper - 1, upper, kept)
-            return self._publish({}, times, started, None, (LOCAL, "nothing changes but the time"))
+        self._wait()
+        self._check_open(writing=True)
+        state = self._state
+        kept = settled(state.clock, given=to is not None, instead="say advance(to=...)")
+        upper = present(kept, state.upper) if to is None else to_time(to)
+        if upper < state.upper:
+            raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already")
+        times = Times(upper - 1, upper, kept)
+        return self._publish({}, times, started, None, (LOCAL, "nothing changes but the time"))
 
     def _publish(
         self, runs: Mapping[str, Part], times: Times, started: float, batch: BatchId | None,
@@ -215,17 +220,29 @@ class Engine:
             times.time, times.upper, runner.name, perf_counter() - started, diffs_of(staged.diffs), reason,
             partial(self._changes_frame, staged.diffs),
         )  # fmt: skip
-        low, closing = self._state.upper, self._sinks.closing(self._state, staged)
-        with self._unless_interrupted():
-            self._store.append(self._state, staged, applied, batch)
-            publish(self._state, staged)
-            for name, waiting in self._state.subscriptions.items():
-                for subscription in list(waiting):
-                    subscription.push(staged.diffs[name], times.upper)
-        self._sinks.offer(self._state, low, closing)
-        self._store.settle(self._state)
+        state, low = self._state, self._state.upper
+        closing = self._sinks.closing(state, staged)
+
+        def prepare() -> tuple[Entry, Step]:
+            entry, publish = self._store.append(state, staged, applied, batch), publishing(state, staged)
+
+            def done() -> None:
+                publish()
+                for name, waiting in state.subscriptions.items():
+                    for subscription in list(waiting):
+                        subscription.push(staged.diffs[name], times.upper)
+
+            return entry, done
+
+        self._commits.carry_out(prepare, nothing)
+        self._sinks.offer(state, low, closing)
+        with suppress(HalfjoinError, MemoryError):  # the batch is done; what is not tidied now is so after a later one
+            for collection in state.collections():
+                collection.tidy(state.upper)
+        self._store.settle(state)
         return replace(applied, seconds=perf_counter() - started)
 
+    @exclusive
     def _changes_frame(self, changes: Mapping[str, Changes], view: str) -> Any:
         """For `Applied.dataframe`."""
         with self._reading() as state:
@@ -234,38 +251,30 @@ class Engine:
     def _define(self, change: Callable[[], None]) -> None:
         """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
         self._check_open(writing=True)
-        undo = self._state.checkpoint()
-        before = [(name, one) for name, found in self._state.subscriptions.items() for one in found]
-        try:
+        state = self._state
+        before = [(name, one) for name, found in state.subscriptions.items() for one in found]
+
+        def prepare() -> tuple[Entry, Step]:
             change()
-            self._store.room(self._state, Staged({}, {}, self._state.upper))
-            with self._unless_interrupted():
-                self._store.define(self._state)
-        except BaseException:
-            undo()
-            raise
-        going_on = self._subscriptions()
-        for name, subscription in before:
-            if subscription not in going_on:
-                subscription.fail(UnknownName("materialized view", name, instead="it was dropped, or replaced, under "
-                                              "this subscription; subscribe to what is there now"))  # fmt: skip
-        self._store.settle(self._state)
+            self._store.room(state, Staged({}, {}, state.upper))
+            return self._store.define(state), done
+
+        def done() -> None:
+            self._sinks.follow(state)
+            going_on = self._subscriptions()
+            for name, subscription in before:
+                if subscription not in going_on:
+                    why = "it was dropped, or replaced, under this subscription; subscribe to what is there now"
+                    subscription.fail(UnknownName("materialized view", name, instead=why))
+
+        self._commits.carry_out(prepare, state.checkpoint())
+        self._store.settle(state)
 
     def _subscriptions(self) -> list[Subscription]:
         return [one for waiting in self._state.subscriptions.values() for one in waiting]
 
-    @contextmanager
-    def _unless_interrupted(self) -> Iterator[None]:
-        """Around what must happen on disk and in memory alike: ended by anything but our errors, the two may differ."""
-        try:
-            yield
-        except HalfjoinError:
-            raise
-        except BaseException:
-            self._closed = "the engine was interrupted while it wrote; close it and open the warehouse again"
-            raise
-
     @retried
+    @exclusive
     def read(self, name: str, as_of: Time | None = None, *, multiplicity: bool = False) -> pa.Table:
         """Contents of a table or view, a row as often as it is contained, in no particular order.
 
@@ -284,6 +293,7 @@ class Engine:
             return reading.expand(found, name).table(changes=False)
 
     @retried
+    @exclusive
     def dataframe(self, name: str, as_of: Time | None = None) -> Any:
         """The same contents as `read` gives, as a Spark DataFrame: lazy, and not collected by this process.
 
@@ -297,6 +307,7 @@ class Engine:
             return reading.frame(state, name, _optional(as_of))
 
     @retried
+    @exclusive
     def query(self, sql: str, as_of: Time | None = None) -> pa.Table:
         """Any SELECT over tables and views as of a time.
 
@@ -312,6 +323,7 @@ class Engine:
             return reading.query(state, statement.query, time, sql)
 
     @retried
+    @exclusive
     def subscribe(
         self, name: str, as_of: Time | None = None, up_to: Time | None = None, *, snapshot: bool = True
     ) -> Subscription:
@@ -334,28 +346,32 @@ class Engine:
                 raise UnknownName("materialized view", name, state.views)
             start, end = _optional(as_of), _optional(up_to)
             first = reading.history(state, name, start, end, snapshot)
-            subscription = Subscription(first, end, self._changed, state.subscriptions.setdefault(name, []))
+            others = state.subscriptions.setdefault(name, [])
+            subscription = Subscription(first, state.upper, end, (self._lock, self._changed), others)
             if self._read_only or (end is not None and state.upper >= end):
                 subscription.close()
             return subscription
 
+    @exclusive
     def explain(self, view_or_sql: str, format: Format = "text") -> str:
         """The dataflow of a view, or of a query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
         with self._reading() as state:
             return explain(state, view_or_sql, format)
 
     @property
+    @exclusive
     def spark(self) -> Any:
         """The Spark session, classic or Connect; a quiet local one is started if the engine was given none."""
-        with self._changed:
-            self._check_open()
-            return self._runners.spark.session
+        self._check_open()
+        return self._runners.spark.session
 
+    @exclusive
     def stats(self) -> Stats:
         """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
             return stats(state)
 
+    @exclusive
     def sink(
         self, table: str, *, name: str | None = None, format: SinkFormat = "rows",
         time: str | Callable[[int], Time] | None = None,
@@ -414,7 +430,7 @@ class Engine:
                 before stay, unseen, and `restart` mends it.
         """
         with self._turns.following:
-            with self._changed:
+            with self._lock:
                 self._check_open(writing=True)
                 definition = self._state.catalog.table(table)
                 newest = self._store.newest(follow_prefix(table))
@@ -434,6 +450,7 @@ class Engine:
                         at = None if one.close else done[-1].time
             return done
 
+    @exclusive
     def register_table_function(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]
     ) -> None:
@@ -446,48 +463,47 @@ class Engine:
                 time of the result, int64) and `__diff` (its weight, int64). It must be deterministic.
             returns: SQL types by column.
         """
-        with self._changed:
-            self._check_open()
-            if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
-                raise HalfjoinError(f"{name!r} is no name for a function; use lower case letters, digits and _")
-            if not callable(function):
-                raise HalfjoinError(f"{name}: {function!r} cannot be called")
-            if not isinstance(returns, Mapping) or not all(isinstance(kind, str) for kind in returns.values()):
-                raise HalfjoinError(f"{name}: returns must be a dict of SQL types by column, such as {{'x': 'bigint'}}")
-            if not returns or any(column.startswith("__") for column in returns):
-                raise HalfjoinError(f"{name}: returns must name the result's columns, none of which begins with __")
-            there = name not in self._state.catalog.functions and returns_rows(name, self._state.catalog)
-            if name in self._state.functions or there or name in ENTRIES:
-                raise Conflict(f"there is a function {name} already; choose another name")
-            types = {column: type_named(kind) for column, kind in returns.items()}
-            kept = self._state.catalog.table_function(name)
-            if kept is None:
-                self._define(lambda: self._state.catalog.functions.update({name: tuple(types.items())}))
-            elif kept != tuple(types.items()):
-                columns = ", ".join(f"{column} {kind}" for column, kind in kept)
-                raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})")
-            self._state.functions[name] = UserFunction(name, function, types)
+        self._check_open()
+        if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
+            raise HalfjoinError(f"{name!r} is no name for a function; use lower case letters, digits and _")
+        if not callable(function):
+            raise HalfjoinError(f"{name}: {function!r} cannot be called")
+        if not isinstance(returns, Mapping) or not all(isinstance(kind, str) for kind in returns.values()):
+            raise HalfjoinError(f"{name}: returns must be a dict of SQL types by column, such as {{'x': 'bigint'}}")
+        if not returns or any(column.startswith("__") for column in returns):
+            raise HalfjoinError(f"{name}: returns must name the result's columns, none of which begins with __")
+        there = name not in self._state.catalog.functions and returns_rows(name, self._state.catalog)
+        if name in self._state.functions or there or name in ENTRIES:
+            raise Conflict(f"there is a function {name} already; choose another name")
+        types = {column: type_named(kind) for column, kind in returns.items()}
+        kept = self._state.catalog.table_function(name)
+        if kept is None:
+            self._define(lambda: self._state.catalog.functions.update({name: tuple(types.items())}))
+        elif kept != tuple(types.items()):
+            columns = ", ".join(f"{column} {kind}" for column, kind in kept)
+            raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})")
+        self._state.functions[name] = UserFunction(name, function, types)
 
+    @exclusive
     def flush(self) -> None:
         """Do now what is otherwise left to later batches: merge the newest runs, bring all Delta tables up to date.
 
         Raises:
             StorageError: a table of the warehouse, or of a sink, cannot be written; nothing is lost.
         """
-        with self._changed:
-            self._check_open()
-            for collection in self._state.collections():
-                collection.tidy(self._state.upper)
-            self._store.flush(self._state)
-            self._sinks.flush(self._state)
+        self._check_open()
+        for collection in self._state.collections():
+            collection.tidy(self._state.upper)
+        self._store.flush(self._state)
+        self._sinks.flush(self._state)
 
+    @exclusive
     def compact(self) -> None:
         """Merge the runs, and the files, of every collection into one; history below its since goes."""
-        with self._changed:
-            self._check_open()
-            for collection in self._state.collections():
-                collection.compact(self._state.upper)
-            self._store.compact(self._state)
+        self._check_open()
+        for collection in self._state.collections():
+            collection.compact(self._state.upper)
+        self._store.compact(self._state)
 
     def __repr__(self) -> str:
         where = "in memory" if self._store.place is None else repr(str(self._store.place))
@@ -497,17 +513,17 @@ class Engine:
         counts = f"tables={len(self._state.catalog.tables)}, materialized_views={views}"
         return f"<halfjoin.Engine {where}, {counts}, upper={self._state.upper}>"
 
+    @exclusive
     def close(self) -> None:
         """End the subscriptions and let go of everything."""
-        with self._changed:
-            for subscription in self._subscriptions():
-                subscription.close()
-            if not self._released:
-                self._sinks.close()
-                self._store.close()
-                self._runners.close()
-            self._released = True
-            self._closed = self._closed or "the engine is closed"
+        for subscription in self._subscriptions():
+            subscription.close()
+        if not self._released:
+            self._sinks.close()
+            self._store.close()
+            self._runners.close()
+        self._released = True
+        self._closed = self._closed or "the engine is closed"
 
     def __enter__(self) -> Self:
         return self
@@ -519,13 +535,25 @@ class Engine:
 
     @contextmanager
     def _reading(self) -> Iterator[State]:
-        """The lock, and the state at one moment."""
-        with self._changed:
-            self._check_open()
-            with self._store.moment(self._state) as self._state:
-                self._state.runners = self._runners
-                yield self._state
-                self._store.settle(self._state)
+        """The state at one moment; the lock is held."""
+        self._check_open()
+        with self._store.moment(self._state) as self._state:
+            self._state.runners = self._runners
+            yield self._state
+            self._store.settle(self._state)
+
+    def _wait(self) -> None:
+        """For the turn to write, while others may call."""
+        self._turns.wait()
+        self._torn = True
+
+    def _recover(self) -> None:
+        """Put right what a call has left that was interrupted; the lock is held, and no other call is under way."""
+        if not self._released:
+            self._turns.recover()
+            self._store.recover()
+            self._commits.settle()
+            reading.recover(self._state)
 
     def _check_open(self, *, writing: bool = False) -> None:
         if self._closed is not None:

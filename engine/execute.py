@@ -87,8 +87,8 @@ def _run(
     match statement:
         case CreateTable() | CreateView() | CreateIndex() | Drop():
             keep(lambda: define(state, statement, sql))
-            if isinstance(statement, Drop | CreateView) and state.sinks is not None:
-                state.sinks.replaced(state)
+            if isinstance(statement, CreateView) and statement.or_replace and state.sinks is not None:
+                state.sinks.begin(state)
         case CreateSink():
             _create_sink(state, statement, sql, keep)
         case Insert() | Delete() | Update():
@@ -159,7 +159,6 @@ def _create_sink(state: State, statement: CreateSink, sql: str, keep: Keep) -> N
         state.sinks.fill(state, statement.name)
     except BaseException:
         keep(undo)
-        state.sinks.follow(state)
         raise
 
 

@@ -99,6 +99,8 @@ class Run:
             found = build(arrays, rows, len(self.updates) if rows is None else len(rows))
             if self.net is not None and self.net.there is not None:
                 found, self.gone[key] = found.split(self.net.there)
+            else:
+                self.gone.pop(key, None)
             self.indexes[key] = found
         return found
 

@@ -47,7 +47,8 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _updates(rows: Rows) -> Updates:
-    k, v, time, diff = (np.array(side, np.int64) for side in zip(*rows, strict=True)) if rows else [np.zeros(0, int)] * 4
+    sides = zip(*rows, strict=True) if rows else [()] * 4
+    k, v, time, diff = (np.array(side, np.int64) for side in sides)
     return Updates({"k": pa.array(k), "v": pa.array(v)}, time, diff)
 
 

@@ -166,6 +166,12 @@ class Journal:
         """Let go of the file."""
         self._db.close()
 
+    def recover(self) -> None:
+        """Roll back what an interrupted call of this thread has begun."""
+        with self._guarded():
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+
     # Reading.
 
     @contextmanager
@@ -183,12 +189,18 @@ class Journal:
         if self._db.in_transaction:
             yield
             return
-        with self._guarded():
-            self._db.execute("BEGIN")
         try:
+            with self._guarded():
+                self._db.execute("BEGIN")
             yield
         finally:
-            self._db.execute("COMMIT")
+            if self._db.in_transaction:
+                self._db.execute("COMMIT")
+
+    @property
+    def entry(self) -> int:
+        """The last one."""
+        return int(self.meta("entry"))
 
     def meta(self, key: str) -> str:
         """One of the facts about the whole: `format`, `id`, `entry` (the last), `upper`, `defined` (the last entry that
@@ -276,13 +288,8 @@ class Journal:
 
     def define(
         self, catalog: str, upper: int, new: Sequence[New], gone: Iterable[int], forgotten: Iterable[str]
-    ) -> list[int]:
-        """One entry that changes what is defined; batch ids with the prefixes `forgotten` go.
-
-        Returns:
-            The ids of the new collections.
-        """
-        ids = []
+    ) -> None:
+        """One entry that changes what is defined; batch ids with the prefixes `forgotten` go."""
         with self._transaction():
             entry = self._next(upper)
             self._set(catalog=catalog, defined=entry)
@@ -298,9 +305,7 @@ class Journal:
                     "VALUES (?, ?, ?, ?, ?, 0, ?)",
                     (item.kind, item.name, item.since, entry, entry - 1, MINIMUM),
                 )
-                ids.append(int(cursor.lastrowid or 0))
-                self._insert(ids[-1], entry, item.pieces)
-        return ids
+                self._insert(int(cursor.lastrowid or 0), entry, item.pieces)
 
     def raise_since(self, sinces: Mapping[int, int]) -> None:
         """Collections cannot be read below these times any more, and what is written from now on need not allow it."""
@@ -363,8 +368,8 @@ class Journal:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with self._guarded():
-            self._db.execute("BEGIN IMMEDIATE")
             try:
+                self._db.execute("BEGIN IMMEDIATE")
                 yield
                 self._keep()
                 self._db.execute("COMMIT")

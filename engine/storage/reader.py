@@ -12,6 +12,7 @@ from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.clock import Clock, Closing, opened
 from halfjoin.engine.collection import Cold, Collection
+from halfjoin.engine.commit import Entry
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
@@ -39,6 +40,7 @@ class Reader:
         self._entry = self._defined = self._flushes = _UNKNOWN
         self._retain = RETAIN
         self._collections: dict[int, Collection] = {}
+        self._made: State | None = None
 
     def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
         """The state as it is now; `retain` is the writer's to choose.
@@ -51,28 +53,29 @@ class Reader:
         with self._journal.snapshot():
             opened(self._journal.meta("clock"), clock, 0)
             self._disk = Disk(self._site, self._journal, memory)
-            return self._opened()
+            self._made = self._opened()
+            return self._made
 
     @contextmanager
     def moment(self, state: State) -> Iterator[State]:
-        """The state as the last batch or definition left it; what is loaded meanwhile is of that moment, too."""
+        """The state as the last batch or definition left it; what is loaded meanwhile is of that moment, too.
+
+        A state that was not made to the end, or not taken over to the end, is made anew.
+        """
         with self._journal.snapshot():
-            try:
-                entry = int(self._journal.meta("entry"))
-                if int(self._journal.meta("defined")) != self._defined:
-                    before, state = state, self._opened()
-                    state.functions.update(before.functions)
-                    state.runners, state.kept, state.closed_by = before.runners, before.kept, before.closed_by
-                elif entry != self._entry or self._flushes != int(self._journal.meta("flushes")):
-                    self._follow(state, entry)
-            except BaseException:  # Ctrl-C, say: some collections have what others have not, so all are opened anew
-                self._defined = _UNKNOWN
-                raise
+            entry = self._journal.entry
+            if int(self._journal.meta("defined")) != self._defined or state is not self._made:
+                before, state = state, self._opened()
+                state.functions.update(before.functions)
+                state.runners, state.kept, state.closed_by = before.runners, before.kept, before.closed_by
+                self._made = state
+            elif entry != self._entry or self._flushes != int(self._journal.meta("flushes")):
+                self._follow(state, entry)
             yield state
 
     def _opened(self) -> State:
-        journal = self._journal
-        self._entry, self._defined = int(journal.meta("entry")), int(journal.meta("defined"))
+        journal, self._made = self._journal, None
+        self._entry, self._defined = journal.entry, int(journal.meta("defined"))
         self._flushes = int(journal.meta("flushes"))
         self._retain = int(journal.meta("retain") or RETAIN)
         catalog = journal.meta("catalog")
@@ -85,6 +88,7 @@ class Reader:
 
     def _follow(self, state: State, entry: int) -> None:
         """Take over what was appended since the last look, and newer files, before older ones are removed."""
+        defined, self._defined = self._defined, _UNKNOWN  # until all of it is taken over
         state.upper = int(self._journal.meta("upper"))
         state.clock = opened(self._journal.meta("clock"), None, state.upper)
         newer = self._flushes != int(self._journal.meta("flushes"))
@@ -101,6 +105,7 @@ class Reader:
             collection.advance(state.upper)
             collection.tidy(state.upper)
         self._entry, self._flushes = entry, int(self._journal.meta("flushes"))
+        self._defined = defined
 
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """A reader takes no batches."""
@@ -131,13 +136,17 @@ class Reader:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
 
-    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
+    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
 
-    def define(self, state: State) -> None:
+    def define(self, state: State) -> Entry:
         """A reader defines nothing."""
         raise HalfjoinError(READ_ONLY)
+
+    def recover(self) -> None:
+        """Let go of the moment of a call that was interrupted."""
+        self._journal.recover()
 
     def overtaken(self) -> bool:
         """Whether the writer has dropped or replaced something meanwhile: its files go at once."""

@@ -14,6 +14,7 @@ from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.clock import CLOSINGS, Clock, Closing, closing_of
 from halfjoin.engine.collection import Collection
+from halfjoin.engine.commit import Entry, Step
 from halfjoin.engine.feeds.ids import table_of
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
@@ -88,11 +89,14 @@ class Store(Protocol):
             StorageError: there is not enough.
         """
 
-    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
-        """Keep a batch; called before it is published. Afterwards it is acknowledged."""
+    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
+        """A batch that is about to be kept; kept, it is acknowledged, and then published."""
 
-    def define(self, state: State) -> None:
-        """Keep what is defined now; forget the feeds of tables that are gone."""
+    def define(self, state: State) -> Entry:
+        """What is defined now, about to be kept; the feeds of tables that are gone are forgotten."""
+
+    def recover(self) -> None:
+        """Put right what an interrupted call has left half done; nothing else is under way."""
 
     def overtaken(self) -> bool:
         """Whether another process has defined something since the last moment, and removed what that had to read."""
@@ -131,6 +135,7 @@ class Nowhere:
     place = None
 
     def __init__(self) -> None:
+        self._last: object = None  # the last entry
         self._answers: dict[str, tuple[bytes, Applied]] = {}
         self._closings: deque[Closing] = deque(maxlen=CLOSINGS)
 
@@ -168,18 +173,41 @@ class Nowhere:
         state.memory.check(staged.size)
         return staged
 
-    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
-        """Remember the batch's id, and what it closes."""
+    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
+        """The batch's id is remembered, and what it closes."""
+        closing = None
         if staged.upper > state.upper:
-            self._closings.append(Closing(state.upper, staged.upper, now(), None if batch is None else batch.text))
-        if batch is not None:
-            self._answers[batch.text] = (batch.mark, applied)
+            closing = Closing(state.upper, staged.upper, now(), None if batch is None else batch.text)
 
-    def define(self, state: State) -> None:
-        """Forget the feeds of tables that are gone; nothing else is kept."""
-        for batch, table in [(batch, table_of(batch)) for batch in self._answers]:
-            if table is not None and table not in state.tables:
-                del self._answers[batch]
+        def follow() -> None:
+            if closing is not None and closing not in self._closings:
+                self._closings.append(closing)
+            if batch is not None:
+                self._answers[batch.text] = (batch.mark, applied)
+
+        return self._entry(follow)
+
+    def define(self, state: State) -> Entry:
+        """The feeds of tables that are gone are forgotten; nothing else is kept."""
+
+        def follow() -> None:
+            for batch, table in [(batch, table_of(batch)) for batch in self._answers]:
+                if table is not None and table not in state.tables:
+                    del self._answers[batch]
+
+        return self._entry(follow)
+
+    def _entry(self, follow: Step) -> Entry:
+        """One that is kept from the moment at which it is the last."""
+        this = object()
+
+        def commit() -> None:
+            self._last = this
+
+        return Entry(commit, lambda: self._last is this, follow)
+
+    def recover(self) -> None:
+        """Nothing is left half done."""
 
     def overtaken(self) -> bool:
         """There are no other processes."""
