@@ -96,7 +96,7 @@ def _run(
             if transaction is None:
                 _apply(engine, state, {statement.table: changed.table(changes=True).drop_columns(["__time"])}, session)
             else:
-                transaction.stage(state, statement.table, changed)
+                transaction.stage(state, statement.table, changed, session.time)
             return _counted(statement, count)
         case SetTime(time):
             session.time = time_of(time)

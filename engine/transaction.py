@@ -13,6 +13,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from halfjoin.engine.batch import runs_of
+from halfjoin.engine.clock import present
 from halfjoin.engine.collection import Arrangement, Collection
 from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.rows import submitted
@@ -72,15 +73,16 @@ class Transaction:
     def __init__(self) -> None:
         self._staged: dict[str, Updates] = {}
 
-    def stage(self, state: State, name: str, changed: Updates) -> None:
-        """Add what a statement changes in a table.
+    def stage(self, state: State, name: str, changed: Updates, time: int | None) -> None:
+        """Add what a statement changes in a table; `time` is what COMMIT will have (None: the present).
 
         Raises:
             InvalidRow: the table would not take it, after the statements before it.
         """
         changed = consolidate(changed, by_time=False)
         rows = submitted(state.catalog.table(name), _table(changed))
-        runs_of(self.seen(state), {name: rows}, state.upper, state.upper + 1)
+        at = present(state.clock, state.upper) if time is None else max(time, state.upper)
+        runs_of(self.seen(state), {name: rows}, at, at + 1)
         before = self._staged.get(name)
         self._staged[name] = changed if before is None else consolidate(concat([before, changed]), by_time=False)
 

@@ -119,6 +119,7 @@ def test_a_subscriber_of_a_dropped_view_gets_an_error(engine, drop):
 @pytest.mark.parametrize(("sql", "words"), [
     ("CREATE TABLE x (d datetime)", ["type datetime is not supported", "write timestamp"]),
     ("CREATE TABLE x (d tinyint)", ["type tinyint is not supported", "write smallint"]),
+    ("CREATE TABLE x (d nvarchar(3))", ["type nvarchar(3) is not supported", "write varchar(n)"]),
 ])  # fmt: skip
 def test_messages_name_what_was_written(engine, sql, words):
     with pytest.raises(hj.UnsupportedSQL) as caught:

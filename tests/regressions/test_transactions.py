@@ -80,6 +80,12 @@ def test_queries_inside_see_what_was_changed(engine):
     assert contents(engine) == [(1, 10), (2, 20)]
 
 
+def test_rows_are_checked_at_the_time_of_the_commit(engine):
+    engine.apply({"t": [{"k": 1, "a": 10, "__diff": -1, "__time": 8}]}, close=False)  # it goes at 8
+    engine.execute("SET TIME = 9; BEGIN; INSERT INTO t VALUES (1, 11); INSERT INTO u VALUES (1, 'x'); COMMIT")
+    assert contents(engine) == [(1, 11), (2, 20)] and contents(engine, "v") == [(1, 11, "x")]
+
+
 @pytest.mark.parametrize(("sql", "why"), [
     ("BEGIN; INSERT INTO u VALUES (1, 'x')", "BEGIN without COMMIT or ROLLBACK"),
     ("INSERT INTO u VALUES (1, 'x'); COMMIT", "COMMIT without BEGIN"),
