@@ -13,7 +13,7 @@ from halfjoin.engine.primary_key import arrangement_of
 from halfjoin.engine.run import make_run
 from halfjoin.engine.runners import LOCAL, Output
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.sinks.target import check
+from halfjoin.engine.sinks.target import check, settled
 from halfjoin.engine.state import MaintainedView, State
 from halfjoin.engine.storage.names import check_columns
 from halfjoin.engine.updates import Updates
@@ -206,7 +206,7 @@ def create_sink(state: State, statement: CreateSink) -> None:
     if not columns:
         raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", instead="select a constant")
     check_columns(name, state.schema(name))
-    sink = Sink(name=statement.name, collection=name, target=statement.target, id=uuid.uuid4().hex)
+    sink = Sink(name=statement.name, collection=name, target=settled(statement.target), id=uuid.uuid4().hex)
     catalog.add(sink)
     assert state.sinks is not None  # whoever defines, writes
     check(sink.target, state.sinks.home, [other for other in catalog.sinks.values() if other is not sink])

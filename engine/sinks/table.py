@@ -33,7 +33,7 @@ from halfjoin.engine.sinks.target import commit_file
 from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, write_plain
-from halfjoin.engine.storage.place import LOG, Place
+from halfjoin.engine.storage.place import LOG, LocalPlace, Place
 from halfjoin.engine.updates import Ints, Positions, Updates, concat, constant, empty
 from halfjoin.sql.errors import DataError, StorageError
 
@@ -152,7 +152,8 @@ class SinkTable:
         with self._reaching():
             self.open()
             if self._table is not None:
-                self.place.clear()
+                ours = (LOG, self._prefix)
+                self.place.clear([name for name in self.place.names() if not name.startswith(ours)])
 
     def _delete(self, gone: Updates, files: pa.Table, removed: set[int], written: list[StoredFile]) -> None:
         """Write the files that hold the rows anew without them: those of the table that are not removed yet, and for
@@ -231,7 +232,9 @@ class SinkTable:
 
     def _mend(self) -> None:
         """Take the last commit away where a power failure left a part: it never was one; its batch comes again."""
-        entries = [name for name in (self.place / LOG).folders() if name.endswith(".json")]  # in a local folder alone
+        if not isinstance(self.place, LocalPlace):
+            return
+        entries = [name for name in (self.place / LOG).names() if name.endswith(".json")]
         if entries and not _whole(self.place, last := max(entries)):
             self.place.cut(int(last.removesuffix(".json")) - 1)
 

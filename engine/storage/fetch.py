@@ -13,6 +13,7 @@ from halfjoin.engine.storage.delta import DeltaFolder
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept, app_of
 from halfjoin.engine.storage.parquet import StoredFile
+from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.site import Site, arrangements_of, place_of
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import concat
@@ -52,7 +53,7 @@ class Disk:
     def left(self, known: Mapping[int, Collection], collection: Collection) -> Sequence[Part] | None:
         """The same with all that is in files left there; None where it is not known yet, or nobody can link to them."""
         number = next((number for number, one in known.items() if one is collection), None)
-        if number is None or self.site.staging is None:
+        if number is None or not isinstance(self.site.place, LocalPlace):
             return None
         with self.journal.snapshot():
             kept, base, pieces = self._look(number, collection)

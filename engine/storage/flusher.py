@@ -21,7 +21,6 @@ from halfjoin.engine.storage.site import Site, arrangements_of, place_of
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
-FOLDERS = ("tables", "views", "errors")
 _log = logging.getLogger("halfjoin")
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from halfjoin.engine.storage.encoding import Piece
+from halfjoin.engine.storage.ownership import FILE
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.updates import MINIMUM
 from halfjoin.sql.errors import StorageError
@@ -23,7 +24,6 @@ from halfjoin.sql.errors import StorageError
 Value: TypeAlias = str | int | float | bytes | None
 
 FORMAT = 2
-FILE = "journal.sqlite"
 _BUSY_SECONDS = 60
 _FEW_PAGES = 1000  # of 4 KB, that are given back at a time
 _LARGEST_WAL = 64 << 20  # bytes that the write-ahead file keeps between checkpoints
@@ -43,6 +43,7 @@ CREATE TABLE IF NOT EXISTS arrangement (
     collection INTEGER NOT NULL, name TEXT NOT NULL, flushed INTEGER NOT NULL, version INTEGER NOT NULL,
     PRIMARY KEY (collection, name)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS unclaimed (folder TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE batch (
     id TEXT PRIMARY KEY, mark BLOB NOT NULL, entry INTEGER NOT NULL, time INTEGER NOT NULL, low INTEGER NOT NULL,
     upper INTEGER NOT NULL, runner TEXT NOT NULL, reason TEXT NOT NULL, seconds REAL NOT NULL
@@ -124,13 +125,14 @@ class Journal:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")
                 self._db.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
-        if not read_only and not self._has_schema():
+        if not read_only and not self._has("meta"):
             self._make()
         self._check_format(read_only=read_only)
 
-    def _has_schema(self) -> bool:
+    def _has(self, table: str) -> bool:
         with self._guarded():
-            return bool(self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0])
+            found = self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        return bool(found[0])
 
     def _make(self) -> None:
         with self._transaction():
@@ -145,13 +147,16 @@ class Journal:
         if found == 1:  # all updates were in the journal itself
             with self._transaction():
                 self._write("ALTER TABLE run ADD COLUMN file TEXT")
-                self._write(next(part for part in _SCHEMA.split(";\n") if " arrangement (" in part))
+                self._write(_statement("arrangement"))
                 self._set(format=FORMAT, flushes=0)
         if found > FORMAT:
             raise StorageError(
                 f"the warehouse of {self._where} has format {found}, and this version of halfjoin knows up to "
                 f"{FORMAT}; open it with a newer one"
             )
+        if not read_only and not self._has("unclaimed"):  # what was begun or dropped was told by what is not known
+            with self._transaction():
+                self._write(_statement("unclaimed"))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -221,6 +226,12 @@ class Journal:
         with self._guarded():
             return int(self._db.execute("SELECT coalesce(sum(bytes), 0) FROM run").fetchone()[0])
 
+    def unclaimed(self) -> list[str]:
+        """Folders of the warehouse that were made for collections, and that no collection has (yet, or any more)."""
+        with self._guarded():
+            rows = self._db.execute("SELECT folder FROM unclaimed ORDER BY folder").fetchall()
+        return [folder for (folder,) in rows]
+
     def answered(self, batch: str) -> Answered | None:
         """The batch with that id, if there was one."""
         with self._guarded():
@@ -251,9 +262,14 @@ class Journal:
                 )
 
     def define(
-        self, catalog: str, upper: int, new: Sequence[New], gone: Iterable[int], forgotten: Iterable[str]
-    ) -> list[int]:
+        self, catalog: str, upper: int, new: Sequence[New], gone: Iterable[int], forgotten: Iterable[str],
+        left: Iterable[str], claimed: Iterable[str],
+    ) -> list[int]:  # fmt: skip
         """One entry that changes what is defined; batch ids with the prefixes `forgotten` go.
+
+        Args:
+            left: the folders of collections that are gone, which may be removed from now on.
+            claimed: those of new ones, some of which may have been left in the same breath.
 
         Returns:
             The ids of the new collections.
@@ -266,6 +282,10 @@ class Journal:
                 self._write("DELETE FROM run WHERE collection = ?", (id,))
                 self._write("DELETE FROM arrangement WHERE collection = ?", (id,))
                 self._write("DELETE FROM collection WHERE id = ?", (id,))
+            for folder in left:
+                self._write("INSERT OR IGNORE INTO unclaimed VALUES (?)", (folder,))
+            for folder in claimed:
+                self._write("DELETE FROM unclaimed WHERE folder = ?", (folder,))
             for prefix in forgotten:
                 self._write("DELETE FROM batch WHERE id >= ? AND id < ?", _within(prefix))
             for item in new:
@@ -277,6 +297,17 @@ class Journal:
                 ids.append(int(cursor.lastrowid or 0))
                 self._insert(ids[-1], entry, item.pieces)
         return ids
+
+    def unclaim(self, folder: str) -> None:
+        """A folder is made for a collection that is not there yet; if it never is, the folder may be removed."""
+        with self._transaction():
+            self._write("INSERT OR IGNORE INTO unclaimed VALUES (?)", (folder,))
+
+    def removed(self, folders: Iterable[str]) -> None:
+        """Folders that no collection had are gone."""
+        with self._transaction():
+            for folder in folders:
+                self._write("DELETE FROM unclaimed WHERE folder = ?", (folder,))
 
     def raise_since(self, sinces: Mapping[int, int]) -> None:
         """Collections cannot be read below these times any more, and what is written from now on need not allow it."""
@@ -355,6 +386,11 @@ class Journal:
             yield
         except sqlite3.Error as problem:
             raise StorageError(f"the journal {self._where} failed: {problem}; nothing of the call is kept") from problem
+
+
+def _statement(table: str) -> str:
+    """What makes a table."""
+    return next(part for part in _SCHEMA.split(";\n") if f" {table} (" in part)
 
 
 def app_of(journal: Journal, collection: int) -> str:

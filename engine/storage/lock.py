@@ -8,6 +8,7 @@ import socket
 from datetime import UTC, datetime
 from pathlib import Path
 
+from halfjoin.engine.storage.ownership import LOCK
 from halfjoin.sql.errors import Conflict, StorageError
 
 
@@ -24,7 +25,7 @@ class Lock:
 
     def __init__(self, folder: Path) -> None:
         try:
-            self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+            self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as problem:
             raise StorageError(f"cannot lock the warehouse {folder}: {problem}") from problem
         try:

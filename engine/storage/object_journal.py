@@ -24,10 +24,12 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from halfjoin.engine.storage.journal import Journal, Value
+from halfjoin.engine.storage.ownership import check_prefix
 from halfjoin.engine.storage.place import Place
 from halfjoin.sql.errors import Conflict, StorageError
 
 _SCHEMA = pa.schema([("statement", pa.string()), ("values", pa.string()), ("data", pa.binary())])
+FOLDER = "journal"  # of a warehouse
 _MOST_FILES = 64  # before what they add up to is written as one
 _COPY = "COPY"  # in place of a statement: the whole SQLite file
 _BYTES = {"bytes": True}  # in place of a value: it is in the column `data`
@@ -40,7 +42,8 @@ class ObjectJournal(Journal):
         Conflict: from every method that writes, once another engine has opened the warehouse for writing.
     """
 
-    def __init__(self, place: Place, *, read_only: bool = False) -> None:
+    def __init__(self, warehouse: Place, *, read_only: bool = False) -> None:
+        place = warehouse / FOLDER
         self._place, self._turn, self._depth, self._read_only = place, RLock(), 0, read_only
         self._lost: str | None = None  # who has taken over
         self._where = str(place)
@@ -52,11 +55,13 @@ class ObjectJournal(Journal):
                 self._table = DeltaTable(place.uri)
             except TableNotFoundError:
                 if read_only:
-                    raise StorageError(f"there is no warehouse at {place}; an engine that writes makes one") from None
+                    raise StorageError(f"there is no warehouse at {warehouse}; an engine that writes makes one") from None
+                check_prefix(warehouse, ())
                 self._table = DeltaTable.create(place.uri, _SCHEMA, configuration={"delta.checkpointInterval": "50"})
             self._catch_up()
-        if not read_only and not self._has_schema():
-            self._make()
+            if not read_only and not self._has("meta"):
+                check_prefix(warehouse, (FOLDER,))
+                self._make()
         self._check_format(read_only=read_only)
         if not read_only:
             self.keep(writer=f"process {os.getpid()} on {socket.gethostname()} since {clock.strftime('%F %T%z')}")

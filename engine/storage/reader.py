@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
@@ -35,6 +34,7 @@ class Reader:
         self._site = site_of(warehouse)
         self.place = self._site.place
         self._journal = self._site.journal(read_only=True)
+        self.staging = self._site.staging(self._journal.meta("id"))
         self._entry = self._defined = self._flushes = _UNKNOWN
         self._retain = RETAIN
         self._collections: dict[int, Collection] = {}
@@ -97,11 +97,6 @@ class Reader:
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
-
-    @property
-    def staging(self) -> Path | None:
-        """A folder for links to the Delta tables' files, which the writer may remove while a job reads them."""
-        return self._site.staging
 
     def kept(self, collection: Collection) -> Sequence[Part] | None:
         """The files of the collection's Delta table, and what is not there yet."""

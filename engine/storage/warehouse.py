@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 
 from deltalake.exceptions import DeltaError
 
@@ -27,14 +26,14 @@ from halfjoin.engine.state import State
 from halfjoin.engine.storage.arranging import arrangements, unserved
 from halfjoin.engine.storage.encoding import Piece, encode
 from halfjoin.engine.storage.fetch import Disk
-from halfjoin.engine.storage.flusher import FOLDERS, Flusher, Target
-from halfjoin.engine.storage.journal import Answered, Kept, New
+from halfjoin.engine.storage.flusher import Flusher, Target
+from halfjoin.engine.storage.journal import Answered, New
 from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.restore import OnDisk, restore
 from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftovers
-from halfjoin.engine.storage.site import ARRANGEMENTS, arrangements_name, arrangements_of, place_of, site_of
+from halfjoin.engine.storage.site import arrangements_folder, folder_of, in_site, place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import Updates
@@ -64,10 +63,12 @@ class Warehouse:
         except BaseException:
             self._unlock()
             raise
-        if self._site.staging is not None:
-            remove_leftovers(self._site.staging)
+        self.staging = self._site.staging(self._journal.meta("id"))
+        if self.staging is not None:
+            remove_leftovers(self.staging)
         self._flusher = Flusher(self._site, self._journal)
-        self._links = Links(self._site.staging)
+        self._links = Links(self.staging)
+        self._folders: set[str] = set()
         self._ids: dict[int, Collection] = {}
         self._created: dict[int, int] = {}
         self._pending = 0
@@ -82,7 +83,8 @@ class Warehouse:
         if known != str(retain):
             journal.keep(retain=retain)
         kept = {(item.kind, item.name): item for item in journal.kept()}
-        self._remove_strangers(kept.values())
+        self._folders = {folder_of(item) for item in kept.values()}
+        self._remove_unclaimed()
         catalog = journal.meta("catalog")
         document = Document.model_validate_json(catalog) if catalog else Document()
         self._catalog = catalog
@@ -118,11 +120,6 @@ class Warehouse:
         diffs = diffs_of(changes)
         return found.mark, Applied(found.time, found.upper, found.runner, found.seconds, diffs, found.reason)
 
-    @property
-    def staging(self) -> Path | None:
-        """A folder beside the Delta tables."""
-        return self._site.staging
-
     def kept(self, collection: Collection) -> Sequence[Part] | None:
         """The files of the collection's Delta table, and what is not there yet."""
         return self._disk.left(self._ids, collection)
@@ -137,7 +134,7 @@ class Warehouse:
     def _adopted(self, kind: str, name: str, part: Part) -> Part:
         if not isinstance(part, StoredRun) or not isinstance(part.place, ScratchPlace):
             return part
-        place = self._site.place / kind / folder_name(name)
+        place = self._taken(kind, name)
         try:
             place.make()
             place.link(part.place.path, [file.name for file in part.files])
@@ -192,14 +189,18 @@ class Warehouse:
             return
         for kind, name, collection in new:
             check_columns(name, collection.schema)
+            self._check_free(f"{kind}/{folder_name(name)}")
             collection.held = tuple(self._adopted(kind, name, part) for part in collection.held)
         if gone:
             self._flusher.wait()
         files: dict[tuple[str, str], set[str]] = {}
         made = [New(kind, name, c.since, self._first(kind, name, c, files)) for kind, name, c in new]
-        kept = self._journal.kept() if gone else []
-        forgotten = [prefix_of(item.name) for item in kept if item.id in gone and item.kind == "tables"]
-        ids = self._journal.define(catalog, state.upper, made, gone, forgotten)
+        kept = [item for item in self._journal.kept() if item.id in gone] if gone else []
+        left = [folder for item in kept for folder in (folder_of(item), arrangements_folder(item))]
+        claimed = {f"{kind}/{folder_name(name)}" for kind, name, _ in new}
+        forgotten = [prefix_of(item.name) for item in kept if item.kind == "tables"]
+        ids = self._journal.define(catalog, state.upper, made, gone, forgotten, left, claimed)
+        self._folders = (self._folders - set(left)) | claimed
         entry = int(self._journal.meta("entry"))
         self._catalog = catalog
         for number in gone:
@@ -209,9 +210,10 @@ class Warehouse:
             collection.stored = OnDisk(number, collection, self._fetch, lambda: state.upper)
         self._pending = self._journal.pending()
         for item in kept:
-            if item.id in gone:
+            if folder_of(item) in claimed:  # by what has its name now
                 self._clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
-                self._clear(arrangements_of(self._site, item))
+        if left:
+            self._remove_unclaimed()
 
     def overtaken(self) -> bool:
         """No other process defines anything."""
@@ -283,7 +285,7 @@ class Warehouse:
 
     def _spill(self, kind: str, name: str, updates: Updates, sort: Sequence[str]) -> StoredRun:
         """Write updates to files of a collection, which count once the journal refers to them."""
-        place = self._site.place / kind / folder_name(name)
+        place = self._taken(kind, name)
         schema = {column: array.type for column, array in updates.columns.items()}
         try:
             place.make()
@@ -317,12 +319,14 @@ class Warehouse:
                 yield piece
 
     @staticmethod
-    def _clear(place: Place, keep: Container[str] = ()) -> None:
-        """Remove what the journal does not know of any more; what stays goes when the warehouse is opened again."""
+    def _clear(place: Place, keep: Container[str] = ()) -> bool:
+        """Remove what no collection has any more. Returns whether it is gone; if not, the next opening tries again."""
         try:
             place.clear(keep)
+            return not any(place.names())
         except (DeltaError, OSError) as problem:
             _log.warning("%s is left behind for now: %s", place, problem)
+            return False
 
     def _unlock(self) -> None:
         if self._lock is not None:
@@ -337,23 +341,32 @@ class Warehouse:
         wanted = arrangements(collection) if collection.cold is not None or collection.in_files else ()
         return Target(number, collection.schema, collection.since, sort_columns(collection), tuple(wanted))
 
-    def _remove_strangers(self, known: Iterable[Kept]) -> None:
-        """Folders of collections that were dropped, or never came to be, when a process ended."""
-        folders = {kind: {folder_name(item.name) for item in known if item.kind == kind} for kind in FOLDERS}
-        folders[ARRANGEMENTS] = set()
-        for item in known:
-            versions = self._journal.arranged(item.id)
-            if versions:
-                folders[ARRANGEMENTS].add(arrangements_name(item))
-                self._keep_folders(arrangements_of(self._site, item), versions)
-        for kind, names in folders.items():
-            self._keep_folders(self._site.place / kind, names)
+    def _remove_unclaimed(self) -> None:
+        """Folders of collections that were dropped, or never came to be when a process ended: those that the journal
+        names, and no others."""
+        found = [folder for folder in self._journal.unclaimed() if folder not in self._folders]
+        gone = [folder for folder in found if self._clear(in_site(self._site, folder))]
+        if gone:
+            self._journal.removed(gone)
 
-    @staticmethod
-    def _keep_folders(place: Place, names: Container[str]) -> None:
-        for name in list(place.folders()):
-            if name not in names:
-                (place / name).clear()
+    def _taken(self, kind: str, name: str) -> Place:
+        """The folder of a collection, which may be one that is still to come: then the journal names it first."""
+        folder = f"{kind}/{folder_name(name)}"
+        if folder not in self._folders:
+            self._check_free(folder)
+            self._journal.unclaim(folder)
+            self._folders.add(folder)
+        return in_site(self._site, folder)
+
+    def _check_free(self, folder: str) -> None:
+        """Refuse a new collection whose folder holds something that this warehouse has not put there."""
+        place = in_site(self._site, folder)
+        try:
+            free = folder in self._folders or not any(place.names()) or folder in self._journal.unclaimed()
+        except (DeltaError, OSError) as problem:
+            raise StorageError(f"{place} cannot be looked at: {problem}") from problem
+        if not free:
+            raise StorageError(f"{place} holds something that is not of this warehouse; move it away, or choose another name")
 
 
 def _parts(state: State, staged: Staged) -> Iterator[tuple[Part, str, str]]:
