@@ -9,7 +9,6 @@ batch is acknowledged, and each acknowledged batch is in the table once.
 
 from __future__ import annotations
 
-import json
 import time as clock
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,7 @@ from deltalake.transaction import RemoveAction
 from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.sinks.delivery import PIECE_ROWS
 from halfjoin.engine.sinks.files import group_of, groups, holders, without
-from halfjoin.engine.sinks.target import commit_file
+from halfjoin.engine.storage.commits import Torn, commit, commit_file
 from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, write_plain
@@ -88,9 +87,9 @@ class SinkTable:
             except TableNotFoundError:
                 self.is_open = True
                 return None
-            last = table.history(1)[0]
-            if last.get(_SINK) != self._id:
-                raise StorageError(_strange(self.place, table.version(), str(last.get("operation", "?"))))
+            last = commit(self.place, table.version())
+            if last is None or last.info.get(_SINK) != self._id:
+                raise StorageError(_strange(self.place, table.version()))
             self._clean(table)
             self._table, self.is_open = table, True
             found = table.transaction_version(self._id)
@@ -215,7 +214,7 @@ class SinkTable:
         self.place.settle()
         table.update_incremental()  # a commit does not refresh its handle
         if table.version() != version:
-            raise StorageError(_strange(self.place, table.version(), str(table.history(1)[0].get("operation", "?"))))
+            raise StorageError(_strange(self.place, table.version()))
 
     def _create(self) -> DeltaTable:
         table = DeltaTable.create(
@@ -235,8 +234,11 @@ class SinkTable:
         if not isinstance(self.place, LocalPlace):
             return
         entries = [name for name in (self.place / LOG).names() if name.endswith(".json")]
-        if entries and not _whole(self.place, last := max(entries)):
-            self.place.cut(int(last.removesuffix(".json")) - 1)
+        last = max((int(name.removesuffix(".json")) for name in entries if name[:20].isdigit()), default=0)
+        try:
+            commit(self.place, last)
+        except Torn:
+            self.place.cut(last - 1)
 
     def _clean(self, table: DeltaTable) -> None:
         """Remove files that nobody can be reading any more; of files only the sink's own."""
@@ -315,15 +317,6 @@ def _files(table: DeltaTable) -> pa.Table:
     return pa.table(table.get_add_actions(flatten=True))
 
 
-def _whole(place: Place, entry: str) -> bool:
-    if not place.size(f"{LOG}/{entry}"):
-        return False
-    try:
-        return all(json.loads(line) for line in place.read(f"{LOG}/{entry}").to_pybytes().splitlines())
-    except ValueError:
-        return False
-
-
 def _removed(files: pa.Table, number: int, changes: bool) -> RemoveAction:
     now = int(clock.time() * 1000)
     return RemoveAction(files["path"][number].as_py(), changes, now, files["size_bytes"][number].as_py())
@@ -333,7 +326,9 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column if column.type == kind else column.cast(kind)
 
 
-def _strange(place: Place, version: int, operation: str) -> str:
+def _strange(place: Place, version: int) -> str:
+    last = commit(place, version)
+    operation = "?" if last is None else last.operation
     return (
         f"somebody else wrote the table {place}: version {version} ({operation}) is not this sink's, which therefore "
         "leaves the table alone; DROP SINK, and create it again with another path"

@@ -12,7 +12,7 @@ from deltalake.exceptions import DeltaError
 
 from halfjoin.catalog.models import Sink
 from halfjoin.engine.storage.paths import check_name, check_url, is_relative, is_url, local_path
-from halfjoin.engine.storage.place import LOG, LocalPlace, ObjectPlace, Place
+from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place
 from halfjoin.sql.errors import Conflict, StorageError, UnsupportedSQL
 
 FOLDER = "sinks"  # of a warehouse: what relative paths are relative to
@@ -53,8 +53,8 @@ def place_of(target: str, home: Place | None) -> Place:
     root = home.path / FOLDER
     path = (root / target).resolve()
     if root not in path.parents:
-        raise StorageError(f"{root / target} leads out of {root}, to {path}; write where the table is to be as an absolute "
-                           "path, or take the link away")  # fmt: skip
+        raise StorageError(f"{root / target} leads out of {root}, to {path}; write where the table is to be as an "
+                           "absolute path, or take the link away")  # fmt: skip
     return LocalPlace(path)
 
 
@@ -121,8 +121,3 @@ def _touch(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether they are the same folder, or one is in the other."""
     shorter = min(len(one), len(other))
     return bool(shorter) and one[:shorter] == other[:shorter]
-
-
-def commit_file(version: int) -> str:
-    """The log's entry of a version, as a name in the table's place."""
-    return f"{LOG}/{version:020}.json"

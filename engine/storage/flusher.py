@@ -80,26 +80,32 @@ class Flusher:
         """Flush these collections and merge their files; with `everything` into one.
 
         Raises:
-            StorageError: a table could not be written; those before it are.
+            StorageError: a table could not be written; the others are.
         """
+        problems: list[HalfjoinError] = []
         try:
             with self._journal.beside() as journal:
                 journal.raise_since({target.id: target.since for target in targets})
                 entry = int(journal.meta("entry"))
                 kept = {item.id: item for item in journal.kept()}
                 for target in targets:
-                    self._flush(journal, kept[target.id], target, entry, everything)
+                    try:
+                        self._flush(journal, kept[target.id], target, entry, everything)
+                    except StorageError as problem:  # of this table; Conflict, say, is of all
+                        problems.append(problem)
                 journal.shrink()
             pa.default_memory_pool().release_unused()  # a merge has left it large
         except HalfjoinError:
             raise
         except Exception as problem:  # of the file system, of Parquet, of Delta: nothing of it is trimmed
             raise StorageError(f"flushing the warehouse {self._site.place} failed: {problem}") from problem
+        if problems:
+            raise problems[0] if len(problems) == 1 else StorageError("; ".join(map(str, problems)))
 
     def _flush(self, journal: Journal, kept: Kept, target: Target, entry: int, everything: bool) -> None:
         table = DeltaFolder(place_of(self._site, kept), app_of(journal, kept.id))
         flushed, version = kept.flushed, kept.version
-        if kept.pieces or everything or kept.id not in self._seen:
+        if kept.pieces or everything or kept.id not in self._seen or table.is_newer(version):
             flushed, version = table.recover(flushed, version)
         layout = Layout(target.schema, target.sort)
         pieces = journal.pieces(kept.id, flushed, entry)
@@ -109,11 +115,11 @@ class Flusher:
             version = table.append(cancel(updates.not_before(target.since)), files, layout, entry, version)
             flushed = entry
         if version is not None and (pieces or everything):
-            version = table.merge(layout, target.since, everything=everything) or version
+            version = table.merge(layout, target.since, version, everything=everything) or version
         there = journal.arranged(kept.id)
         arranged = {} if version is None else self._arrange(journal, kept, target, version, flushed, everything)
         if (flushed, version, arranged) != (kept.flushed, kept.version, there):
-            journal.flushed(kept.id, flushed, version, *table.held(), arranged)
+            journal.flushed(kept.id, flushed, version, *table.held(version), arranged)
             self._changed.add(kept.id)
         self._seen.add(kept.id)
         for name in there.keys() - arranged.keys():

@@ -55,7 +55,7 @@ class ObjectJournal(Journal):
                 self._table = DeltaTable(place.uri)
             except TableNotFoundError:
                 if read_only:
-                    raise StorageError(f"there is no warehouse at {warehouse}; an engine that writes makes one") from None
+                    raise StorageError(f"{warehouse} holds no warehouse; an engine that writes makes one") from None
                 check_prefix(warehouse, ())
                 self._table = DeltaTable.create(place.uri, _SCHEMA, configuration={"delta.checkpointInterval": "50"})
             self._catch_up()

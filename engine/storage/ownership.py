@@ -57,7 +57,8 @@ def check_prefix(place: Place, allowed: Collection[str]) -> None:
     """
     strangers = set(place.names()) - set(allowed)
     if strangers:
-        raise _refusal(str(place), "journal", "empty", strangers, any(name in (*_OURS, "journal") for name in strangers))
+        ours = any(name in (*_OURS, "journal") for name in strangers)
+        raise _refusal(str(place), "journal", "empty", strangers, ours)
 
 
 def _journal(path: Path) -> str:
@@ -88,7 +89,7 @@ def _refusal(where: str, journal: str, state: str, strangers: Iterable[str], our
                             "or one that does not exist yet")  # fmt: skip
     how = "damaged, or of another program" if state == "damaged" else "missing or empty"
     return StorageError(
-        f"the journal {where}/{journal} is {how}, beside {found}. It is the truth of a warehouse, so nothing is touched: "
-        "put it back from a backup of the whole folder, or choose another folder; what had been flushed can be read "
-        f"from the Delta tables in {where}/tables"
+        f"the journal {where}/{journal} is {how}, beside {found}. It is the truth of a warehouse, so nothing is "
+        "touched: put it back from a backup of the whole folder, or choose another folder; what had been flushed can be "
+        f"read from the Delta tables in {where}/tables"
     )

@@ -65,7 +65,7 @@ def check_name(name: str) -> None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise StorageError(f"the path {name!r} is not UTF-8, so it cannot hold Delta tables; rename the folder") from None
+        raise StorageError(f"the path {name!r} cannot hold Delta tables: it is not UTF-8; rename the folder") from None
 
 
 def check_url(url: str) -> None:
@@ -76,8 +76,8 @@ def check_url(url: str) -> None:
     """
     odd = _ODD_URL.search(url)
     if odd is not None:
-        raise StorageError(f"the path {url!r} cannot hold Delta tables: there is {odd.group()!r} in it, which is read in "
-                           "several ways; choose another name")  # fmt: skip
+        raise StorageError(f"the path {url!r} cannot hold Delta tables: there is {odd.group()!r} in it, which is read "
+                           "in several ways; choose another name")  # fmt: skip
 
 
 def _of_url(text: str) -> str:

@@ -366,7 +366,7 @@ class Warehouse:
         except (DeltaError, OSError) as problem:
             raise StorageError(f"{place} cannot be looked at: {problem}") from problem
         if not free:
-            raise StorageError(f"{place} holds something that is not of this warehouse; move it away, or choose another name")
+            raise StorageError(f"{place} holds what is not of this warehouse; move it away, or use another name")
 
 
 def _parts(state: State, staged: Staged) -> Iterator[tuple[Part, str, str]]:

@@ -101,7 +101,7 @@ def test_folders_that_no_entry_named_stay(tmp_path: Path) -> None:
         (folder / name / "x").write_text("precious")
     with hj.Engine(folder) as engine:
         for kind in ("TABLE mine (k bigint)", "MATERIALIZED VIEW mine AS SELECT k FROM t"):
-            with pytest.raises(hj.StorageError, match="mine.*move it"):
+            with pytest.raises(hj.StorageError, match=r"mine.*move it"):
                 engine.execute(f"CREATE {kind}")
         assert engine.read("t").num_rows == len(ROWS)
         engine.execute("CREATE TABLE other (k bigint); DROP TABLE other")

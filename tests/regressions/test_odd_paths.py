@@ -12,15 +12,16 @@ from deltalake import DeltaTable, write_deltalake
 import halfjoin as hj
 from tests.oracle.rows import bag
 
-WORKING = ["w x", "100%", "%zz", "a#b", "a?b", "a:b", "C:", "'q\" r'", "é ü 😀", "trailing...", " lead", "*[a]{b}", "-x", "x" * 200,
-           "a&b=c+d;e", "~ab"]  # fmt: skip
+WORKING = ["w x", "100%", "%zz", "a#b", "a?b", "a:b", "C:", "'q\" r'", "é ü 😀", "trailing...", " lead", "*[a]{b}",
+           "-x", "x" * 200, "a&b=c+d;e", "~ab"]  # fmt: skip
 REFUSED = ["w%20x", "a%2eb", "%2F", "100%25", "back\\slash", "new\nline", "tab\t", "\x7f", os.fsdecode(b"\xff")]
 
 
 def _at_work(folder: Path) -> None:
     """Everything that touches the disk, twice."""
     with hj.Engine(folder) as engine:
-        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY); CREATE MATERIALIZED VIEW v AS SELECT k FROM t WHERE k > 1")
+        engine.execute("CREATE TABLE t (k bigint PRIMARY KEY)")
+        engine.execute("CREATE MATERIALIZED VIEW v AS SELECT k FROM t WHERE k > 1")
         engine.execute("CREATE SINK s FROM v INTO DELTA 's'")
         engine.apply({"t": [{"k": 1}, {"k": 2}]}, time=1)
         engine.flush()
@@ -107,8 +108,8 @@ def test_home_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_file_urls_mean_what_they_say(tmp_path: Path) -> None:
     folder = tmp_path / "a b, 100 % ü"
-    for url in (folder.as_uri(), f"file://localhost{folder.as_uri().removeprefix('file://')}", f"FILE:{folder.as_uri()[5:]}",
-                f"file:{folder.as_uri().removeprefix('file://')}"):  # fmt: skip
+    plain = folder.as_uri().removeprefix("file://")
+    for url in (f"file://{plain}", f"file://localhost{plain}", f"FILE://{plain}", f"file:{plain}"):
         hj.Engine(url).close()
         assert [path.name for path in tmp_path.iterdir()] == [folder.name]
     with hj.Engine(folder) as engine:
@@ -119,7 +120,7 @@ def test_file_urls_mean_what_they_say(tmp_path: Path) -> None:
         write_deltalake((tmp_path / "e f").as_uri(), pa.table({"k": [7]}))
         engine.follow("t", (tmp_path / "e f").as_uri())
         assert bag(engine.read("t")) == {(7,): 1}
-    for url in ("file://host/a", "file:relative", "file:///a?b", "file:///a#b", "file:///a%00b", "file:///a%5Cb", "", "\0"):
+    for url in ("file://host/a", "file:rel", "file:///a?b", "file:///a#b", "file:///a%00b", "file:///%5C", "", "\0"):
         with pytest.raises(hj.HalfjoinError, match="path"):
             hj.Engine(url)
 
