@@ -339,7 +339,7 @@ class Engine:
     def stats(self) -> Stats:
         """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
-            return stats(state)
+            return stats(state, self._store.foreign())
 
     def sink(
         self, table: str, *, name: str | None = None, format: SinkFormat = "rows", time: str | None = None,

@@ -52,7 +52,7 @@ def place_of(target: str, home: Place | None) -> Place:
         return reduce(truediv, Path(target).parts, home / FOLDER)
     root = home.path / FOLDER
     path = (root / target).resolve()
-    if root not in path.parents:
+    if root not in (path, *path.parents):
         raise StorageError(f"{root / target} leads out of {root}, to {path}; write where the table is to be as an "
                            "absolute path, or take the link away")  # fmt: skip
     return LocalPlace(path)
@@ -70,11 +70,11 @@ def check(target: str, home: Place | None, others: Iterable[Sink]) -> None:
         raise UnsupportedSQL(f"the path {target!r} is relative to the warehouse, and this engine has none",
                              instead="write an absolute path or a URL, or open Engine('folder')")
     try:
-        parts = _parts(place_of(target, home))
+        parts = _parts(target, home)
     except StorageError as problem:
         raise UnsupportedSQL(str(problem)) from problem
     if home is not None:
-        warehouse = _parts(home)
+        warehouse = _parts(str(home), None)
         allowed = parts[: len(warehouse) + 1] == (*warehouse, FOLDER) and len(parts) > len(warehouse) + 1
         if _touch(parts, warehouse) and not allowed:
             raise UnsupportedSQL(f"{target!r} would mix the sink's files with those of the warehouse {home}",
@@ -104,16 +104,20 @@ def _check_empty(target: str, home: Place | None) -> None:
 def _sink_parts(sink: Sink, home: Place | None) -> tuple[str, ...]:
     """Where a sink is, or would be if its path did not lead out by now."""
     try:
-        return _parts(place_of(sink.target, home))
+        return _parts(sink.target, home)
     except StorageError:
         return ()
 
 
-def _parts(place: Place) -> tuple[str, ...]:
-    """The path from the root of its file system or store."""
-    if isinstance(place, LocalPlace):
-        return ("file", *place.path.resolve().parts)
-    scheme, _, rest = place.uri.partition("://")
+def _parts(target: str, home: Place | None) -> tuple[str, ...]:
+    """The path from the root of its file system or store, without a look at the store."""
+    if isinstance(home, LocalPlace) or not is_relative(target):
+        target = str(place_of(target, home)) if not is_url(target) else target
+    else:
+        target = f"{home}/{FOLDER}/{target}"
+    if not is_url(target):
+        return ("file", *Path(target).resolve().parts)
+    scheme, _, rest = target.partition("://")
     return ("s3" if scheme == "s3a" else scheme, *filter(None, rest.split("/")))
 
 

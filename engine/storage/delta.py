@@ -119,7 +119,7 @@ class DeltaFolder:
             changed = next((one for one in merged if self._rows(one.version - 1) != self._rows(one.version)), None)
         if changed is not None:
             base, newest = DeltaTable(self.place.uri, version=changed.version - 1), DeltaTable(self.place.uri)
-            if base.schema() != newest.schema() or _listing(base) != _listing(newest):
+            if _facts(base) != _facts(newest):
                 raise StorageError(_strange(self.place, changed))
         return theirs[-1].version if theirs else version
 
@@ -268,6 +268,11 @@ class DeltaFolder:
 def _listing(table: DeltaTable) -> set[tuple[str, int]]:
     """The files of a version."""
     return {(action["path"], action["size_bytes"]) for action in pa.table(table.get_add_actions()).to_pylist()}
+
+
+def _facts(table: DeltaTable) -> tuple[object, ...]:
+    """What has to be the same again where somebody takes a commit back."""
+    return table.schema(), table.metadata().configuration, _listing(table)
 
 
 def _strange(place: Place, culprit: Commit) -> str:

@@ -66,6 +66,18 @@ class Disk:
         recent = self._recent(kept, pieces, collection)
         return [*([recent] if len(recent) else []), *self._in_journal(pieces, collection, upper)]
 
+    def foreign(self) -> dict[tuple[str, str], str]:
+        """By kind and name, what somebody else has done to Delta tables. In an object store that is asked of a table
+        when it is flushed, as each question takes its time there."""
+        if not isinstance(self.site.place, LocalPlace):
+            return {}
+        found = {}
+        for kept in self.journal.kept():
+            problem = DeltaFolder(place_of(self.site, kept), app_of(self.journal, kept.id)).foreign(kept.version)
+            if problem is not None:
+                found[kept.kind, kept.name] = problem
+        return found
+
     def _look(self, number: int, collection: Collection) -> tuple[Kept, StoredRun, Sequence[bytes | StoredFile]]:
         """The collection as the journal knows it, its Delta table, and what is not there yet."""
         kept = next(item for item in self.journal.kept() if item.id == number)

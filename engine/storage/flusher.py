@@ -17,6 +17,7 @@ from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept, app_of
 from halfjoin.engine.storage.parquet import StoredFile
+from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.site import Site, arrangements_of, place_of
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.sql.errors import HalfjoinError, StorageError
@@ -105,7 +106,7 @@ class Flusher:
     def _flush(self, journal: Journal, kept: Kept, target: Target, entry: int, everything: bool) -> None:
         table = DeltaFolder(place_of(self._site, kept), app_of(journal, kept.id))
         flushed, version = kept.flushed, kept.version
-        if kept.pieces or everything or kept.id not in self._seen or table.is_newer(version):
+        if kept.pieces or everything or kept.id not in self._seen or self._is_newer(table, version):
             flushed, version = table.recover(flushed, version)
         layout = Layout(target.schema, target.sort)
         pieces = journal.pieces(kept.id, flushed, entry)
@@ -124,6 +125,11 @@ class Flusher:
         self._seen.add(kept.id)
         for name in there.keys() - arranged.keys():
             (arrangements_of(self._site, kept) / name).clear()
+
+    @staticmethod
+    def _is_newer(table: DeltaFolder, version: int | None) -> bool:
+        """Whether there may be something to be told from the table; in an object store that is not asked of each."""
+        return isinstance(table.place, LocalPlace) and table.is_newer(version)
 
     def _arrange(
         self, journal: Journal, kept: Kept, target: Target, version: int, flushed: int, everything: bool

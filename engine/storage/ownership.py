@@ -90,6 +90,6 @@ def _refusal(where: str, journal: str, state: str, strangers: Iterable[str], our
     how = "damaged, or of another program" if state == "damaged" else "missing or empty"
     return StorageError(
         f"the journal {where}/{journal} is {how}, beside {found}. It is the truth of a warehouse, so nothing is "
-        "touched: put it back from a backup of the whole folder, or choose another folder; what had been flushed can be "
+        "touched: put it back from a backup of the whole folder, or choose another; what had been flushed can be "
         f"read from the Delta tables in {where}/tables"
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 
@@ -19,6 +20,7 @@ from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.sql.errors import HalfjoinError
 
+_log = logging.getLogger("halfjoin")
 _UNKNOWN = -1
 READ_ONLY = "the engine was opened with read_only=True; open the warehouse without it to change anything"
 
@@ -45,7 +47,10 @@ class Reader:
             raise HalfjoinError("retain is for the engine that writes; read_only=True takes what is there")
         with self._journal.snapshot():
             self._disk = Disk(self._site, self._journal, memory)
-            return self._opened()
+            state = self._opened()
+            for problem in self.foreign().values():
+                _log.warning("%s", problem)
+            return state
 
     @contextmanager
     def moment(self, state: State) -> Iterator[State]:
@@ -121,6 +126,10 @@ class Reader:
     def define(self, state: State) -> None:
         """A reader defines nothing."""
         raise HalfjoinError(READ_ONLY)
+
+    def foreign(self) -> Mapping[tuple[str, str], str]:
+        """What others than the writer have done to Delta tables."""
+        return self._disk.foreign()
 
     def overtaken(self) -> bool:
         """Whether the writer has dropped or replaced something meanwhile: its files go at once."""

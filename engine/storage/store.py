@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
@@ -84,6 +84,9 @@ class Store(Protocol):
     def define(self, state: State) -> None:
         """Keep what is defined now; forget the feeds of tables that are gone."""
 
+    def foreign(self) -> Mapping[tuple[str, str], str]:
+        """By kind and name of a collection, what others than the engine have done to its Delta table."""
+
     def overtaken(self) -> bool:
         """Whether another process has defined something since the last moment, and removed what that had to read."""
 
@@ -163,6 +166,10 @@ class Nowhere:
         for batch, table in [(batch, table_of(batch)) for batch in self._answers]:
             if table is not None and table not in state.tables:
                 del self._answers[batch]
+
+    def foreign(self) -> Mapping[tuple[str, str], str]:
+        """There are no tables on disk."""
+        return {}
 
     def overtaken(self) -> bool:
         """There are no other processes."""

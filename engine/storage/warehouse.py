@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
@@ -93,6 +93,8 @@ class Warehouse:
         state.spill = self._spill
         self._created = {item.id: item.created for item in kept.values()}
         self._pending = journal.pending()
+        for problem in self.foreign().values():
+            _log.warning("%s", problem)
         return state
 
     def moment(self, state: State) -> AbstractContextManager[State]:
@@ -214,6 +216,10 @@ class Warehouse:
                 self._clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
         if left:
             self._remove_unclaimed()
+
+    def foreign(self) -> Mapping[tuple[str, str], str]:
+        """What others have done to Delta tables."""
+        return self._disk.foreign()
 
     def overtaken(self) -> bool:
         """No other process defines anything."""
