@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from threading import Condition
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 
@@ -28,6 +27,7 @@ from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
 from halfjoin.engine.fingerprint import agree, digest
 from halfjoin.engine.memory import Memory, machine_memory, to_bytes
+from halfjoin.engine.process import Turn
 from halfjoin.engine.rows import Submitted
 from halfjoin.engine.run import Part
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting
@@ -50,7 +50,8 @@ from halfjoin.sql.type_names import type_named
 
 
 class Engine:
-    """SQL views, kept up to date. A context manager; calls from several threads take turns.
+    """SQL views, kept up to date. A context manager; calls from several threads take turns, and those from a forked
+    child raise Conflict.
 
     Args:
         warehouse: where to keep everything, made if it is not there: a folder, or the URL of an object store
@@ -88,7 +89,7 @@ class Engine:
             raise HalfjoinError(f"retain={retain!r} is no length of history; give a whole number of time units")
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
         self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
-        self._changed = Condition()
+        self._changed = Turn()
         self._turns = Turns(self._changed)
         if read_only and warehouse is None:
             raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
@@ -467,7 +468,9 @@ class Engine:
             self._store.compact(self._state)
 
     def close(self) -> None:
-        """End the subscriptions and let go of everything."""
+        """End the subscriptions and let go of everything; without effect in a forked child, which has nothing."""
+        if not self._changed.is_ours:
+            return
         with self._changed:
             for subscription in self._subscriptions():
                 subscription.close()
@@ -485,6 +488,9 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise Conflict("an engine belongs to the process that opened it, and cannot be sent to another one")
 
     @contextmanager
     def _reading(self) -> Iterator[State]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Condition, RLock, get_ident
+from threading import Condition, get_ident
+
+from halfjoin.engine.process import Turn
 
 
 class Turns:
@@ -13,7 +15,7 @@ class Turns:
     def __init__(self, changed: Condition) -> None:
         self._changed = changed
         self._alone: int | None = None  # the thread whose version comes in pieces
-        self.following = RLock()  # held by whoever follows: how far a table is must not change meanwhile
+        self.following = Turn()  # held by whoever follows: how far a table is must not change meanwhile
 
     def wait(self) -> None:
         """Until no other thread is to be alone; the lock is held before and after."""

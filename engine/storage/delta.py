@@ -280,7 +280,7 @@ def _strange(place: Place, culprit: Commit) -> str:
     return (
         f"somebody else wrote the table {place}: version {culprit.version} ({culprit.operation}) is not this "
         "warehouse's. Nothing of it counts, and what comes waits in the journal until it is taken back, by "
-        f"deltalake.DeltaTable({place.uri!r}).restore({before}) or Spark's RESTORE TABLE ... TO VERSION AS OF {before}; "
+        f"deltalake.DeltaTable({place.uri!r}).restore({before}) or Spark's RESTORE TABLE .. TO VERSION AS OF {before}; "
         "rows are changed by engine.apply, INSERT and DELETE alone"
     )
 

@@ -15,6 +15,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from halfjoin.engine.process import inherit, leak, own, release
 from halfjoin.engine.storage.encoding import Piece
 from halfjoin.engine.storage.ownership import FILE
 from halfjoin.engine.storage.parquet import StoredFile
@@ -112,10 +113,11 @@ class Journal:
                 uri=True, timeout=_BUSY_SECONDS, isolation_level=None,
                 check_same_thread=False,
             )  # fmt: skip
+        own(self)
         try:
             self._prepare(read_only)
         except BaseException:
-            self._db.close()
+            self.close()
             raise
 
     def _prepare(self, read_only: bool) -> None:
@@ -160,7 +162,13 @@ class Journal:
 
     def close(self) -> None:
         """Let go of the file."""
+        release(self)
         self._db.close()
+
+    def disown(self) -> None:
+        """In a child, where SQLite would take the parent's locks for the child's when it is closed, or opened again."""
+        leak(self._db)
+        inherit(self._where)
 
     # Reading.
 

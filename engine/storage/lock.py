@@ -8,6 +8,7 @@ import socket
 from datetime import UTC, datetime
 from pathlib import Path
 
+from halfjoin.engine.process import own, release
 from halfjoin.engine.storage.ownership import LOCK
 from halfjoin.sql.errors import Conflict, StorageError
 
@@ -44,6 +45,14 @@ class Lock:
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"process {os.getpid()} on {socket.gethostname()} since {since}".encode(), 0)
 
+        own(self)
+
     def release(self) -> None:
         """Let others write."""
+        release(self)
+        fcntl.flock(self._file, fcntl.LOCK_UN)  # also where a child that was not told is holding the file
+        os.close(self._file)
+
+    def disown(self) -> None:
+        """In a child: while it holds the file, the lock would not end with the process that has it."""
         os.close(self._file)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from functools import reduce
 from operator import truediv
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Protocol
 
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from halfjoin.engine.process import check_inherited, check_threads
 from halfjoin.engine.storage.journal import Journal, Kept
 from halfjoin.engine.storage.lock import Lock
 from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.object_journal import ObjectJournal
-from halfjoin.engine.storage.ownership import check_folder
+from halfjoin.engine.storage.ownership import FILE, check_folder
 from halfjoin.engine.storage.paths import check_url, is_url, local_path
 from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place, sync
 from halfjoin.sql.errors import HalfjoinError, StorageError
@@ -53,7 +56,7 @@ class LocalSite:
 
     def lock(self) -> Lock:
         """Be the only writer. The folder is made if it is not there."""
-        check_folder(self._folder)
+        self._check()
         try:
             folder = self._folder
             new = [path for path in (folder, *folder.parents) if not path.exists()]
@@ -64,9 +67,13 @@ class LocalSite:
             raise StorageError(f"cannot make the warehouse {self._folder}: {problem}") from problem
         return Lock(self._folder)
 
+    def _check(self) -> bool:
+        check_inherited(str(self._folder / FILE))
+        return check_folder(self._folder)
+
     def journal(self, *, read_only: bool) -> Journal:
         """An SQLite file."""
-        if read_only and not check_folder(self._folder):
+        if read_only and not self._check():
             raise StorageError(f"there is no warehouse in {self._folder}; an engine that writes makes one")
         return Journal(self._folder, read_only=read_only)
 
@@ -99,6 +106,7 @@ def site_of(warehouse: str | PathLike[str]) -> Site:
     except TypeError:
         raise HalfjoinError(f"{warehouse!r} is no path; give that of a folder, or the URL of an object store") from None
     text = os.fsdecode(text)
+    check_threads(lambda: DeltaTable.is_deltatable(tempfile.gettempdir()))
     return ObjectSite(text) if is_url(text) else LocalSite(local_path(text))
 
 
