@@ -64,7 +64,7 @@ def commit(place: Place, version: int) -> Commit | None:
         if not actions or not all(isinstance(action, dict) and action for action in actions):
             raise Torn
         kinds = [next(iter(action.items())) for action in actions]
-        info = next((content for kind, content in kinds if kind == "commitInfo"), {})
+        info: dict[str, Any] = next((content for kind, content in kinds if kind == "commitInfo"), {})
         app = next((content["appId"] for kind, content in kinds if kind == "txn"), None)
         rewrites = any(kind in _FILES for kind, _ in kinds)
         return Commit(version, info, app, rewrites, any(_changes(kind, content) for kind, content in kinds))
