@@ -20,6 +20,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from halfjoin.engine.codes import is_exact
 from halfjoin.engine.collection import GROWTH
 from halfjoin.engine.storage.commits import MARK, Commit, Torn, commit_file, commits
+from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.merging import merged
 from halfjoin.engine.storage.parquet import StoredFile, file_schema, is_ours, run_of, write
 from halfjoin.engine.storage.place import LOG, Place
@@ -84,9 +85,10 @@ class DeltaFolder:
         """What is wrong with the table, if somebody else has changed it since a version; one look where nothing is
         newer."""
         try:
-            if version is not None and self.is_newer(version):
-                self._untouched(version, self._later(version)[0])
-        except (StorageError, DeltaError, OSError) as problem:
+            with naming(f"the table {self.place}", DeltaError):
+                if version is not None and self.is_newer(version):
+                    self._untouched(version, self._later(version)[0])
+        except StorageError as problem:
             return str(problem)
         return None
 
@@ -204,12 +206,10 @@ class DeltaFolder:
         """
         if version is None:
             return ()
-        try:
+        with naming(f"version {version} of the table {self.place}", DeltaError):
             table = DeltaTable(self.place.uri, version=self._readable(version))
             if not self._app or table.transaction_version(self._app) is not None:
                 return tuple(self._parts(table))
-        except (DeltaError, OSError) as problem:
-            raise StorageError(f"the table {self.place} cannot be read at version {version}: {problem}") from problem
         raise StorageError(f"the table {self.place} was dropped, and another made with its name")
 
     def _readable(self, version: int) -> int:

@@ -93,7 +93,7 @@ class Disk:
     def _in_journal(
         self, pieces: Sequence[bytes | StoredFile], collection: Collection, upper: int
     ) -> Sequence[Part]:
-        new = decode([piece for piece in pieces if isinstance(piece, bytes)], collection.schema)
+        new = decode([piece for piece in pieces if isinstance(piece, bytes)], collection.schema, self.journal.where)
         return [make_run(new, upper)] if len(new) else []
 
     def _arranged(

@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError
 
 from halfjoin.engine.consolidate import cancel
 from halfjoin.engine.storage.arranging import Arrangement
+from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept, app_of
@@ -87,11 +88,12 @@ class Flusher:
         try:
             with self._journal.beside() as journal:
                 journal.raise_since({target.id: target.since for target in targets})
-                entry = int(journal.meta("entry"))
+                entry = journal.number("entry")
                 kept = {item.id: item for item in journal.kept()}
                 for target in targets:
                     try:
-                        self._flush(journal, kept[target.id], target, entry, everything)
+                        with naming(place_of(self._site, kept[target.id]), DeltaError):
+                            self._flush(journal, kept[target.id], target, entry, everything)
                     except StorageError as problem:  # of this table; Conflict, say, is of all
                         problems.append(problem)
                 journal.shrink()
@@ -112,7 +114,7 @@ class Flusher:
         pieces = journal.pieces(kept.id, flushed, entry)
         if pieces:
             files = [piece for piece in pieces if isinstance(piece, StoredFile)]
-            updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema)
+            updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema, journal.where)
             version = table.append(cancel(updates.not_before(target.since)), files, layout, entry, version)
             flushed = entry
         if version is not None and (pieces or everything):
@@ -151,7 +153,8 @@ class Flusher:
                 else:
                     pieces = journal.pieces(kept.id, kept.flushed, flushed)
                     files = tuple(piece for piece in pieces if isinstance(piece, StoredFile))
-                    updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema)
+                    entries = [piece for piece in pieces if isinstance(piece, bytes)]
+                    updates = decode(entries, target.schema, journal.where)
                     parts = chain([updates], replace(base, files=files).pieces())
                 try:
                     at = one.extend(place, (part.not_before(target.since) for part in parts), known, everything,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from halfjoin.engine.process import inherit, leak, own, release
+from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece
 from halfjoin.engine.storage.ownership import FILE
 from halfjoin.engine.storage.parquet import StoredFile
@@ -105,7 +106,7 @@ class Journal:
     """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
-        self._where, self._folder = str(folder / FILE), folder
+        self.where, self._folder = str(folder / FILE), folder
         mode = "ro" if read_only else "rwc"
         with self._guarded():
             self._db = sqlite3.connect(
@@ -143,9 +144,9 @@ class Journal:
             self._set(format=FORMAT, id=str(uuid.uuid4()), entry=0, upper=0, defined=0, flushes=0, catalog="")
 
     def _check_format(self, *, read_only: bool) -> None:
-        found = int(self.meta("format"))
+        found = self.number("format")
         if found == 1 and read_only:
-            raise StorageError(f"the warehouse of {self._where} has the older format 1; open it once without read_only")
+            raise StorageError(f"the warehouse of {self.where} has the older format 1; open it once without read_only")
         if found == 1:  # all updates were in the journal itself
             with self._transaction():
                 self._write("ALTER TABLE run ADD COLUMN file TEXT")
@@ -153,7 +154,7 @@ class Journal:
                 self._set(format=FORMAT, flushes=0)
         if found > FORMAT:
             raise StorageError(
-                f"the warehouse of {self._where} has format {found}, and this version of halfjoin knows up to "
+                f"the warehouse of {self.where} has format {found}, and this version of halfjoin knows up to "
                 f"{FORMAT}; open it with a newer one"
             )
         if not read_only and not self._has("unclaimed"):  # what was begun or dropped was told by what is not known
@@ -168,7 +169,7 @@ class Journal:
     def disown(self) -> None:
         """In a child, where SQLite would take the parent's locks for the child's when it is closed, or opened again."""
         leak(self._db)
-        inherit(self._where)
+        inherit(self.where)
 
     # Reading.
 
@@ -192,7 +193,8 @@ class Journal:
         try:
             yield
         finally:
-            self._db.execute("COMMIT")
+            with self._guarded():
+                self._db.execute("COMMIT")
 
     def meta(self, key: str) -> str:
         """One of the facts about the whole: `format`, `id`, `entry` (the last), `upper`, `defined` (the last entry that
@@ -200,6 +202,18 @@ class Journal:
         with self._guarded():
             found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return "" if found is None else str(found[0])
+
+    def number(self, key: str, otherwise: int | None = None) -> int:
+        """One of the facts that are numbers.
+
+        Raises:
+            StorageError: it is none, or not there and nothing is said for that.
+        """
+        found = self.meta(key)
+        if found == "" and otherwise is not None:
+            return otherwise
+        with naming(f"{key} in {self.where}"):
+            return int(found)
 
     def kept(self) -> list[Kept]:
         """All collections, in the order in which they were made."""
@@ -209,6 +223,9 @@ class Journal:
                 "c.rows + coalesce(sum(r.rows), 0), max(c.latest, coalesce(max(r.latest), c.latest)), count(r.id) "
                 "FROM collection c LEFT JOIN run r ON r.collection = c.id GROUP BY c.id ORDER BY c.id"
             ).fetchall()
+        for row in rows:
+            if not all(isinstance(value, int) for value in (*row[:1], *row[3:6], *row[7:])):
+                raise StorageError(f"{self.where} cannot be read: {row[:7]} is no collection")
         return [Kept(*row) for row in rows]
 
     def pieces(self, collection: int, after: int, to: int = 2**63 - 1) -> list[bytes | StoredFile]:
@@ -218,7 +235,8 @@ class Journal:
                 "SELECT data, file FROM run WHERE collection = ? AND entry > ? AND entry <= ? ORDER BY id",
                 (collection, after, to),
             ).fetchall()
-        return [data if file is None else StoredFile(*json.loads(file)) for data, file in rows]
+        with naming(f"the updates in {self.where}"):
+            return [_bytes(data) if file is None else StoredFile(*json.loads(file)) for data, file in rows]
 
     def arranged(self, collection: int) -> dict[str, int]:
         """The versions of a collection's arrangements, by name, that hold exactly what its Delta table holds."""
@@ -393,7 +411,13 @@ class Journal:
         try:
             yield
         except sqlite3.Error as problem:
-            raise StorageError(f"the journal {self._where} failed: {problem}; nothing of the call is kept") from problem
+            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept") from problem
+
+
+def _bytes(data: object) -> bytes:
+    if not isinstance(data, bytes):
+        raise TypeError("there is a text in place of bytes")
+    return data
 
 
 def _statement(table: str) -> str:

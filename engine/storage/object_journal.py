@@ -23,6 +23,7 @@ from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.journal import Journal, Value
 from halfjoin.engine.storage.ownership import check_prefix
 from halfjoin.engine.storage.place import Place
@@ -46,7 +47,7 @@ class ObjectJournal(Journal):
         place = warehouse / FOLDER
         self._place, self._turn, self._depth, self._read_only = place, RLock(), 0, read_only
         self._lost: str | None = None  # who has taken over
-        self._where = str(place)
+        self.where = str(place)
         self._known: set[str] = set()
         self._written: list[tuple[str, tuple[Value, ...]]] = []
         self._db = _memory()
@@ -157,7 +158,7 @@ class ObjectJournal(Journal):
         writer = other.execute("SELECT value FROM meta WHERE key = 'writer'").fetchone()
         other.close()
         self._lost = (
-            f"the warehouse of {self._where} is being written by {writer[0] if writer else 'another engine'}, which "
+            f"the warehouse of {self.where} is being written by {writer[0] if writer else 'another engine'}, which "
             "opened it later than this engine; close this one, or read beside that one with Engine(..., read_only=True)"
         )
         raise Conflict(self._lost)
@@ -173,13 +174,14 @@ class ObjectJournal(Journal):
 
     def _replay(self, db: sqlite3.Connection, names: list[str]) -> None:
         for name in names:
-            table = pq.read_table(pa.BufferReader(self._place.read(name)))
-            for row in table.to_pylist():
-                if row["statement"] == _COPY:
-                    db.deserialize(row["data"])
-                else:
-                    values = [row["data"] if value == _BYTES else value for value in json.loads(row["values"])]
-                    db.execute(row["statement"], values)
+            with naming(f"{self._place}/{name}"):
+                table = pq.read_table(pa.BufferReader(self._place.read(name)))
+                for row in table.to_pylist():
+                    if row["statement"] == _COPY:
+                        db.deserialize(row["data"])
+                    else:
+                        values = [row["data"] if value == _BYTES else value for value in json.loads(row["values"])]
+                        db.execute(row["statement"], values)
 
     def _files(self) -> dict[str, int]:
         actions = pa.table(self._table.get_add_actions()).to_pylist()
@@ -190,7 +192,7 @@ class ObjectJournal(Journal):
         try:
             yield
         except (DeltaError, OSError) as problem:
-            raise StorageError(f"the journal {self._where} failed: {problem}; nothing of the call is kept") from problem
+            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept") from problem
 
 
 def _memory() -> sqlite3.Connection:

@@ -116,7 +116,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _kept(place: Place, name: str, table: pa.Table, latest: int, **options: Any) -> StoredFile:
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, **options)
+    pq.write_table(table, sink, write_page_checksum=True, **options)
     data = sink.getvalue()
     place.write(name, data)
     return StoredFile(name, data.size, len(table), latest, statistics(table))

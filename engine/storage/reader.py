@@ -14,6 +14,7 @@ from halfjoin.engine.collection import Cold, Collection
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
+from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import site_of
@@ -57,12 +58,12 @@ class Reader:
         """The state as the last batch or definition left it; what is loaded meanwhile is of that moment, too."""
         with self._journal.snapshot():
             try:
-                entry = int(self._journal.meta("entry"))
-                if int(self._journal.meta("defined")) != self._defined:
+                entry = self._journal.number("entry")
+                if self._journal.number("defined") != self._defined:
                     before, state = state, self._opened()
                     state.functions.update(before.functions)
                     state.runners, state.kept = before.runners, before.kept
-                elif entry != self._entry or self._flushes != int(self._journal.meta("flushes")):
+                elif entry != self._entry or self._flushes != self._journal.number("flushes"):
                     self._follow(state, entry)
             except BaseException:  # Ctrl-C, say: some collections have what others have not, so all are opened anew
                 self._defined = _UNKNOWN
@@ -71,20 +72,20 @@ class Reader:
 
     def _opened(self) -> State:
         journal = self._journal
-        self._entry, self._defined = int(journal.meta("entry")), int(journal.meta("defined"))
-        self._flushes = int(journal.meta("flushes"))
-        self._retain = int(journal.meta("retain") or RETAIN)
-        catalog = journal.meta("catalog")
-        document = Document.model_validate_json(catalog) if catalog else Document()
+        self._entry, self._defined = journal.number("entry"), journal.number("defined")
+        self._flushes = journal.number("flushes")
+        self._retain = journal.number("retain", RETAIN)
+        catalog, upper = journal.meta("catalog"), journal.number("upper")
         kept = {(item.kind, item.name): item for item in journal.kept()}
-        state, self._collections = restore(document, kept, int(journal.meta("upper")), self._retain,
-                                           self._disk.memory, self._disk.fetch)  # fmt: skip
+        with naming(f"the catalog in {journal.where}"):
+            document = Document.model_validate_json(catalog) if catalog else Document()
+            state, self._collections = restore(document, kept, upper, self._retain, self._disk.memory, self._disk.fetch)
         return state
 
     def _follow(self, state: State, entry: int) -> None:
         """Take over what was appended since the last look, and newer files, before older ones are removed."""
-        state.upper = int(self._journal.meta("upper"))
-        newer = self._flushes != int(self._journal.meta("flushes"))
+        state.upper = self._journal.number("upper")
+        newer = self._flushes != self._journal.number("flushes")
         for kept in self._journal.kept():
             collection = self._collections[kept.id]
             if collection.cold is not None or kept.flushed > self._entry or (newer and collection.in_files):
@@ -97,7 +98,7 @@ class Reader:
             collection.since = max(collection.since, kept.since)
             collection.advance(state.upper)
             collection.tidy(state.upper)
-        self._entry, self._flushes = entry, int(self._journal.meta("flushes"))
+        self._entry, self._flushes = entry, self._journal.number("flushes")
 
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """A reader takes no batches."""
@@ -134,7 +135,7 @@ class Reader:
     def overtaken(self) -> bool:
         """Whether the writer has dropped or replaced something meanwhile: its files go at once."""
         with self._journal.snapshot():
-            return self._defined not in (_UNKNOWN, int(self._journal.meta("defined")))
+            return self._defined not in (_UNKNOWN, self._journal.number("defined"))
 
     def settle(self, state: State) -> None:
         """Hold no more than the budget: what has to go is opened again as files."""

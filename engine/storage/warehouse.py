@@ -24,6 +24,7 @@ from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.arranging import arrangements, unserved
+from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece, encode
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.flusher import Flusher, Target
@@ -77,19 +78,20 @@ class Warehouse:
     def open(self, retain: int | None, memory: Memory) -> State:
         """The state that was kept, within a budget of memory; `retain` replaces the kept default for history."""
         journal = self._journal
-        known = journal.meta("retain")
+        known = journal.number("retain", -1)
         if retain is None:
-            retain = int(known) if known else RETAIN
-        if known != str(retain):
+            retain = RETAIN if known < 0 else known
+        if known != retain:
             journal.keep(retain=retain)
         kept = {(item.kind, item.name): item for item in journal.kept()}
         self._folders = {folder_of(item) for item in kept.values()}
         self._remove_unclaimed()
-        catalog = journal.meta("catalog")
-        document = Document.model_validate_json(catalog) if catalog else Document()
-        self._catalog = catalog
+        self._catalog = journal.meta("catalog")
         self._disk = Disk(self._site, journal, memory)
-        state, self._ids = restore(document, kept, int(journal.meta("upper")), retain, memory, self._fetch)
+        upper = journal.number("upper")
+        with naming(f"the catalog in {journal.where}"):
+            document = Document.model_validate_json(self._catalog) if self._catalog else Document()
+            state, self._ids = restore(document, kept, upper, retain, memory, self._fetch)
         state.spill = self._spill
         self._created = {item.id: item.created for item in kept.values()}
         self._pending = journal.pending()
@@ -203,7 +205,7 @@ class Warehouse:
         forgotten = [prefix_of(item.name) for item in kept if item.kind == "tables"]
         ids = self._journal.define(catalog, state.upper, made, gone, forgotten, left, claimed)
         self._folders = (self._folders - set(left)) | claimed
-        entry = int(self._journal.meta("entry"))
+        entry = self._journal.number("entry")
         self._catalog = catalog
         for number in gone:
             del self._ids[number], self._created[number]
