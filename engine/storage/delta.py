@@ -198,18 +198,23 @@ class DeltaFolder:
         for name in {*old, *(name for name in stray if is_ours(name))}:
             self.place.remove(name)
 
-    def files(self, version: int | None) -> tuple[StoredFile, ...]:
-        """The files of a version.
+    def files(self, version: int | None, rows: int | None = None) -> tuple[StoredFile, ...]:
+        """The files of a version, which have so many rows (None: that is not known).
 
         Raises:
-            StorageError: the version is not there, or is of another collection, which has the name by now.
+            StorageError: the version is not there, or not as it was, or is of another collection, which has the name by
+                now.
         """
         if version is None:
             return ()
         with naming(f"version {version} of the table {self.place}", DeltaError):
             table = DeltaTable(self.place.uri, version=self._readable(version))
             if not self._app or table.transaction_version(self._app) is not None:
-                return tuple(self._parts(table))
+                found = tuple(self._parts(table))
+                if rows is not None and _rows(found) != rows:  # by a commit that is empty by now, say
+                    raise StorageError(f"the log of the table {self.place} is damaged: by it version {version} has "
+                                       f"{_rows(found):,} rows, and by the journal {rows:,}")  # fmt: skip
+                return found
         raise StorageError(f"the table {self.place} was dropped, and another made with its name")
 
     def _readable(self, version: int) -> int:

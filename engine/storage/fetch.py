@@ -82,7 +82,7 @@ class Disk:
         """The collection as the journal knows it, its Delta table, and what is not there yet."""
         kept = next(item for item in self.journal.kept() if item.id == number)
         place = place_of(self.site, kept)
-        files = DeltaFolder(place, app_of(self.journal, number)).files(kept.version)
+        files = DeltaFolder(place, app_of(self.journal, number)).files(kept.version, kept.stored)
         return kept, StoredRun(place, files, collection.schema), self.journal.pieces(number, kept.flushed)
 
     def _recent(self, kept: Kept, pieces: Sequence[bytes | StoredFile], collection: Collection) -> StoredRun:

@@ -110,6 +110,8 @@ class Flusher:
         flushed, version = kept.flushed, kept.version
         if kept.pieces or everything or kept.id not in self._seen or self._is_newer(table, version):
             flushed, version = table.recover(flushed, version)
+        if version == kept.version and (kept.pieces or everything):
+            table.files(version, kept.stored)  # not to go on from less than there was
         layout = Layout(target.schema, target.sort)
         pieces = journal.pieces(kept.id, flushed, entry)
         if pieces:

@@ -58,7 +58,7 @@ class Kept:
     """A collection as the journal knows it.
 
     Its updates up to entry `flushed` are version `version` of its Delta table (None: there is none yet), later ones are
-    in the journal, in so many `pieces`. `rows` and `latest` (the last of their times) count both.
+    in the journal, in so many `pieces`. `rows` and `latest` (the last of their times) count both, `stored` the table's.
     """
 
     id: int
@@ -71,6 +71,7 @@ class Kept:
     rows: int
     latest: int
     pieces: int
+    stored: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +221,7 @@ class Journal:
         with self._guarded():
             rows = self._db.execute(
                 "SELECT c.id, c.kind, c.name, c.since, c.created, c.flushed, c.version, "
-                "c.rows + coalesce(sum(r.rows), 0), max(c.latest, coalesce(max(r.latest), c.latest)), count(r.id) "
+                "c.rows + coalesce(sum(r.rows), 0), max(c.latest, coalesce(max(r.latest), c.latest)), count(r.id), c.rows "
                 "FROM collection c LEFT JOIN run r ON r.collection = c.id GROUP BY c.id ORDER BY c.id"
             ).fetchall()
         for row in rows:
