@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.memory import INDEXED, Memory
-from halfjoin.engine.run import Part, make_run
+from halfjoin.engine.run import Part, loaded_run
 from halfjoin.engine.storage.arranging import arrangements
 from halfjoin.engine.storage.delta import DeltaFolder
 from halfjoin.engine.storage.encoding import decode
@@ -16,7 +16,6 @@ from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.site import Site, arrangements_of, place_of
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import concat
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import StorageError
 
@@ -45,7 +44,7 @@ class Disk:
             base = replace(base, arranged=self._arranged(kept, collection, versions))
             stored: list[Part] = [run for run in (base, recent) if len(run)]
         elif len(base) + len(recent):
-            stored = [make_run(concat([*base.pieces(), *recent.pieces()]), upper)]
+            stored = [loaded_run([*base.pieces(), *recent.pieces()], upper)]
         else:
             stored = []
         return [*stored, *self._in_journal(pieces, collection, upper)]
@@ -93,8 +92,13 @@ class Disk:
     def _in_journal(
         self, pieces: Sequence[bytes | StoredFile], collection: Collection, upper: int
     ) -> Sequence[Part]:
+<<<<<<< HEAD
         new = decode([piece for piece in pieces if isinstance(piece, bytes)], collection.schema, self.journal.where)
         return [make_run(new, upper)] if len(new) else []
+=======
+        new = decode([piece for piece in pieces if isinstance(piece, bytes)], collection.schema)
+        return [loaded_run([new], upper)] if len(new) else []
+>>>>>>> main
 
     def _arranged(
         self, kept: Kept, collection: Collection, versions: dict[str, int]

@@ -221,8 +221,8 @@ class Journal:
         with self._guarded():
             rows = self._db.execute(
                 "SELECT c.id, c.kind, c.name, c.since, c.created, c.flushed, c.version, "
-                "c.rows + coalesce(sum(r.rows), 0), max(c.latest, coalesce(max(r.latest), c.latest)), count(r.id), c.rows "
-                "FROM collection c LEFT JOIN run r ON r.collection = c.id GROUP BY c.id ORDER BY c.id"
+                "c.rows + coalesce(sum(r.rows), 0), max(c.latest, coalesce(max(r.latest), c.latest)), count(r.id), "
+                "c.rows FROM collection c LEFT JOIN run r ON r.collection = c.id GROUP BY c.id ORDER BY c.id"
             ).fetchall()
         for row in rows:
             if not all(isinstance(value, int) for value in (*row[:1], *row[3:6], *row[7:])):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -76,6 +77,22 @@ def test_a_sibling_is_another_warehouse(tmp_path: Path) -> None:
         hj.Engine(tmp_path / "w%20x")
     with hj.Engine(tmp_path / "w x") as engine:
         assert engine.read("t").num_rows == 4
+
+
+def test_tasks_of_spark_read_and_write_there(spark: Any, tmp_path: Path) -> None:
+    for name in ("a:b#c?d", "100% é 😀 '\"", "*[a]{b}"):
+        with hj.Engine(tmp_path / name, spark=spark, runner="spark") as engine:
+            engine.execute("CREATE TABLE t (k bigint PRIMARY KEY)")
+            engine.execute("CREATE MATERIALIZED VIEW v AS SELECT k + 1 AS l FROM t")
+            engine.apply({"t": spark.range(3).withColumnRenamed("id", "k")}, time=1)
+            engine.flush()
+            engine.apply({"t": [{"k": 9}]}, time=2)
+            assert sorted(row.l for row in engine.dataframe("v").collect()) == [1, 2, 3, 10]
+            engine.compact()
+        with hj.Engine(tmp_path / name, spark=spark, runner="spark", memory=1) as engine:
+            assert engine.apply({"t": hj.upserts([{"k": 1}])}, time=3).diffs["v"].num_rows == 0
+            assert sorted(row.l for row in engine.dataframe("v").collect()) == [1, 2, 3, 10]
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_a_link_to_an_odd_place_is_one(tmp_path: Path) -> None:
