@@ -92,13 +92,8 @@ class Disk:
     def _in_journal(
         self, pieces: Sequence[bytes | StoredFile], collection: Collection, upper: int
     ) -> Sequence[Part]:
-<<<<<<< HEAD
         new = decode([piece for piece in pieces if isinstance(piece, bytes)], collection.schema, self.journal.where)
-        return [make_run(new, upper)] if len(new) else []
-=======
-        new = decode([piece for piece in pieces if isinstance(piece, bytes)], collection.schema)
         return [loaded_run([new], upper)] if len(new) else []
->>>>>>> main
 
     def _arranged(
         self, kept: Kept, collection: Collection, versions: dict[str, int]
