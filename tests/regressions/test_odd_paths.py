@@ -80,7 +80,7 @@ def test_a_sibling_is_another_warehouse(tmp_path: Path) -> None:
 
 
 def test_tasks_of_spark_read_and_write_there(spark: Any, tmp_path: Path) -> None:
-    for name in ("a:b#c?d", "100% é 😀 '\"", "*[a]{b}"):
+    for name in ("a:b#c?d", "100% é *[a]{b} '\""):
         with hj.Engine(tmp_path / name, spark=spark, runner="spark") as engine:
             engine.execute("CREATE TABLE t (k bigint PRIMARY KEY)")
             engine.execute("CREATE MATERIALIZED VIEW v AS SELECT k + 1 AS l FROM t")
@@ -92,7 +92,7 @@ def test_tasks_of_spark_read_and_write_there(spark: Any, tmp_path: Path) -> None
         with hj.Engine(tmp_path / name, spark=spark, runner="spark", memory=1) as engine:
             assert engine.apply({"t": hj.upserts([{"k": 1}])}, time=3).diffs["v"].num_rows == 0
             assert sorted(row.l for row in engine.dataframe("v").collect()) == [1, 2, 3, 10]
-    assert len(list(tmp_path.iterdir())) == 3
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_link_to_an_odd_place_is_one(tmp_path: Path) -> None:
