@@ -242,14 +242,14 @@ def test_what_is_dropped_while_a_reader_reads_is_not_taken_for_what_has_its_name
         with hj.Engine(tmp_path / "w", read_only=True) as reader, monkeypatch.context() as meanwhile:
             files = DeltaFolder.files
 
-            def slow(self: DeltaFolder, version: int | None) -> Any:
+            def slow(self: DeltaFolder, version: int | None, rows: int | None = None) -> Any:
                 meanwhile.undo()
                 engine.execute("DROP TABLE t; CREATE TABLE t (k bigint)")
                 for number in range(6):
                     engine.apply({"t": [{"k": number}]})
                     if number < flushes:
                         engine.flush()
-                return files(self, version)
+                return files(self, version, rows)
 
             meanwhile.setattr(DeltaFolder, "files", slow)
             assert sorted(reader.read("t")["k"].to_pylist()) == list(range(6))
