@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -9,6 +10,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.process import check_process
 from halfjoin.engine.run import Part
 from halfjoin.engine.updates import Updates, concat, empty
 
@@ -52,10 +54,12 @@ class Diffs(Mapping[str, pa.Table]):
     """Each view's closed changes by its name; what is in files is read anew each time it is asked for."""
 
     def __init__(self, changes: Mapping[str, Changes]) -> None:
-        self.changes = changes
+        self.changes, self._process = changes, os.getpid()
 
     def __getitem__(self, view: str) -> pa.Table:
         found = self.changes[view]
+        if isinstance(found, StoredChanges):
+            check_process(self._process)  # whose files they are
         return found.table() if isinstance(found, StoredChanges) else found
 
     def __contains__(self, view: object) -> bool:

@@ -14,7 +14,7 @@ from halfjoin.engine.primary_key import arrangement_of
 from halfjoin.engine.run import loaded_run
 from halfjoin.engine.runners import LOCAL, Output
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.sinks.target import check
+from halfjoin.engine.sinks.target import check, settled
 from halfjoin.engine.state import MaintainedView, State
 from halfjoin.engine.storage.names import check_columns
 from halfjoin.engine.updates import Updates
@@ -236,7 +236,7 @@ def create_sink(state: State, statement: CreateSink) -> None:
     _check_sink(state, name)
     if statement.or_replace and statement.name in catalog.sinks:
         catalog.remove(catalog.sinks[statement.name])
-    sink = Sink(name=statement.name, collection=name, target=statement.target, id=uuid.uuid4().hex)
+    sink = Sink(name=statement.name, collection=name, target=settled(statement.target), id=uuid.uuid4().hex)
     catalog.add(sink)
     assert state.sinks is not None  # whoever defines, writes
     others = [other for other in catalog.sinks.values() if other is not sink]

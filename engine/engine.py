@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -11,7 +12,7 @@ from os import PathLike
 from threading import Condition, RLock
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 
@@ -31,6 +32,7 @@ from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
 from halfjoin.engine.fingerprint import agree, digest
 from halfjoin.engine.memory import Memory, machine_memory, to_bytes
+from halfjoin.engine.process import check_process, is_this
 from halfjoin.engine.rows import Submitted
 from halfjoin.engine.run import Part
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting
@@ -54,7 +56,8 @@ from halfjoin.sql.type_names import type_named
 
 
 class Engine:
-    """SQL views, kept up to date. A context manager; calls from several threads take turns.
+    """SQL views, kept up to date. A context manager; calls from several threads take turns, and those from a forked
+    child raise Conflict.
 
     Args:
         warehouse: where to keep everything, made if it is not there: a folder, or the URL of an object store
@@ -95,6 +98,7 @@ class Engine:
         check(clock)
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
         self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
+        self._process = os.getpid()
         self._lock = RLock()
         self._changed = Condition(self._lock)
         self._turns = Turns(self._lock, self._changed)
@@ -369,7 +373,7 @@ class Engine:
     def stats(self) -> Stats:
         """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
-            return stats(state)
+            return stats(state, self._store.foreign())
 
     @exclusive
     def sink(
@@ -429,6 +433,7 @@ class Engine:
                 checked before the first piece; of the first rows they are, and always the PRIMARY KEY, with each: those
                 before stay, unseen, and `restart` mends it.
         """
+        check_process(self._process)
         with self._turns.following:
             with self._lock:
                 self._check_open(writing=True)
@@ -513,9 +518,13 @@ class Engine:
         counts = f"tables={len(self._state.catalog.tables)}, materialized_views={views}"
         return f"<halfjoin.Engine {where}, {counts}, upper={self._state.upper}>"
 
-    @exclusive
     def close(self) -> None:
-        """End the subscriptions and let go of everything."""
+        """End the subscriptions and let go of everything; without effect in a forked child, which has nothing."""
+        if is_this(self._process):
+            self._close()
+
+    @exclusive
+    def _close(self) -> None:
         for subscription in self._subscriptions():
             subscription.close()
         if not self._released:
@@ -532,6 +541,9 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise Conflict("an engine belongs to the process that opened it, and cannot be sent to another one")
 
     @contextmanager
     def _reading(self) -> Iterator[State]:

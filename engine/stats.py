@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import BaseModel
 
 from halfjoin.engine.clock import Clock
@@ -42,7 +44,8 @@ class CollectionStats(BaseModel):
     """One table or materialized view: its updates, its bytes in memory, its frontiers `[since, upper)`, its runs.
 
     `files` and `file_bytes` count what its runs leave on disk and look up there. Of a collection that is on disk and
-    has not been needed yet there are no runs.
+    has not been needed yet there are no runs. `foreign`: what somebody else has done to its Delta table, and what takes
+    that back.
     """
 
     name: str
@@ -56,6 +59,7 @@ class CollectionStats(BaseModel):
     runs: list[RunStats]
     files: int = 0
     file_bytes: int = 0
+    foreign: str | None = None
 
 
 class SinkStats(BaseModel):
@@ -82,12 +86,14 @@ class Stats(BaseModel):
     sinks: list[SinkStats]
 
 
-def stats(state: State) -> Stats:
+def stats(state: State, foreign: Mapping[tuple[str, str], str]) -> Stats:
     """Count what is held; an index that no lookup has needed yet has no entries."""
-    collections = [_collection(state, table, "table", 0) for table in state.tables.values()]
-    collections += [
-        _collection(state, view.contents, "materialized view", len(view.errors)) for view in state.views.values()
+    collections = [
+        _collection(state, table, "table", 0, foreign.get(("tables", name))) for name, table in state.tables.items()
     ]
+    for name, view in state.views.items():
+        strange = foreign.get(("views", name)) or foreign.get(("errors", name))
+        collections.append(_collection(state, view.contents, "materialized view", len(view.errors), strange))
     arrangements = [
         _arrangement(collection, key, list(map(str, arrangement.users)))
         for collection in state.collections()
@@ -119,7 +125,7 @@ def _arrangement(collection: Collection, key: ArrangementKey, users: list[str]) 
     )
 
 
-def _collection(state: State, collection: Collection, kind: str, errors: int) -> CollectionStats:
+def _collection(state: State, collection: Collection, kind: str, errors: int, foreign: str | None) -> CollectionStats:
     runs = [
         RunStats(updates=len(run), row_bytes=run.row_bytes, index_bytes=run.index_bytes, files=run.stored[0],
                  file_bytes=run.stored[1])
@@ -137,4 +143,5 @@ def _collection(state: State, collection: Collection, kind: str, errors: int) ->
         runs=runs,
         files=sum(run.files for run in runs),
         file_bytes=sum(run.file_bytes for run in runs),
+        foreign=foreign,
     )

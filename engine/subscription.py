@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from threading import Condition
 from typing import Any
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.changes import Changes, StoredChanges
+from halfjoin.engine.process import check_process
 from halfjoin.sql.errors import HalfjoinError
 
 
@@ -28,6 +30,7 @@ class Subscription:
         self._seen = upper  # of what was given out last
         self._up_to = up_to
         self._lock, self._changed = changed  # the engine's
+        self._process = os.getpid()
         self._others = others  # the subscriptions that get the engine's changes, this one among them until it ends
         self._ended = False
         self._problem: HalfjoinError | None = None  # why it ended, if that was not to be expected
@@ -52,6 +55,7 @@ class Subscription:
 
     def close(self) -> None:
         """End: what has come is still given out, nothing is waited for."""
+        check_process(self._process)
         with self._lock:
             self._end()
 
@@ -71,6 +75,7 @@ class Subscription:
         return self
 
     def __next__(self) -> pa.Table:
+        check_process(self._process)
         with self._lock:
             while True:
                 self._changed.wait_for(lambda: self._waiting or self._ended)

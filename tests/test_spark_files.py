@@ -334,7 +334,8 @@ def test_plain_spark_sees_the_contents_in_a_tables_files(spark: Any, engine: hj.
 def test_what_a_dead_process_left_in_the_staging_folder_goes(spark: Any, engine: hj.Engine, tmp_path: Path) -> None:
     staging = tmp_path / "w" / "staging"
     engine.apply({"a": _a(spark)}, time=1)
-    (left := staging / "halfjoin-0123456789ab-x" / "1").mkdir(parents=True)
+    (own,) = staging.iterdir()
+    (left := own / "halfjoin-0123456789ab-x" / "1").mkdir(parents=True)
     (left / "part.parquet").write_bytes(b"")
     engine.close()
     with hj.Engine(tmp_path / "w", spark=spark):
@@ -374,7 +375,7 @@ def test_what_a_reader_still_reads_stays_when_a_writer_opens(spark: Any, engine:
         frame, expected = reader.dataframe("a"), bag(engine.read("a"))
         # Its files are the table's own, by links.
         own = list((tmp_path / "w" / "tables" / "a").glob("*.parquet"))
-        links = [path for path in (tmp_path / "w" / "staging").glob("*/*/*.parquet") if path.stat().st_nlink > 1]
+        links = [path for path in (tmp_path / "w" / "staging").glob("*/*/*/*.parquet") if path.stat().st_nlink > 1]
         assert own and {path.name for path in links} >= {path.name for path in own}
         assert reader.stats().memory == 0
         engine.apply({"a": hj.deletes(_a(spark, 10))}, time=2)

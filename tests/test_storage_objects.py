@@ -210,3 +210,46 @@ def test_sinks_in_the_store(bucket: str, url: str, tmp_path: Path) -> None:
         engine.apply({"o": [{"id": 3, "v": 7}]})
         engine.flush()
     assert bag(DeltaTable(f"{elsewhere}2").to_pyarrow_table()) == {(3, 7, None): 1}
+
+
+@pytest.mark.parametrize("path", ["views/report.sql", "notes.txt", "journal/part.parquet"])
+def test_a_prefix_that_holds_something_else_is_refused(url: str, path: str) -> None:
+    folder, _, name = path.rpartition("/")
+    place = ObjectPlace(f"{url}/{folder}" if folder else url)
+    place.write(name, pa.py_buffer(b"precious"))
+    for read_only in (False, True):
+        with pytest.raises(hj.StorageError, match="warehouse"):
+            hj.Engine(url, read_only=read_only)
+    assert place.read(name).to_pybytes() == b"precious"
+    assert list(ObjectPlace(url).names()) == [path.partition("/")[0]]
+
+
+def test_a_warehouse_without_its_journal_is_refused(url: str) -> None:
+    with hj.Engine(url) as engine:
+        engine.execute("CREATE TABLE t (k bigint)")
+        engine.apply({"t": [{"k": 1}]}, time=1)
+        engine.flush()
+    ObjectPlace(f"{url}/journal").clear()
+    with pytest.raises(hj.StorageError, match=r"journal .*backup"):
+        hj.Engine(url)
+    assert set(ObjectPlace(url).names()) == {"tables"}
+
+
+def test_what_is_dropped_goes_and_what_is_of_others_stays(url: str) -> None:
+    with hj.Engine(url) as engine:
+        engine.execute("CREATE TABLE t (k bigint); CREATE TABLE u (k bigint)")
+        engine.apply({"t": [{"k": 1}], "u": [{"k": 1}]}, time=1)
+        engine.flush()
+        ObjectPlace(f"{url}/tables/mine").write("x", pa.py_buffer(b"precious"))
+        engine.execute("DROP TABLE t")
+        with pytest.raises(hj.StorageError, match="move it away"):
+            engine.execute("CREATE TABLE mine (k bigint)")
+    with hj.Engine(url) as engine:
+        assert set(ObjectPlace(f"{url}/tables").names()) == {"mine", "u"}
+        assert engine.read("u").num_rows == 1
+
+
+def test_a_url_that_is_read_in_several_ways_is_refused(bucket: str) -> None:
+    for name in ("w%20x", "a?b", "a#b", "a\\b", "a b"):
+        with pytest.raises(hj.StorageError, match="path"):
+            hj.Engine(f"{bucket}/{name}")

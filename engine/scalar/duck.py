@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -29,6 +30,16 @@ def _connection() -> Any:
     connection = _duckdb().connect(":memory:", config={"threads": 1})
     connection.execute("SET enable_external_access = false; SET TimeZone = 'UTC'; SET lock_configuration = true")
     return connection
+
+
+def _forked() -> None:
+    """A child has a connection, and a lock that nobody holds, of its own."""
+    global _LOCK
+    _LOCK = Lock()
+    _connection.cache_clear()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def rows_of(query: str, table: pa.Table) -> pa.Table:

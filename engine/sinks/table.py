@@ -9,7 +9,6 @@ batch is acknowledged, and each acknowledged batch is in the table once.
 
 from __future__ import annotations
 
-import json
 import time as clock
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,11 +35,12 @@ from deltalake.transaction import RemoveAction
 from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.sinks.delivery import PIECE_ROWS
 from halfjoin.engine.sinks.files import group_of, groups, holders, without
-from halfjoin.engine.sinks.target import SINK, commit_file
+from halfjoin.engine.sinks.target import SINK
+from halfjoin.engine.storage.commits import Torn, commit, commit_file
 from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, write_plain
-from halfjoin.engine.storage.place import LOG, Place
+from halfjoin.engine.storage.place import LOG, LocalPlace, Place
 from halfjoin.engine.updates import Ints, Positions, Updates, concat, constant, empty
 from halfjoin.sql.errors import DataError, StorageError
 
@@ -98,10 +98,11 @@ class SinkTable:
             except TableNotFoundError:
                 self.is_open = True
                 return None
-            last = table.history(1)[0]
-            took_over = last.get(SINK) in self._former
-            if last.get(SINK) != self._id and not took_over:
-                raise StorageError(_strange(self.place, table.version(), str(last.get("operation", "?"))))
+            last = commit(self.place, table.version())
+            maker = None if last is None else last.info.get(SINK)
+            took_over = maker in self._former
+            if maker != self._id and not took_over:
+                raise StorageError(_strange(self.place, table.version()))
             self._took_over |= took_over
             self._clean(table)
             self._table, self.is_open = table, True
@@ -175,7 +176,8 @@ class SinkTable:
         with self._reaching():
             self.open()
             if self._table is not None and not self._took_over:
-                self.place.clear()
+                ours = (LOG, self._prefix)
+                self.place.clear([name for name in self.place.names() if not name.startswith(ours)])
 
     def _delete(self, gone: Updates, files: pa.Table, removed: set[int], written: list[StoredFile]) -> None:
         """Write the files that hold the rows anew without them: those of the table that are not removed yet, and for
@@ -237,7 +239,7 @@ class SinkTable:
         self.place.settle()
         table.update_incremental()  # a commit does not refresh its handle
         if table.version() != version:
-            raise StorageError(_strange(self.place, table.version(), str(table.history(1)[0].get("operation", "?"))))
+            raise StorageError(_strange(self.place, table.version()))
 
     def _create(self) -> DeltaTable:
         table = DeltaTable.create(
@@ -254,9 +256,14 @@ class SinkTable:
 
     def _mend(self) -> None:
         """Take the last commit away where a power failure left a part: it never was one; its batch comes again."""
-        entries = [name for name in (self.place / LOG).folders() if name.endswith(".json")]  # in a local folder alone
-        if entries and not _whole(self.place, last := max(entries)):
-            self.place.cut(int(last.removesuffix(".json")) - 1)
+        if not isinstance(self.place, LocalPlace):
+            return
+        entries = [name for name in (self.place / LOG).names() if name.endswith(".json")]
+        last = max((int(name.removesuffix(".json")) for name in entries if name[:20].isdigit()), default=0)
+        try:
+            commit(self.place, last)
+        except Torn:
+            self.place.cut(last - 1)
 
     def _clean(self, table: DeltaTable) -> None:
         """Remove files that nobody can be reading any more; of files only the sink's own."""
@@ -335,15 +342,6 @@ def _files(table: DeltaTable) -> pa.Table:
     return pa.table(table.get_add_actions(flatten=True))
 
 
-def _whole(place: Place, entry: str) -> bool:
-    if not place.size(f"{LOG}/{entry}"):
-        return False
-    try:
-        return all(json.loads(line) for line in place.read(f"{LOG}/{entry}").to_pybytes().splitlines())
-    except ValueError:
-        return False
-
-
 def _removed(files: pa.Table, number: int, changes: bool) -> RemoveAction:
     now = int(clock.time() * 1000)
     return RemoveAction(files["path"][number].as_py(), changes, now, files["size_bytes"][number].as_py())
@@ -353,7 +351,9 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column if column.type == kind else column.cast(kind)
 
 
-def _strange(place: Place, version: int, operation: str) -> str:
+def _strange(place: Place, version: int) -> str:
+    last = commit(place, version)
+    operation = "?" if last is None else last.operation
     return (
         f"somebody else wrote the table {place}: version {version} ({operation}) is not this sink's, which therefore "
         "leaves the table alone; DROP SINK, and create it again with another path"

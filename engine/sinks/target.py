@@ -3,54 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
+from functools import reduce
+from operator import truediv
 from pathlib import Path
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from halfjoin.catalog.models import Sink
-from halfjoin.engine.storage.place import LOG, LocalPlace, ObjectPlace, Place
+from halfjoin.engine.storage.paths import check_name, check_url, is_relative, is_url, local_path
+from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place
 from halfjoin.sql.errors import Conflict, StorageError, UnsupportedSQL
 
 SINK = "halfjoin.sink"  # in each commit of a sink's table: the sink's id
 FOLDER = "sinks"  # of a warehouse: what relative paths are relative to
 
 
+def settled(target: str) -> str:
+    """The path or URL of a new sink as the catalog keeps it: means the same place wherever and by whom it is read.
+
+    Raises:
+        UnsupportedSQL: it is none.
+    """
+    if ".." in target.replace("\\", "/").split("/"):
+        raise UnsupportedSQL(f"{target!r} is no path for a sink", instead="write it without .., as it is from the root")
+    try:
+        if is_url(target):
+            check_url(target)
+            return target
+        if is_relative(target):
+            check_name(target)
+            return target
+        return str(local_path(target))
+    except StorageError as problem:
+        raise UnsupportedSQL(f"{target!r} is no path for a sink: {problem}") from problem
+
+
 def place_of(target: str, home: Place | None) -> Place:
-    """The place that a path or URL which was checked means, for an engine whose warehouse is at `home`."""
-    if _is_url(target):
+    """The place that a settled path or URL means, for an engine whose warehouse is at `home`.
+
+    Raises:
+        StorageError: a link leads out of the folder that relative paths are in.
+    """
+    if is_url(target):
         return ObjectPlace(target)
-    path = Path(target.removeprefix("file://"))
-    if home is None or path.is_absolute():
-        return LocalPlace(path)
-    place = home / FOLDER
-    for part in path.parts:
-        place = place / part
-    return place
+    if home is None or not is_relative(target):
+        return LocalPlace(Path(target))
+    if not isinstance(home, LocalPlace):
+        return reduce(truediv, Path(target).parts, home / FOLDER)
+    root = home.path / FOLDER
+    path = (root / target).resolve()
+    if root not in (path, *path.parents):
+        raise StorageError(f"{root / target} leads out of {root}, to {path}; write where the table is to be as an "
+                           "absolute path, or take the link away")  # fmt: skip
+    return LocalPlace(path)
 
 
 def check(target: str, home: Place | None, others: Iterable[Sink], former: Container[str]) -> None:
-    """Whether a new sink may write there. It takes over what one of the `former` sinks (by their ids) has left.
+    """Whether a new sink may write to a settled path. It takes over what one of the `former` sinks (by ids) has left.
 
     Raises:
-        UnsupportedSQL: the path is not one, or is that of the warehouse or of another sink, around it or in it.
+        UnsupportedSQL: the path is that of the warehouse or of another sink, around it or in it.
         Conflict: something is there already.
         StorageError: it cannot be looked at.
     """
-    if ".." in target.replace("\\", "/").split("/") or "\0" in target:
-        raise UnsupportedSQL(f"{target!r} is no path for a sink", instead="write it without .., as it is from the root")
-    if home is None and not _is_url(target) and not Path(target.removeprefix("file://")).is_absolute():
+    if home is None and is_relative(target):
         raise UnsupportedSQL(f"the path {target!r} is relative to the warehouse, and this engine has none",
                              instead="write an absolute path or a URL, or open Engine('folder')")
-    parts = _parts(target, home)
+    try:
+        parts = _parts(target, home)
+    except StorageError as problem:
+        raise UnsupportedSQL(str(problem)) from problem
     if home is not None:
-        warehouse = _folder(home)
+        warehouse = _parts(str(home), None)
         allowed = parts[: len(warehouse) + 1] == (*warehouse, FOLDER) and len(parts) > len(warehouse) + 1
         if _touch(parts, warehouse) and not allowed:
             raise UnsupportedSQL(f"{target!r} would mix the sink's files with those of the warehouse {home}",
                                  instead=f"a path without / at its beginning is a folder in {home / FOLDER}")
     for sink in others:
-        if _touch(parts, _parts(sink.target, home)):
+        if _touch(parts, _sink_parts(sink, home)):
             raise UnsupportedSQL(f"{target!r} overlaps with the table of the sink {sink.name}, {sink.target!r}",
                                  instead="choose a folder that is in no other sink's, nor around it")
     _check_empty(target, home, former)
@@ -59,44 +90,40 @@ def check(target: str, home: Place | None, others: Iterable[Sink], former: Conta
 def _check_empty(target: str, home: Place | None, former: Container[str]) -> None:
     try:
         place = place_of(target, home)
-        if isinstance(place, LocalPlace) and place.path.is_file():
+        if isinstance(place, LocalPlace) and place.path.exists() and not place.path.is_dir():
             there = "is a file"
         elif DeltaTable.is_deltatable(place.uri):
             ours = DeltaTable(place.uri).history(1)[0].get(SINK) in former
             there = "" if ours else "holds a Delta table already"
         else:
-            there = "holds files already" if any(place.folders()) else ""
+            there = "holds files already" if any(place.names()) else ""
     except (DeltaError, OSError, ValueError) as problem:
         raise StorageError(f"the place for the sink cannot be reached: {target}: {problem}") from problem
     if there:
         raise Conflict(f"{place} {there}, which a sink does not replace; choose another path, or remove what is there")
 
 
+def _sink_parts(sink: Sink, home: Place | None) -> tuple[str, ...]:
+    """Where a sink is, or would be if its path did not lead out by now."""
+    try:
+        return _parts(sink.target, home)
+    except StorageError:
+        return ()
+
+
 def _parts(target: str, home: Place | None) -> tuple[str, ...]:
-    """The path from the root of its file system or store, without a look at it."""
-    if _is_url(target):
-        scheme, _, rest = target.partition("://")
-        return ("s3" if scheme == "s3a" else scheme, *filter(None, rest.split("/")))
-    path = Path(target.removeprefix("file://"))
-    if home is None or path.is_absolute():
-        return ("file", *path.resolve().parts)
-    return (*_folder(home), FOLDER, *path.parts)
-
-
-def _folder(place: Place) -> tuple[str, ...]:
-    return _parts(str(place.path if isinstance(place, LocalPlace) else place.uri), None)
-
-
-def _is_url(target: str) -> bool:
-    return "://" in target and not target.startswith("file://")
+    """The path from the root of its file system or store, without a look at the store."""
+    if isinstance(home, LocalPlace) or not is_relative(target):
+        target = str(place_of(target, home)) if not is_url(target) else target
+    else:
+        target = f"{home}/{FOLDER}/{target}"
+    if not is_url(target):
+        return ("file", *Path(target).resolve().parts)
+    scheme, _, rest = target.partition("://")
+    return ("s3" if scheme == "s3a" else scheme, *filter(None, rest.split("/")))
 
 
 def _touch(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether they are the same folder, or one is in the other."""
     shorter = min(len(one), len(other))
-    return one[:shorter] == other[:shorter]
-
-
-def commit_file(version: int) -> str:
-    """The log's entry of a version, as a name in the table's place."""
-    return f"{LOG}/{version:020}.json"
+    return bool(shorter) and one[:shorter] == other[:shorter]

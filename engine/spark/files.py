@@ -6,6 +6,7 @@ import re
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -19,6 +20,7 @@ from halfjoin.engine.updates import Updates, concat, empty
 from halfjoin.sql.errors import UnsupportedSQL
 
 # How files are read, whatever the session's settings: all of them, with days and moments as they were written.
+_PATTERN = re.compile(r"[\\*?\[\]{}]")
 AS_WRITTEN = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "datetimeRebaseMode": "CORRECTED"}
 
 
@@ -92,9 +94,14 @@ def _plain(run: StoredRun) -> StoredRun:
     return replace(run, place=LocalPlace(run.place.path.absolute()), arranged={})
 
 
+def is_readable(folder: Path) -> bool:
+    """Whether Spark's readers take a path: of one with characters of patterns they take what follows a colon apart."""
+    return ":" not in str(folder) or _PATTERN.search(str(folder)) is None
+
+
 def located(path: str) -> str:
     """The path as Spark's reader takes it: of this file system, whatever the session's default is, and no pattern."""
-    return "file:" + re.sub(r"[\\*?\[\]{}]", r"\\\g<0>", path)
+    return "file:" + _PATTERN.sub(r"\\\g<0>", path)
 
 
 def check_names(names: Mapping[str, pa.DataType] | Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from halfjoin.engine.runners import Held, Output, Versioned
 from halfjoin.engine.spark.batches import FrameRows, GivenFrame, checked
 from halfjoin.engine.spark.contents import changes as shown
 from halfjoin.engine.spark.contents import contents
-from halfjoin.engine.spark.files import StateFiles, check_names
+from halfjoin.engine.spark.files import StateFiles, check_names, is_readable
 from halfjoin.engine.spark.flow import SparkFlow
 from halfjoin.engine.spark.frames import read, summed
 from halfjoin.engine.spark.layout import Frame, Layout
@@ -52,7 +52,7 @@ class SparkRunner:
 
     def __init__(self, session: Any = None, staging: Path | None = None) -> None:
         self.session = start_session() if session is None else session
-        self._direct = staging is not None and sees(self.session, staging)
+        self._direct = staging is not None and is_readable(staging) and sees(self.session, staging)
         self._scratch = Scratch(staging if self._direct else self.session.conf.get(SCRATCH, None))
         self._files = StateFiles(self._scratch, direct=self._direct)
 

@@ -100,7 +100,7 @@ class Arrangement:
                  for file in write(place, rows, layout.schema, layout.sort)]  # fmt: skip
         at = table.append(None, files, layout, None, version)
         everything |= version is None and len(files) > 1
-        return at if at is None else table.merge(layout, since, everything=everything) or at
+        return at if at is None else table.merge(layout, since, at, everything=everything) or at
 
 
 def arrangements(collection: Collection) -> Iterator[Arrangement]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.updates import DIFF, TIME, Ints, Updates, concat, empty
 
 # Bytes of rows encoded together: far below what an entry of the journal can hold, and of the memory at hand.
@@ -46,10 +47,17 @@ def _write(table: pa.Table) -> bytes:
     return data
 
 
-def decode(pieces: Iterable[bytes], schema: Mapping[str, pa.DataType]) -> Updates:
-    """What was encoded, one piece after the other."""
-    tables = [pa.ipc.open_stream(data).read_all() for data in pieces]
-    return concat([from_table(table, schema) for table in tables]) if tables else empty(schema)
+def decode(pieces: Iterable[bytes], schema: Mapping[str, pa.DataType], where: str) -> Updates:
+    """What was encoded, one piece after the other.
+
+    Raises:
+        StorageError: a piece is damaged; it names the file where they are.
+    """
+    with naming(f"the updates in {where}"):
+        tables = [pa.ipc.open_stream(data).read_all() for data in pieces]
+        for table in tables:
+            table.validate(full=True)
+        return concat([from_table(table, schema) for table in tables]) if tables else empty(schema)
 
 
 def from_table(table: pa.Table, schema: Mapping[str, pa.DataType]) -> Updates:

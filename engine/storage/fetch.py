@@ -13,6 +13,7 @@ from halfjoin.engine.storage.delta import DeltaFolder
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept, app_of
 from halfjoin.engine.storage.parquet import StoredFile
+from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.site import Site, arrangements_of, place_of
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.planner.plan import ArrangementKey
@@ -51,7 +52,7 @@ class Disk:
     def left(self, known: Mapping[int, Collection], collection: Collection) -> Sequence[Part] | None:
         """The same with all that is in files left there; None where it is not known yet, or nobody can link to them."""
         number = next((number for number, one in known.items() if one is collection), None)
-        if number is None or self.site.staging is None:
+        if number is None or not isinstance(self.site.place, LocalPlace):
             return None
         with self.journal.snapshot():
             kept, base, pieces = self._look(number, collection)
@@ -64,11 +65,23 @@ class Disk:
         recent = self._recent(kept, pieces, collection)
         return [*([recent] if len(recent) else []), *self._in_journal(pieces, collection, upper)]
 
+    def foreign(self) -> dict[tuple[str, str], str]:
+        """By kind and name, what somebody else has done to Delta tables. In an object store that is asked of a table
+        when it is flushed, as each question takes its time there."""
+        if not isinstance(self.site.place, LocalPlace):
+            return {}
+        found = {}
+        for kept in self.journal.kept():
+            problem = DeltaFolder(place_of(self.site, kept), app_of(self.journal, kept.id)).foreign(kept.version)
+            if problem is not None:
+                found[kept.kind, kept.name] = problem
+        return found
+
     def _look(self, number: int, collection: Collection) -> tuple[Kept, StoredRun, Sequence[bytes | StoredFile]]:
         """The collection as the journal knows it, its Delta table, and what is not there yet."""
         kept = next(item for item in self.journal.kept() if item.id == number)
         place = place_of(self.site, kept)
-        files = DeltaFolder(place, app_of(self.journal, number)).files(kept.version)
+        files = DeltaFolder(place, app_of(self.journal, number)).files(kept.version, kept.stored)
         return kept, StoredRun(place, files, collection.schema), self.journal.pieces(number, kept.flushed)
 
     def _recent(self, kept: Kept, pieces: Sequence[bytes | StoredFile], collection: Collection) -> StoredRun:
@@ -79,7 +92,7 @@ class Disk:
     def _in_journal(
         self, pieces: Sequence[bytes | StoredFile], collection: Collection, upper: int
     ) -> Sequence[Part]:
-        new = decode([piece for piece in pieces if isinstance(piece, bytes)], collection.schema)
+        new = decode([piece for piece in pieces if isinstance(piece, bytes)], collection.schema, self.journal.where)
         return [loaded_run([new], upper)] if len(new) else []
 
     def _arranged(

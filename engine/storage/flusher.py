@@ -13,15 +13,16 @@ from deltalake.exceptions import DeltaError
 
 from halfjoin.engine.consolidate import cancel
 from halfjoin.engine.storage.arranging import Arrangement
+from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept, app_of
 from halfjoin.engine.storage.parquet import StoredFile
+from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.site import Site, arrangements_of, place_of
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
-FOLDERS = ("tables", "views", "errors")
 _log = logging.getLogger("halfjoin")
 
 
@@ -76,45 +77,59 @@ class Flusher:
         """Flush these collections and merge their files; with `everything` into one.
 
         Raises:
-            StorageError: a table could not be written; those before it are.
+            StorageError: a table could not be written; the others are.
         """
+        problems: list[HalfjoinError] = []
         try:
             with self._journal.beside() as journal:
                 journal.raise_since({target.id: target.since for target in targets})
-                entry = int(journal.meta("entry"))
+                entry = journal.number("entry")
                 kept = {item.id: item for item in journal.kept()}
                 for target in targets:
-                    self._flush(journal, kept[target.id], target, entry, everything)
+                    try:
+                        with naming(place_of(self._site, kept[target.id]), DeltaError):
+                            self._flush(journal, kept[target.id], target, entry, everything)
+                    except StorageError as problem:  # of this table; Conflict, say, is of all
+                        problems.append(problem)
                 journal.shrink()
             pa.default_memory_pool().release_unused()  # a merge has left it large
         except HalfjoinError:
             raise
         except Exception as problem:  # of the file system, of Parquet, of Delta: nothing of it is trimmed
             raise StorageError(f"flushing the warehouse {self._site.place} failed: {problem}") from problem
+        if problems:
+            raise problems[0] if len(problems) == 1 else StorageError("; ".join(map(str, problems)))
 
     def _flush(self, journal: Journal, kept: Kept, target: Target, entry: int, everything: bool) -> None:
         table = DeltaFolder(place_of(self._site, kept), app_of(journal, kept.id))
         flushed, version = kept.flushed, kept.version
-        if kept.pieces or everything or kept.id not in self._seen:
+        if kept.pieces or everything or kept.id not in self._seen or self._is_newer(table, version):
             self._seen.discard(kept.id)  # until all is done: it may end in between
             flushed, version = table.recover(flushed, version)
+        if version == kept.version and (kept.pieces or everything):
+            table.files(version, kept.stored)  # not to go on from less than there was
         layout = Layout(target.schema, target.sort)
         pieces = journal.pieces(kept.id, flushed, entry)
         if pieces:
             files = [piece for piece in pieces if isinstance(piece, StoredFile)]
-            updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema)
+            updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema, journal.where)
             version = table.append(cancel(updates.not_before(target.since)), files, layout, entry, version)
             flushed = entry
         if version is not None and (pieces or everything):
-            version = table.merge(layout, target.since, everything=everything) or version
+            version = table.merge(layout, target.since, version, everything=everything) or version
         there = journal.arranged(kept.id)
         arranged = {} if version is None else self._arrange(journal, kept, target, version, flushed, everything)
         if (flushed, version, arranged) != (kept.flushed, kept.version, there):
             self.changed.add(kept.id)
-            journal.flushed(kept.id, flushed, version, *table.held(), arranged)
+            journal.flushed(kept.id, flushed, version, *table.held(version), arranged)
         self._seen.add(kept.id)
         for name in there.keys() - arranged.keys():
             (arrangements_of(self._site, kept) / name).clear()
+
+    @staticmethod
+    def _is_newer(table: DeltaFolder, version: int | None) -> bool:
+        """Whether there may be something to be told from the table; in an object store that is not asked of each."""
+        return isinstance(table.place, LocalPlace) and table.is_newer(version)
 
     def _arrange(
         self, journal: Journal, kept: Kept, target: Target, version: int, flushed: int, everything: bool
@@ -136,7 +151,8 @@ class Flusher:
                 else:
                     pieces = journal.pieces(kept.id, kept.flushed, flushed)
                     files = tuple(piece for piece in pieces if isinstance(piece, StoredFile))
-                    updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema)
+                    entries = [piece for piece in pieces if isinstance(piece, bytes)]
+                    updates = decode(entries, target.schema, journal.where)
                     parts = chain([updates], replace(base, files=files).pieces())
                 try:
                     at = one.extend(place, (part.not_before(target.since) for part in parts), known, everything,

@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from halfjoin.engine.clock import CLOSINGS, Closing
+from halfjoin.engine.process import inherit, leak, own, release
+from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece
+from halfjoin.engine.storage.ownership import FILE
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.updates import MINIMUM
 from halfjoin.sql.errors import StorageError
@@ -24,7 +27,6 @@ from halfjoin.sql.errors import StorageError
 Value: TypeAlias = str | int | float | bytes | None
 
 FORMAT = 2
-FILE = "journal.sqlite"
 _BUSY_SECONDS = 60
 _FEW_PAGES = 1000  # of 4 KB, that are given back at a time
 _LARGEST_WAL = 64 << 20  # bytes that the write-ahead file keeps between checkpoints
@@ -47,6 +49,7 @@ CREATE TABLE IF NOT EXISTS arrangement (
 CREATE TABLE IF NOT EXISTS closing (
     entry INTEGER PRIMARY KEY, low INTEGER NOT NULL, upper INTEGER NOT NULL, submitted INTEGER NOT NULL, batch TEXT
 );
+CREATE TABLE IF NOT EXISTS unclaimed (folder TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE batch (
     id TEXT PRIMARY KEY, mark BLOB NOT NULL, entry INTEGER NOT NULL, time INTEGER NOT NULL, low INTEGER NOT NULL,
     upper INTEGER NOT NULL, runner TEXT NOT NULL, reason TEXT NOT NULL, seconds REAL NOT NULL
@@ -59,7 +62,7 @@ class Kept:
     """A collection as the journal knows it.
 
     Its updates up to entry `flushed` are version `version` of its Delta table (None: there is none yet), later ones are
-    in the journal, in so many `pieces`. `rows` and `latest` (the last of their times) count both.
+    in the journal, in so many `pieces`. `rows` and `latest` (the last of their times) count both, `stored` the table's.
     """
 
     id: int
@@ -72,6 +75,7 @@ class Kept:
     rows: int
     latest: int
     pieces: int
+    stored: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class Journal:
     """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
-        self._where, self._folder = str(folder / FILE), folder
+        self.where, self._folder = str(folder / FILE), folder
         mode = "ro" if read_only else "rwc"
         with self._guarded():
             self._db = sqlite3.connect(
@@ -115,10 +119,11 @@ class Journal:
                 uri=True, timeout=_BUSY_SECONDS, isolation_level=None,
                 check_same_thread=False,
             )  # fmt: skip
+        own(self)
         try:
             self._prepare(read_only)
         except BaseException:
-            self._db.close()
+            self.close()
             raise
 
     def _prepare(self, read_only: bool) -> None:
@@ -128,11 +133,11 @@ class Journal:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")
                 self._db.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
-        if not read_only and not self._has_schema():
+        if not read_only and not self._has("meta"):
             self._make()
         self._check_format(read_only=read_only)
 
-    def _has_schema(self, table: str = "meta") -> bool:
+    def _has(self, table: str) -> bool:
         with self._guarded():
             found = self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = ?", (table,)).fetchone()
         return bool(found[0])
@@ -144,26 +149,27 @@ class Journal:
             self._set(format=FORMAT, id=str(uuid.uuid4()), entry=0, upper=0, defined=0, flushes=0, catalog="")
 
     def _check_format(self, *, read_only: bool) -> None:
-        found = int(self.meta("format"))
+        found = self.number("format")
         if found == 1 and read_only:
-            raise StorageError(f"the warehouse of {self._where} has the older format 1; open it once without read_only")
+            raise StorageError(f"the warehouse of {self.where} has the older format 1; open it once without read_only")
         if found == 1:  # all updates were in the journal itself
             with self._transaction():
                 self._write("ALTER TABLE run ADD COLUMN file TEXT")
-                self._write(_schema_of("arrangement"))
+                self._write(_statement("arrangement"))
                 self._set(format=FORMAT, flushes=0)
         if found > FORMAT:
             raise StorageError(
-                f"the warehouse of {self._where} has format {found}, and this version of halfjoin knows up to "
+                f"the warehouse of {self.where} has format {found}, and this version of halfjoin knows up to "
                 f"{FORMAT}; open it with a newer one"
             )
-
-        if not read_only and not self._has_schema("closing"):  # before it was remembered
-            with self._transaction():
-                self._write(_schema_of("closing"))
+        for table in ("unclaimed", "closing"):  # what journals of before do not have
+            if not read_only and not self._has(table):
+                with self._transaction():
+                    self._write(_statement(table))
 
     def close(self) -> None:
         """Let go of the file."""
+        release(self)
         self._db.close()
 
     def recover(self) -> None:
@@ -171,6 +177,11 @@ class Journal:
         with self._guarded():
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
+
+    def disown(self) -> None:
+        """In a child, where SQLite would take the parent's locks for the child's when it is closed, or opened again."""
+        leak(self._db)
+        inherit(self.where)
 
     # Reading.
 
@@ -195,12 +206,13 @@ class Journal:
             yield
         finally:
             if self._db.in_transaction:
-                self._db.execute("COMMIT")
+                with self._guarded():
+                    self._db.execute("COMMIT")
 
     @property
     def entry(self) -> int:
         """The last one."""
-        return int(self.meta("entry"))
+        return self.number("entry")
 
     def meta(self, key: str) -> str:
         """One of the facts about the whole: `format`, `id`, `entry` (the last), `upper`, `defined` (the last entry that
@@ -209,14 +221,29 @@ class Journal:
             found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return "" if found is None else str(found[0])
 
+    def number(self, key: str, otherwise: int | None = None) -> int:
+        """One of the facts that are numbers.
+
+        Raises:
+            StorageError: it is none, or not there and nothing is said for that.
+        """
+        found = self.meta(key)
+        if found == "" and otherwise is not None:
+            return otherwise
+        with naming(f"{key} in {self.where}"):
+            return int(found)
+
     def kept(self) -> list[Kept]:
         """All collections, in the order in which they were made."""
         with self._guarded():
             rows = self._db.execute(
                 "SELECT c.id, c.kind, c.name, c.since, c.created, c.flushed, c.version, "
-                "c.rows + coalesce(sum(r.rows), 0), max(c.latest, coalesce(max(r.latest), c.latest)), count(r.id) "
-                "FROM collection c LEFT JOIN run r ON r.collection = c.id GROUP BY c.id ORDER BY c.id"
+                "c.rows + coalesce(sum(r.rows), 0), max(c.latest, coalesce(max(r.latest), c.latest)), count(r.id), "
+                "c.rows FROM collection c LEFT JOIN run r ON r.collection = c.id GROUP BY c.id ORDER BY c.id"
             ).fetchall()
+        for row in rows:
+            if not all(isinstance(value, int) for value in (*row[:1], *row[3:6], *row[7:])):
+                raise StorageError(f"{self.where} cannot be read: {row[:7]} is no collection")
         return [Kept(*row) for row in rows]
 
     def pieces(self, collection: int, after: int, to: int = 2**63 - 1) -> list[bytes | StoredFile]:
@@ -226,7 +253,8 @@ class Journal:
                 "SELECT data, file FROM run WHERE collection = ? AND entry > ? AND entry <= ? ORDER BY id",
                 (collection, after, to),
             ).fetchall()
-        return [data if file is None else StoredFile(*json.loads(file)) for data, file in rows]
+        with naming(f"the updates in {self.where}"):
+            return [_bytes(data) if file is None else StoredFile(*json.loads(file)) for data, file in rows]
 
     def arranged(self, collection: int) -> dict[str, int]:
         """The versions of a collection's arrangements, by name, that hold exactly what its Delta table holds."""
@@ -241,6 +269,12 @@ class Journal:
         """Bytes of updates that are in the journal alone, or in files that it alone knows of."""
         with self._guarded():
             return int(self._db.execute("SELECT coalesce(sum(bytes), 0) FROM run").fetchone()[0])
+
+    def unclaimed(self) -> list[str]:
+        """Folders of the warehouse that were made for collections, and that no collection has (yet, or any more)."""
+        with self._guarded():
+            rows = self._db.execute("SELECT folder FROM unclaimed ORDER BY folder").fetchall()
+        return [folder for (folder,) in rows]
 
     def answered(self, batch: str) -> Answered | None:
         """The batch with that id, if there was one."""
@@ -287,9 +321,15 @@ class Journal:
                 )
 
     def define(
-        self, catalog: str, upper: int, new: Sequence[New], gone: Iterable[int], forgotten: Iterable[str]
-    ) -> None:
-        """One entry that changes what is defined; batch ids with the prefixes `forgotten` go."""
+        self, catalog: str, upper: int, new: Sequence[New], gone: Iterable[int], forgotten: Iterable[str],
+        left: Iterable[str], claimed: Iterable[str],
+    ) -> None:  # fmt: skip
+        """One entry that changes what is defined; batch ids with the prefixes `forgotten` go.
+
+        Args:
+            left: the folders of collections that are gone, which may be removed from now on.
+            claimed: those of new ones, some of which may have been left in the same breath.
+        """
         with self._transaction():
             entry = self._next(upper)
             self._set(catalog=catalog, defined=entry)
@@ -297,6 +337,10 @@ class Journal:
                 self._write("DELETE FROM run WHERE collection = ?", (id,))
                 self._write("DELETE FROM arrangement WHERE collection = ?", (id,))
                 self._write("DELETE FROM collection WHERE id = ?", (id,))
+            for folder in left:
+                self._write("INSERT OR IGNORE INTO unclaimed VALUES (?)", (folder,))
+            for folder in claimed:
+                self._write("DELETE FROM unclaimed WHERE folder = ?", (folder,))
             for prefix in forgotten:
                 self._write("DELETE FROM batch WHERE id >= ? AND id < ?", _within(prefix))
             for item in new:
@@ -306,6 +350,17 @@ class Journal:
                     (item.kind, item.name, item.since, entry, entry - 1, MINIMUM),
                 )
                 self._insert(int(cursor.lastrowid or 0), entry, item.pieces)
+
+    def unclaim(self, folder: str) -> None:
+        """A folder is made for a collection that is not there yet; if it never is, the folder may be removed."""
+        with self._transaction():
+            self._write("INSERT OR IGNORE INTO unclaimed VALUES (?)", (folder,))
+
+    def removed(self, folders: Iterable[str]) -> None:
+        """Folders that no collection had are gone."""
+        with self._transaction():
+            for folder in folders:
+                self._write("DELETE FROM unclaimed WHERE folder = ?", (folder,))
 
     def raise_since(self, sinces: Mapping[int, int]) -> None:
         """Collections cannot be read below these times any more, and what is written from now on need not allow it."""
@@ -383,7 +438,18 @@ class Journal:
         try:
             yield
         except sqlite3.Error as problem:
-            raise StorageError(f"the journal {self._where} failed: {problem}; nothing of the call is kept") from problem
+            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept") from problem
+
+
+def _bytes(data: object) -> bytes:
+    if not isinstance(data, bytes):
+        raise TypeError("there is a text in place of bytes")
+    return data
+
+
+def _statement(table: str) -> str:
+    """What makes a table."""
+    return next(part for part in _SCHEMA.split(";\n") if f" {table} (" in part)
 
 
 def app_of(journal: Journal, collection: int) -> str:

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
+from halfjoin.engine.process import own, release
+from halfjoin.engine.storage.ownership import LOCK
 from halfjoin.sql.errors import Conflict, StorageError
 
 
@@ -26,7 +28,7 @@ class Lock:
 
     def __init__(self, folder: Path) -> None:
         try:
-            self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+            self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as problem:
             raise StorageError(f"cannot lock the warehouse {folder}: {problem}") from problem
         try:
@@ -48,8 +50,16 @@ class Lock:
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, holder.encode(), 0)
 
+        own(self)
+
     def release(self) -> None:
         """Let others write."""
+        release(self)
+        fcntl.flock(self._file, fcntl.LOCK_UN)  # also where a child that was not told is holding the file
+        os.close(self._file)
+
+    def disown(self) -> None:
+        """In a child: while it holds the file, the lock would not end with the process that has it."""
         os.close(self._file)
 
 

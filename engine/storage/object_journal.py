@@ -23,11 +23,14 @@ from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.journal import Journal, Value
+from halfjoin.engine.storage.ownership import check_prefix
 from halfjoin.engine.storage.place import Place
 from halfjoin.sql.errors import Conflict, HalfjoinError, StorageError
 
 _SCHEMA = pa.schema([("statement", pa.string()), ("values", pa.string()), ("data", pa.binary())])
+FOLDER = "journal"  # of a warehouse
 _MOST_FILES = 64  # before what they add up to is written as one
 _COPY = "COPY"  # in place of a statement: the whole SQLite file
 _BYTES = {"bytes": True}  # in place of a value: it is in the column `data`
@@ -40,11 +43,12 @@ class ObjectJournal(Journal):
         Conflict: from every method that writes, once another engine has opened the warehouse for writing.
     """
 
-    def __init__(self, place: Place, *, read_only: bool = False) -> None:
+    def __init__(self, warehouse: Place, *, read_only: bool = False) -> None:
+        place = warehouse / FOLDER
         self._place, self._turn, self._depth, self._read_only = place, RLock(), 0, read_only
         self._lost: str | None = None  # who has taken over
         self._torn: int | None = None  # the thread that writes, or was interrupted when it did
-        self._where = str(place)
+        self.where = str(place)
         self._known: set[str] = set()
         self._written: list[tuple[str, tuple[Value, ...]]] = []
         self._db = _memory()
@@ -53,11 +57,13 @@ class ObjectJournal(Journal):
                 self._table = DeltaTable(place.uri)
             except TableNotFoundError:
                 if read_only:
-                    raise StorageError(f"there is no warehouse at {place}; an engine that writes makes one") from None
+                    raise StorageError(f"{warehouse} holds no warehouse; an engine that writes makes one") from None
+                check_prefix(warehouse, ())
                 self._table = DeltaTable.create(place.uri, _SCHEMA, configuration={"delta.checkpointInterval": "50"})
             self._catch_up()
-        if not read_only and not self._has_schema():
-            self._make()
+            if not read_only and not self._has("meta"):
+                check_prefix(warehouse, (FOLDER,))
+                self._make()
         self._check_format(read_only=read_only)
         if not read_only:
             self._writer = f"process {os.getpid()} on {socket.gethostname()} since {clock.strftime('%F %T%z')}"
@@ -182,7 +188,7 @@ class ObjectJournal(Journal):
 
     def _taken_by(self, writer: str) -> str:
         return (
-            f"the warehouse of {self._where} is being written by {writer}, which opened it later than this engine; "
+            f"the warehouse of {self.where} is being written by {writer}, which opened it later than this engine; "
             "close this one, or read beside that one with Engine(..., read_only=True)"
         )
 
@@ -197,13 +203,14 @@ class ObjectJournal(Journal):
 
     def _replay(self, db: sqlite3.Connection, names: list[str]) -> None:
         for name in names:
-            table = pq.read_table(pa.BufferReader(self._place.read(name)))
-            for row in table.to_pylist():
-                if row["statement"] == _COPY:
-                    db.deserialize(row["data"])
-                else:
-                    values = [row["data"] if value == _BYTES else value for value in json.loads(row["values"])]
-                    db.execute(row["statement"], values)
+            with naming(f"{self._place}/{name}"):
+                table = pq.read_table(pa.BufferReader(self._place.read(name)))
+                for row in table.to_pylist():
+                    if row["statement"] == _COPY:
+                        db.deserialize(row["data"])
+                    else:
+                        values = [row["data"] if value == _BYTES else value for value in json.loads(row["values"])]
+                        db.execute(row["statement"], values)
 
     def _files(self) -> dict[str, int]:
         actions = pa.table(self._table.get_add_actions()).to_pylist()
@@ -214,7 +221,7 @@ class ObjectJournal(Journal):
         try:
             yield
         except (DeltaError, OSError) as problem:
-            raise StorageError(f"the journal {self._where} failed: {problem}; nothing of the call is kept") from problem
+            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept") from problem
 
 
 def _memory() -> sqlite3.Connection:

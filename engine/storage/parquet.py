@@ -80,6 +80,11 @@ def run_of(name: str) -> str:
     return name if found is None else found.group(1)
 
 
+def is_ours(name: str) -> bool:
+    """Whether a file's name is one that `file_name` gives."""
+    return run_of(name) != name
+
+
 def ordered(table: pa.Table, sort: Sequence[str]) -> pa.Table:
     """The rows sorted by these columns, as far as those have an order."""
     keys = [name for name in sort if not pa.types.is_nested(table.schema.field(name).type)]
@@ -111,7 +116,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _kept(place: Place, name: str, table: pa.Table, latest: int, **options: Any) -> StoredFile:
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, **options)
+    pq.write_table(table, sink, write_page_checksum=True, **options)
     data = sink.getvalue()
     place.write(name, data)
     return StoredFile(name, data.size, len(table), latest, statistics(table))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any
 
@@ -11,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from halfjoin.engine.codes import is_exact
+from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import LOADED_BYTES
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates import DIFF, TIME, Ints, Mask, Updates, constant
-from halfjoin.sql.errors import StorageError
 
 _OPEN_FILES = 256
 _KNOWN_FILES = 1 << 13  # what a lookup has to know of a file is a fraction of its footer
@@ -39,17 +40,19 @@ class Source:
 
     @property
     def _file(self) -> pq.ParquetFile:
-        try:
+        with self._naming():
             return _open(self._place, self._name)
-        except (OSError, pa.ArrowException) as problem:
-            raise StorageError(f"{self._place}/{self._name} cannot be read: {problem}") from problem
+
+    def _naming(self) -> AbstractContextManager[None]:
+        return naming(f"{self._place}/{self._name}")
 
     def loaded_bytes(self, schema: Mapping[str, pa.DataType]) -> int:
         """About what the updates would hold in memory; in files of another hand, texts count as they are encoded."""
         metadata = self._file.metadata
         known = (metadata.metadata or {}).get(LOADED_BYTES)
         if known is not None:
-            return int(known)
+            with self._naming():
+                return int(known)
         fixed = sum(kind.bit_width / 8 if _is_fixed(kind) else 4 for kind in (*schema.values(), pa.int64(), pa.int64()))
         wide = {name for name, kind in schema.items() if not _is_fixed(kind)}
         texts = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path.split(".")[0] in wide]
@@ -62,7 +65,8 @@ class Source:
         None where the column's values are not their codes (see `codes.is_exact`), or nothing is known of them.
         """
         if name not in self._bounds:
-            self._bounds[name] = self._found_bounds(name, kind)
+            with self._naming():
+                self._bounds[name] = self._found_bounds(name, kind)
         return self._bounds[name]
 
     def _found_bounds(self, name: str, kind: pa.DataType) -> Bounds | None:
@@ -79,7 +83,7 @@ class Source:
 
     def _statistics(self, name: str) -> list[Any]:
         metadata = self._file.metadata
-        number = next(i for i in range(metadata.num_columns) if metadata.schema.column(i).path == name)
+        number = [metadata.schema.column(i).path for i in range(metadata.num_columns)].index(name)
         return [metadata.row_group(i).column(number).statistics for i in range(self.groups)]
 
     def between(self, name: str, low: str, high: str) -> Mask:
@@ -98,7 +102,8 @@ class Source:
     def _texts(self, name: str) -> tuple[Any, Any, Mask]:
         """The same, and whether they are known: looked up once, as every lookup by a text asks for them."""
         if name not in self._text_bounds:
-            found = self._statistics(name)
+            with self._naming():
+                found = self._statistics(name)
             known = np.array([s is not None and s.has_min_max for s in found], np.bool_)
             ends = [(s.min, s.max) if known[i] else ("", "") for i, s in enumerate(found)]
             least, greatest = (np.array([end[side] for end in ends], object) for side in (0, 1))
@@ -138,7 +143,8 @@ class Source:
         known = {name: self._constant(name, groups) for name in (TIME, DIFF)}
         asked = {name: pa.int64() for name, values in known.items() if values is None}
         columns = self.columns(groups, {**schema, **asked})
-        time, diff = (columns.pop(name).to_numpy() if values is None else values for name, values in known.items())
+        with self._naming():  # there are no NULLs in them
+            time, diff = (columns.pop(name).to_numpy() if values is None else values for name, values in known.items())
         return Updates(columns, time, diff)
 
     def columns(self, groups: Ints, schema: Mapping[str, pa.DataType]) -> dict[str, pa.Array]:
@@ -150,11 +156,9 @@ class Source:
         if not schema:
             return {}
         many = len(groups) * len(schema) >= _THREADED
-        try:
+        with self._naming():
             table = self._file.read_row_groups(groups.tolist(), columns=list(schema), use_threads=many)
-        except (OSError, pa.ArrowException) as problem:
-            raise StorageError(f"{self._place}/{self._name} cannot be read: {problem}") from problem
-        return {name: one_chunk(table.column(name), kind) for name, kind in schema.items()}
+            return {name: one_chunk(table.column(name), kind) for name, kind in schema.items()}
 
     def _constant(self, name: str, groups: Ints) -> Ints | None:
         """The values of a column of integers, if all in these row groups are the same by their statistics."""
@@ -187,4 +191,4 @@ def _known(place: Place, name: str) -> Source:
 
 @lru_cache(maxsize=_OPEN_FILES)
 def _open(place: Place, name: str) -> pq.ParquetFile:
-    return pq.ParquetFile(place.open(name), coerce_int96_timestamp_unit="us")
+    return pq.ParquetFile(place.open(name), coerce_int96_timestamp_unit="us", page_checksum_verification=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -31,14 +32,14 @@ class Place(Protocol):
     def __truediv__(self, name: str) -> Place:
         """A folder in it."""
 
-    def folders(self) -> Iterator[str]:
-        """The names of the folders in it."""
+    def names(self) -> Iterator[str]:
+        """The names of what is in it; none where there is no such folder."""
 
     def make(self) -> None:
         """Be a folder."""
 
     def clear(self, keep: Container[str] = ()) -> None:
-        """Be gone, with everything in it but the files to keep."""
+        """Be gone, with everything in it but the files and folders of these names."""
 
     def write(self, name: str, data: pa.Buffer) -> None:
         """Make a file."""
@@ -91,9 +92,10 @@ class LocalPlace:
     def __truediv__(self, name: str) -> LocalPlace:
         return LocalPlace(self.path / name)
 
-    def folders(self) -> Iterator[str]:
-        """The names of the folders in it."""
-        yield from (path.name for path in self.path.glob("*"))
+    def names(self) -> Iterator[str]:
+        """The names of what is in it; none where there is no such folder."""
+        with suppress(FileNotFoundError):
+            yield from os.listdir(self.path)
 
     def make(self) -> None:
         """Be a folder."""
@@ -102,13 +104,13 @@ class LocalPlace:
         sync(self.path.parent.parent)
 
     def clear(self, keep: Container[str] = ()) -> None:
-        """Be gone, with everything in it but the files to keep."""
+        """Be gone, with everything in it but what to keep."""
         kept = False
-        for path in self.path.glob("*"):
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            elif path.name in keep:
+        for path in [self.path / name for name in self.names()]:
+            if path.name in keep:
                 kept = True
+            elif path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
         if not kept:
@@ -191,18 +193,18 @@ class ObjectPlace:
     def __truediv__(self, name: str) -> ObjectPlace:
         return ObjectPlace(f"{self.uri}/{name}")
 
-    def folders(self) -> Iterator[str]:
-        """The names of the folders in it."""
+    def names(self) -> Iterator[str]:
+        """The names of what is in it."""
         found = self._files.get_file_info(pafs.FileSelector("", allow_not_found=True))
-        yield from (info.base_name for info in found if info.type == pafs.FileType.Directory)
+        yield from (info.base_name for info in found if info.base_name)
 
     def make(self) -> None:
         """Be a folder: there are none, only names of files."""
 
     def clear(self, keep: Container[str] = ()) -> None:
-        """Be gone, with everything in it but the files to keep."""
+        """Be gone, with everything in it but what to keep."""
         for info in self._files.get_file_info(pafs.FileSelector("", allow_not_found=True, recursive=True)):
-            if info.type == pafs.FileType.File and info.path not in keep:
+            if info.type == pafs.FileType.File and info.path.partition("/")[0] not in keep:
                 self._files.delete_file(info.path)
 
     def write(self, name: str, data: pa.Buffer) -> None:

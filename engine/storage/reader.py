@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
@@ -16,12 +16,14 @@ from halfjoin.engine.commit import Entry
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
+from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.sql.errors import HalfjoinError
 
+_log = logging.getLogger("halfjoin")
 _UNKNOWN = -1
 READ_ONLY = "the engine was opened with read_only=True; open the warehouse without it to change anything"
 
@@ -37,6 +39,7 @@ class Reader:
         self._site = site_of(warehouse)
         self.place = self._site.place
         self._journal = self._site.journal(read_only=True)
+        self.staging = self._site.staging(self._journal.meta("id"))
         self._entry = self._defined = self._flushes = _UNKNOWN
         self._retain = RETAIN
         self._collections: dict[int, Collection] = {}
@@ -54,6 +57,8 @@ class Reader:
             opened(self._journal.meta("clock"), clock, 0)
             self._disk = Disk(self._site, self._journal, memory)
             self._made = self._opened()
+            for problem in self.foreign().values():
+                _log.warning("%s", problem)
             return self._made
 
     @contextmanager
@@ -64,34 +69,34 @@ class Reader:
         """
         with self._journal.snapshot():
             entry = self._journal.entry
-            if int(self._journal.meta("defined")) != self._defined or state is not self._made:
+            if self._journal.number("defined") != self._defined or state is not self._made:
                 before, state = state, self._opened()
                 state.functions.update(before.functions)
                 state.runners, state.kept, state.closed_by = before.runners, before.kept, before.closed_by
                 self._made = state
-            elif entry != self._entry or self._flushes != int(self._journal.meta("flushes")):
+            elif entry != self._entry or self._flushes != self._journal.number("flushes"):
                 self._follow(state, entry)
             yield state
 
     def _opened(self) -> State:
         journal, self._made = self._journal, None
-        self._entry, self._defined = journal.entry, int(journal.meta("defined"))
-        self._flushes = int(journal.meta("flushes"))
-        self._retain = int(journal.meta("retain") or RETAIN)
-        catalog = journal.meta("catalog")
-        document = Document.model_validate_json(catalog) if catalog else Document()
+        self._entry, self._defined = journal.entry, journal.number("defined")
+        self._flushes = journal.number("flushes")
+        self._retain = journal.number("retain", RETAIN)
+        catalog, upper = journal.meta("catalog"), journal.number("upper")
         kept = {(item.kind, item.name): item for item in journal.kept()}
-        state, self._collections = restore(document, kept, int(journal.meta("upper")), self._retain,
-                                           self._disk.memory, self._disk.fetch)  # fmt: skip
+        with naming(f"the catalog in {journal.where}"):
+            document = Document.model_validate_json(catalog) if catalog else Document()
+            state, self._collections = restore(document, kept, upper, self._retain, self._disk.memory, self._disk.fetch)
         state.clock = opened(journal.meta("clock"), None, state.upper)
         return state
 
     def _follow(self, state: State, entry: int) -> None:
         """Take over what was appended since the last look, and newer files, before older ones are removed."""
         defined, self._defined = self._defined, _UNKNOWN  # until all of it is taken over
-        state.upper = int(self._journal.meta("upper"))
+        state.upper = self._journal.number("upper")
         state.clock = opened(self._journal.meta("clock"), None, state.upper)
-        newer = self._flushes != int(self._journal.meta("flushes"))
+        newer = self._flushes != self._journal.number("flushes")
         for kept in self._journal.kept():
             collection = self._collections[kept.id]
             if collection.cold is not None or kept.flushed > self._entry or (newer and collection.in_files):
@@ -104,17 +109,12 @@ class Reader:
             collection.since = max(collection.since, kept.since)
             collection.advance(state.upper)
             collection.tidy(state.upper)
-        self._entry, self._flushes = entry, int(self._journal.meta("flushes"))
+        self._entry, self._flushes = entry, self._journal.number("flushes")
         self._defined = defined
 
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
-
-    @property
-    def staging(self) -> Path | None:
-        """A folder for links to the Delta tables' files, which the writer may remove while a job reads them."""
-        return self._site.staging
 
     def kept(self, collection: Collection) -> Sequence[Part] | None:
         """The files of the collection's Delta table, and what is not there yet."""
@@ -148,10 +148,14 @@ class Reader:
         """Let go of the moment of a call that was interrupted."""
         self._journal.recover()
 
+    def foreign(self) -> Mapping[tuple[str, str], str]:
+        """What others than the writer have done to Delta tables."""
+        return self._disk.foreign()
+
     def overtaken(self) -> bool:
         """Whether the writer has dropped or replaced something meanwhile: its files go at once."""
         with self._journal.snapshot():
-            return self._defined not in (_UNKNOWN, int(self._journal.meta("defined")))
+            return self._defined not in (_UNKNOWN, self._journal.number("defined"))
 
     def settle(self, state: State) -> None:
         """Hold no more than the budget: what has to go is opened again as files."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from halfjoin.engine.changes import StoredChanges
+from halfjoin.engine.process import own
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.sql.errors import StorageError
@@ -34,7 +35,13 @@ class Scratch:
             self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder)).absolute()
             lock = _locked(self._folder)
         self._made = 0
-        weakref.finalize(self, _removed, self._folder, lock)
+        self._lock = lock
+        weakref.finalize(self, _removed, self._folder, lock, os.getpid())
+        own(self)
+
+    def disown(self) -> None:
+        """In a child: the folder is the parent's, and its lock is to end with that."""
+        os.close(self._lock)
 
     def fresh(self) -> ScratchPlace:
         """An empty folder."""
@@ -64,7 +71,7 @@ class ScratchPlace(LocalPlace):
         super().__init__(path)
         object.__setattr__(self, "_scratch", scratch)  # which is to be there for as long
         path.mkdir()
-        weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+        weakref.finalize(self, _cleared, path, os.getpid())
 
 
 class Links:
@@ -100,7 +107,7 @@ def remove_leftovers(folder: Path) -> None:
     for path in folder.glob(f"{_PREFIX}*"):
         lock = _locked(path)
         if lock is not None:
-            _removed(path, lock)
+            _removed(path, lock, os.getpid())
 
 
 def _locked(folder: Path) -> int | None:
@@ -122,6 +129,12 @@ def _locked(folder: Path) -> int | None:
     return None
 
 
-def _removed(folder: Path, lock: int) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    os.close(lock)
+def _removed(folder: Path, lock: int, process: int) -> None:
+    if process == os.getpid():  # not in a child of it
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _cleared(folder: Path, process: int) -> None:
+    if process == os.getpid():
+        shutil.rmtree(folder, ignore_errors=True)

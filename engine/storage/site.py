@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from functools import reduce
+from operator import truediv
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Protocol
 
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from halfjoin.engine.storage.journal import FILE, Journal, Kept
+from halfjoin.engine.process import check_inherited, check_threads
+from halfjoin.engine.storage.journal import Journal, Kept
 from halfjoin.engine.storage.lock import Lock
 from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.object_journal import ObjectJournal
+from halfjoin.engine.storage.ownership import FILE, check_folder
+from halfjoin.engine.storage.paths import check_url, is_url, local_path
 from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place, sync
 from halfjoin.sql.errors import HalfjoinError, StorageError
+
+ARRANGEMENTS = "arrangements"
 
 
 class Site(Protocol):
@@ -23,9 +33,9 @@ class Site(Protocol):
     def place(self) -> Place:
         """The folder of the warehouse."""
 
-    @property
-    def staging(self) -> Path | None:
-        """A folder for files that may become part of the warehouse by links; None where there are no links."""
+    def staging(self, id: str) -> Path | None:
+        """A folder of the warehouse with that id, for files that may become part of it by links; None where there are
+        no links."""
 
     def lock(self) -> Lock | None:
         """Be the only writer, as far as the site has locks; the journal sees to the rest."""
@@ -39,12 +49,16 @@ class LocalSite:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self.place = folder, LocalPlace(folder)
-        self.staging = folder / "staging"
+
+    def staging(self, id: str) -> Path:
+        """A folder that has the id in its name: no one of another's is taken for it."""
+        return self._folder / "staging" / id
 
     def lock(self) -> Lock:
         """Be the only writer. The folder is made if it is not there."""
+        self._check()
         try:
-            folder = self._folder.resolve()
+            folder = self._folder
             new = [path for path in (folder, *folder.parents) if not path.exists()]
             folder.mkdir(parents=True, exist_ok=True)
             for path in new:
@@ -53,9 +67,13 @@ class LocalSite:
             raise StorageError(f"cannot make the warehouse {self._folder}: {problem}") from problem
         return Lock(self._folder)
 
+    def _check(self) -> bool:
+        check_inherited(str(self._folder / FILE))
+        return check_folder(self._folder)
+
     def journal(self, *, read_only: bool) -> Journal:
         """An SQLite file."""
-        if read_only and not (self._folder / FILE).is_file():
+        if read_only and not self._check():
             raise StorageError(f"there is no warehouse in {self._folder}; an engine that writes makes one")
         return Journal(self._folder, read_only=read_only)
 
@@ -63,20 +81,22 @@ class LocalSite:
 class ObjectSite:
     """A prefix of an object store."""
 
-    staging = None
-
     def __init__(self, url: str) -> None:
+        check_url(url)
         try:
             self.place = ObjectPlace(url)
         except (DeltaError, OSError) as problem:
             raise StorageError(f"{url} cannot be reached: {problem}") from problem
+
+    def staging(self, id: str) -> None:
+        """There are no links."""
 
     def lock(self) -> None:
         """There are no locks: the journal refuses all writers but the last that opened it."""
 
     def journal(self, *, read_only: bool) -> Journal:
         """A Delta table."""
-        return ObjectJournal(self.place / "journal", read_only=read_only)
+        return ObjectJournal(self.place, read_only=read_only)
 
 
 def site_of(warehouse: str | PathLike[str]) -> Site:
@@ -85,24 +105,31 @@ def site_of(warehouse: str | PathLike[str]) -> Site:
         text = fspath(warehouse)
     except TypeError:
         raise HalfjoinError(f"{warehouse!r} is no path; give that of a folder, or the URL of an object store") from None
-    if isinstance(text, str) and "://" in text and not text.startswith("file://"):
-        return ObjectSite(text)
-    return LocalSite(Path(text.removeprefix("file://")))
+    text = os.fsdecode(text)
+    check_threads(lambda: DeltaTable.is_deltatable(tempfile.gettempdir()))
+    return ObjectSite(text) if is_url(text) else LocalSite(local_path(text))
+
+
+def folder_of(kept: Kept) -> str:
+    """The path in a warehouse of a collection's Delta table."""
+    return f"{kept.kind}/{folder_name(kept.name)}"
+
+
+def arrangements_folder(kept: Kept) -> str:
+    """The path in a warehouse of a collection's arrangements; the id tells it from another that had its name."""
+    return f"{ARRANGEMENTS}/{folder_name(kept.name)}-{kept.id}"
 
 
 def place_of(site: Site, kept: Kept) -> Place:
     """Where a collection's Delta table is."""
-    return site.place / kept.kind / folder_name(kept.name)
-
-
-ARRANGEMENTS = "arrangements"
+    return in_site(site, folder_of(kept))
 
 
 def arrangements_of(site: Site, kept: Kept) -> Place:
     """Where the Delta tables of a collection's arrangements are."""
-    return site.place / ARRANGEMENTS / arrangements_name(kept)
+    return in_site(site, arrangements_folder(kept))
 
 
-def arrangements_name(kept: Kept) -> str:
-    """The folder of a collection's arrangements; the id tells it from another that had its name."""
-    return f"{folder_name(kept.name)}-{kept.id}"
+def in_site(site: Site, path: str) -> Place:
+    """A folder of a warehouse, by its path in it."""
+    return reduce(truediv, path.split("/"), site.place)

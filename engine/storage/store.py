@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
@@ -97,6 +97,9 @@ class Store(Protocol):
 
     def recover(self) -> None:
         """Put right what an interrupted call has left half done; nothing else is under way."""
+
+    def foreign(self) -> Mapping[tuple[str, str], str]:
+        """By kind and name of a collection, what others than the engine have done to its Delta table."""
 
     def overtaken(self) -> bool:
         """Whether another process has defined something since the last moment, and removed what that had to read."""
@@ -208,6 +211,10 @@ class Nowhere:
 
     def recover(self) -> None:
         """Nothing is left half done."""
+
+    def foreign(self) -> Mapping[tuple[str, str], str]:
+        """There are no tables on disk."""
+        return {}
 
     def overtaken(self) -> bool:
         """There are no other processes."""

@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 
 from deltalake.exceptions import DeltaError
 
@@ -27,16 +26,17 @@ from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.arranging import arrangements, unserved
+from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece, encode
 from halfjoin.engine.storage.fetch import Disk
-from halfjoin.engine.storage.flusher import FOLDERS, Flusher, Target
-from halfjoin.engine.storage.journal import Answered, Kept, New
+from halfjoin.engine.storage.flusher import Flusher, Target
+from halfjoin.engine.storage.journal import Answered, New
 from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.restore import OnDisk, restore
 from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftovers
-from halfjoin.engine.storage.site import ARRANGEMENTS, arrangements_name, arrangements_of, place_of, site_of
+from halfjoin.engine.storage.site import arrangements_folder, folder_of, in_site, place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.times import now
@@ -67,10 +67,12 @@ class Warehouse:
         except BaseException:
             self._unlock()
             raise
-        if self._site.staging is not None:
-            remove_leftovers(self._site.staging)
+        self.staging = self._site.staging(self._journal.meta("id"))
+        if self.staging is not None:
+            remove_leftovers(self.staging)
         self._flusher = Flusher(self._site, self._journal)
-        self._links = Links(self._site.staging)
+        self._links = Links(self.staging)
+        self._folders: set[str] = set()
         self._ids: dict[int, Collection] = {}
         self._created: dict[int, int] = {}
         self._pending = 0
@@ -83,24 +85,27 @@ class Warehouse:
             Conflict: another clock is kept.
         """
         journal = self._journal
-        self._clock, upper = journal.meta("clock"), int(journal.meta("upper"))
+        self._clock, upper = journal.meta("clock"), journal.number("upper")
         clock = opened(self._clock, clock, upper)
-        known = journal.meta("retain")
+        known = journal.number("retain", -1)
         if retain is None:
-            retain = int(known) if known else RETAIN
-        if known != str(retain):
+            retain = RETAIN if known < 0 else known
+        if known != retain:
             journal.keep(retain=retain)
         kept = {(item.kind, item.name): item for item in journal.kept()}
-        self._remove_strangers(kept.values())
-        catalog = journal.meta("catalog")
-        document = Document.model_validate_json(catalog) if catalog else Document()
-        self._catalog = catalog
+        self._folders = {folder_of(item) for item in kept.values()}
+        self._remove_unclaimed()
+        self._catalog = journal.meta("catalog")
         self._disk = Disk(self._site, journal, memory)
-        state, self._ids = restore(document, kept, upper, retain, memory, self._fetch)
+        with naming(f"the catalog in {journal.where}"):
+            document = Document.model_validate_json(self._catalog) if self._catalog else Document()
+            state, self._ids = restore(document, kept, upper, retain, memory, self._fetch)
         state.clock = clock
         state.spill = self._spill
         self._created = {item.id: item.created for item in kept.values()}
         self._pending = journal.pending()
+        for problem in self.foreign().values():
+            _log.warning("%s", problem)
         return state
 
     def moment(self, state: State) -> AbstractContextManager[State]:
@@ -132,11 +137,6 @@ class Warehouse:
         """Who closed a time, if it was one of the last batches."""
         return closing_of(self._journal.closings(), time)
 
-    @property
-    def staging(self) -> Path | None:
-        """A folder beside the Delta tables."""
-        return self._site.staging
-
     def kept(self, collection: Collection) -> Sequence[Part] | None:
         """The files of the collection's Delta table, and what is not there yet."""
         return self._disk.left(self._ids, collection)
@@ -151,7 +151,7 @@ class Warehouse:
     def _adopted(self, kind: str, name: str, part: Part) -> Part:
         if not isinstance(part, StoredRun) or not isinstance(part.place, ScratchPlace):
             return part
-        place = self._site.place / kind / folder_name(name)
+        place = self._taken(kind, name)
         try:
             place.make()
             place.link(part.place.path, [file.name for file in part.files])
@@ -229,13 +229,19 @@ class Warehouse:
             return NO_CHANGE
         for kind, name, collection in new:
             check_columns(name, collection.schema)
+            self._check_free(f"{kind}/{folder_name(name)}")
             collection.held = tuple(self._adopted(kind, name, part) for part in collection.held)
         if gone:
             self._flusher.wait()
         files: dict[tuple[str, str], set[str]] = {}
         made = [New(kind, name, c.since, list(self._first(kind, name, c, files))) for kind, name, c in new]
         dropped = [item for item in self._journal.kept() if item.id in gone] if gone else []
+        left = [folder for item in dropped for folder in (folder_of(item), arrangements_folder(item))]
+        claimed = {f"{kind}/{folder_name(name)}" for kind, name, _ in new}
         forgotten = [prefix_of(item.name) for item in dropped if item.kind == "tables"]
+
+        def commit() -> None:
+            self._journal.define(catalog, state.upper, made, gone, forgotten, left, claimed)
 
         def follow() -> None:
             kept = {(item.kind, item.name): item for item in self._journal.kept()}
@@ -245,12 +251,19 @@ class Warehouse:
                     collection.stored = OnDisk(item.id, collection, self._fetch, lambda: state.upper)
             self._ids = {item.id: collection for item, collection in found}
             self._created = {item.id: item.created for item, _ in found}
+            self._folders = {folder_of(item) for item, _ in found}
             self._catalog, self._pending = catalog, self._journal.pending()
             for item in dropped:
-                self._clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
-                self._clear(arrangements_of(self._site, item))
+                if folder_of(item) in claimed:  # by what has its name now
+                    self._clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
+            if left:
+                self._remove_unclaimed()
 
-        return self._entry(lambda: self._journal.define(catalog, state.upper, made, gone, forgotten), follow)
+        return self._entry(commit, follow)
+
+    def foreign(self) -> Mapping[tuple[str, str], str]:
+        """What others have done to Delta tables."""
+        return self._disk.foreign()
 
     def overtaken(self) -> bool:
         """No other process defines anything."""
@@ -323,7 +336,7 @@ class Warehouse:
 
     def _spill(self, kind: str, name: str, updates: Updates, sort: Sequence[str]) -> StoredRun:
         """Write updates to files of a collection, which count once the journal refers to them."""
-        place = self._site.place / kind / folder_name(name)
+        place = self._taken(kind, name)
         schema = {column: array.type for column, array in updates.columns.items()}
         try:
             place.make()
@@ -357,12 +370,14 @@ class Warehouse:
                 yield piece
 
     @staticmethod
-    def _clear(place: Place, keep: Container[str] = ()) -> None:
-        """Remove what the journal does not know of any more; what stays goes when the warehouse is opened again."""
+    def _clear(place: Place, keep: Container[str] = ()) -> bool:
+        """Remove what no collection has any more. Returns whether it is gone; if not, the next opening tries again."""
         try:
             place.clear(keep)
+            return not any(place.names())
         except (DeltaError, OSError) as problem:
             _log.warning("%s is left behind for now: %s", place, problem)
+            return False
 
     def _unlock(self) -> None:
         if self._lock is not None:
@@ -377,23 +392,32 @@ class Warehouse:
         wanted = arrangements(collection) if collection.cold is not None or collection.in_files else ()
         return Target(number, collection.schema, collection.since, sort_columns(collection), tuple(wanted))
 
-    def _remove_strangers(self, known: Iterable[Kept]) -> None:
-        """Folders of collections that were dropped, or never came to be, when a process ended."""
-        folders = {kind: {folder_name(item.name) for item in known if item.kind == kind} for kind in FOLDERS}
-        folders[ARRANGEMENTS] = set()
-        for item in known:
-            versions = self._journal.arranged(item.id)
-            if versions:
-                folders[ARRANGEMENTS].add(arrangements_name(item))
-                self._keep_folders(arrangements_of(self._site, item), versions)
-        for kind, names in folders.items():
-            self._keep_folders(self._site.place / kind, names)
+    def _remove_unclaimed(self) -> None:
+        """Folders of collections that were dropped, or never came to be when a process ended: those that the journal
+        names, and no others."""
+        found = [folder for folder in self._journal.unclaimed() if folder not in self._folders]
+        gone = [folder for folder in found if self._clear(in_site(self._site, folder))]
+        if gone:
+            self._journal.removed(gone)
 
-    @staticmethod
-    def _keep_folders(place: Place, names: Container[str]) -> None:
-        for name in list(place.folders()):
-            if name not in names:
-                (place / name).clear()
+    def _taken(self, kind: str, name: str) -> Place:
+        """The folder of a collection, which may be one that is still to come: then the journal names it first."""
+        folder = f"{kind}/{folder_name(name)}"
+        if folder not in self._folders:
+            self._check_free(folder)
+            self._journal.unclaim(folder)
+            self._folders.add(folder)
+        return in_site(self._site, folder)
+
+    def _check_free(self, folder: str) -> None:
+        """Refuse a new collection whose folder holds something that this warehouse has not put there."""
+        place = in_site(self._site, folder)
+        try:
+            free = folder in self._folders or not any(place.names()) or folder in self._journal.unclaimed()
+        except (DeltaError, OSError) as problem:
+            raise StorageError(f"{place} cannot be looked at: {problem}") from problem
+        if not free:
+            raise StorageError(f"{place} holds what is not of this warehouse; move it away, or use another name")
 
 
 def _parts(state: State, staged: Staged) -> Iterator[tuple[Part, str, str]]:

@@ -95,7 +95,7 @@ def test_a_reader_takes_the_clock_from_the_writer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("upper", "clock_of"), [(round(clock.time() * 1000) - 9 * DAY, "wall"), (40, "own"),
-                                                 (1_356_998_400_000, "own")])  # fmt: skip
+                                                 (1_356_998_400_000, "own")], ids=["now", "few", "past"])  # fmt: skip
 def test_an_older_warehouse_goes_by_its_upper(tmp_path: Path, upper: int, clock_of: str) -> None:
     with hj.Engine(tmp_path / "w") as engine:
         engine.execute(T)

@@ -1,0 +1,95 @@
+"""Whether a folder is a warehouse, may become one, or is somebody else's: asked before anything is written there.
+
+A warehouse is known by its journal. Without one, a folder may hold no more than what an opening leaves that was killed
+before it had made one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from halfjoin.engine.storage.place import Place
+from halfjoin.sql.errors import StorageError
+
+FILE = "journal.sqlite"
+LOCK = "lock"
+_BESIDE = tuple(f"{FILE}{end}" for end in ("-journal", "-wal", "-shm"))  # which SQLite makes
+_OURS = ("tables", "views", "errors", "arrangements", "sinks", "staging")
+_HEADER = b"SQLite format 3\0"
+_HOLDER = re.compile(rb"(process \d+ on [^\n]*)?")
+
+
+def check_folder(folder: Path) -> bool:
+    """Whether there is a warehouse in a folder; if not, one can be made there.
+
+    Raises:
+        StorageError: the folder holds something else, or is a warehouse without its journal.
+    """
+    try:
+        names = set(os.listdir(folder))
+        wal = folder / _BESIDE[1]
+        state = _journal(folder / FILE)
+        torn = state == "empty" and wal.name in names and wal.stat().st_size > 0
+        lock = (folder / LOCK).read_bytes()[:500] if LOCK in names else b""
+    except FileNotFoundError:
+        return False
+    except OSError as problem:
+        raise StorageError(f"the warehouse {folder} cannot be looked at: {problem}") from problem
+    if state == "there":
+        return True
+    strangers = names - {FILE, *_BESIDE, LOCK}
+    if not _HOLDER.fullmatch(lock):
+        strangers.add(LOCK)
+    if strangers or torn or state == "damaged":
+        raise _refusal(str(folder), FILE, state, strangers, FILE in names or any(name in _OURS for name in strangers))
+    return False
+
+
+def check_prefix(place: Place, allowed: Collection[str]) -> None:
+    """Make sure that a prefix of an object store holds nothing but what is allowed, so that a journal may be made.
+
+    Raises:
+        StorageError: it holds something else.
+    """
+    strangers = set(place.names()) - set(allowed)
+    if strangers:
+        ours = any(name in (*_OURS, "journal") for name in strangers)
+        raise _refusal(str(place), "journal", "empty", strangers, ours)
+
+
+def _journal(path: Path) -> str:
+    """`there`, `empty` (or not there at all, or not yet with anything in it), or `damaged`."""
+    if not path.exists() or not path.stat().st_size:
+        return "empty"
+    with path.open("rb") as file:
+        if file.read(len(_HEADER)) != _HEADER:
+            return "damaged"
+    try:
+        db = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+        try:
+            if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                return "empty"
+            return "there" if db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() else "damaged"
+        finally:
+            db.close()
+    except sqlite3.OperationalError as problem:
+        return "damaged" if "no such" in str(problem) else "there"  # locked, say, which opening it waits for
+    except sqlite3.DatabaseError:
+        return "damaged"
+
+
+def _refusal(where: str, journal: str, state: str, strangers: Iterable[str], ours: bool) -> StorageError:
+    found = ", ".join(sorted(strangers)[:5]) or "pages of a journal"
+    if not ours:
+        return StorageError(f"{where} is no warehouse and holds other things ({found}); choose a folder that is empty, "
+                            "or one that does not exist yet")  # fmt: skip
+    how = "damaged, or of another program" if state == "damaged" else "missing or empty"
+    return StorageError(
+        f"the journal {where}/{journal} is {how}, beside {found}. It is the truth of a warehouse, so nothing is "
+        "touched: put it back from a backup of the whole folder, or choose another; what had been flushed can be "
+        f"read from the Delta tables in {where}/tables"
+    )
