@@ -176,11 +176,11 @@ def _ordered_set(node: exp.Expr, name: str, nodes: list[exp.Expr], within: exp.O
     return Computed(((text, TEXT if value.type == UNKNOWN else value.type),))
 
 
-def window(node: exp.Window, scalars: Scalars, inputs: Inputs) -> Computed:
-    """A call with OVER (...)."""
+def window(node: exp.Window, scalars: Scalars, inputs: Inputs, tags: Sequence[Expr] = ()) -> Computed:
+    """A call with OVER (...); within each value of `tags`."""
     if node.alias:
         raise scalars.context.refuse(node, f"there is no window {node.alias}", "define it: WINDOW w AS (...)")
-    over = f" OVER ({_over(node, scalars, inputs)})"
+    over = f" OVER ({_over(node, scalars, inputs, tags)})"
     call = node.this
     if is_aggregate(call):
         return aggregate(call, scalars, inputs, over)
@@ -212,10 +212,11 @@ def _window_type(name: str, args: Sequence[Expr]) -> SqlType:
     raise UnsupportedSQL(f"no window function {name}({', '.join(map(str, kinds))})")
 
 
-def _over(node: exp.Window, scalars: Scalars, inputs: Inputs) -> str:
+def _over(node: exp.Window, scalars: Scalars, inputs: Inputs, tags: Sequence[Expr]) -> str:
     parts = []
-    if keys := node.args.get("partition_by"):
-        parts.append("PARTITION BY " + ", ".join(inputs.column(scalars.value(key)) for key in keys))
+    keys = [*tags, *scalars.values(node.args.get("partition_by") or [])]
+    if keys:
+        parts.append("PARTITION BY " + ", ".join(map(inputs.column, keys)))
     if order := node.args.get("order"):
         parts.append("ORDER BY " + sort_keys(order.expressions, scalars, inputs))
     if spec := node.args.get("spec"):

@@ -90,8 +90,11 @@ def _operator(name: str) -> Callable[[Scalars, Any], Expr]:
 def _comparison(name: str) -> Callable[[Scalars, Any], Expr]:
     def bind(scalars: Scalars, node: exp.Binary) -> Expr:
         left, right = node.this, node.expression
-        if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
-            return _row_comparison(scalars, node, name)
+        first, second = members_of(left), members_of(right)
+        if first and second:
+            if len(first) != len(second):
+                raise scalars.context.refuse(node, f"a row of {len(first)} values is compared with one of {len(second)}")
+            return compared(name, scalars.values(first), scalars.values(second))
         if isinstance(right, exp.Any):
             return _quantified(scalars, node, f"{name} any", right.this)
         if isinstance(right, exp.Anonymous) and right.name.lower() in ("all", "some"):
@@ -109,13 +112,23 @@ def _quantified(scalars: Scalars, node: exp.Binary, name: str, array: exp.Expr) 
     return functions.resolve(name, (scalars.value(node.this), scalars.value(array)))
 
 
-def _row_comparison(scalars: Scalars, node: exp.Binary, name: str) -> Expr:
-    """`(a, b) = (c, d)`, member by member."""
-    left, right = scalars.values(node.this.expressions), scalars.values(node.expression.expressions)
-    if name not in ("=", "<>") or len(left) != len(right):
-        raise scalars.context.refuse(node, "rows of values compare by = and <>, with as many members on both sides")
-    pairs = tuple(functions.resolve(name, pair) for pair in zip(left, right, strict=True))
-    return functions.resolve("and" if name == "=" else "or", pairs)
+def members_of(node: exp.Expr) -> list[exp.Expr] | None:
+    """The members of `(a, b)` or `ROW(a, b)`; None for another expression."""
+    if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and node.name.lower() == "row"):
+        return list(node.expressions)
+    return None
+
+
+def compared(name: str, left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
+    """`(a, b) < (c, d)`: the first members that differ decide, and NULL if one of them is unknown before that."""
+    if len(left) == 1:
+        return functions.resolve(name, (left[0], right[0]))
+    if name in ("=", "<>"):
+        pairs = tuple(functions.resolve(name, pair) for pair in zip(left, right, strict=True))
+        return functions.resolve("and" if name == "=" else "or", pairs)
+    strict = functions.resolve(name[0], (left[0], right[0]))
+    equal = functions.resolve("=", (left[0], right[0]))
+    return functions.resolve("or", (strict, functions.resolve("and", (equal, compared(name, left[1:], right[1:])))))
 
 
 def _connector(scalars: Scalars, node: exp.Connector) -> Expr:

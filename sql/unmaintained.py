@@ -30,6 +30,10 @@ CLAUSES = {
     "into": ("SELECT INTO is not supported", "write CREATE MATERIALIZED VIEW ... AS SELECT"),
     "laterals": ("LATERAL VIEW is not supported", "write a table function in FROM"),
 }
+REFUSED_CLAUSES = {  # by queries, too
+    "qualify": ("PostgreSQL has no QUALIFY", "write a subquery in FROM, and WHERE over it"),
+    **{key: CLAUSES[key] for key in ("locks", "into", "laterals")},
+}
 SET_OPERATIONS = {
     exp.Union: ("UNION is not maintained yet, since it removes duplicates", "write UNION ALL, or " + ON_TOP),
     exp.Intersect: ("INTERSECT is not maintained yet", "write a join, if one side has no duplicates, or " + ON_TOP),
