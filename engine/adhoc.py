@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import duckdb
@@ -47,6 +47,7 @@ class _Steps:
     scratch: State
     evaluate: Callable[[State, Relation], Updates]
     connection: Any
+    waiting: dict[str, pa.Table] = field(default_factory=dict)  # tables that DuckDB has not been asked about yet
 
     def carry_out(self, step: Step) -> dict[str, pa.Array]:
         """One step: the columns of its table, which is there for those after it."""
@@ -54,21 +55,27 @@ class _Steps:
             case Evaluate(relation=relation):
                 columns = self.evaluate(self.scratch, relation).columns
             case Compute(text=text):
-                columns = _columns(_asked(self.connection, text), step.made)
+                columns = self._computed(text, step.made)
             case Loop():
                 columns = self._repeated(step)
         return self._there(step.made, columns)
 
     def _there(self, made: Made, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
         self.scratch.tables[made.name] = _collection(made, columns)
-        self.connection.register(made.name, pa.table(columns))
+        self.waiting[made.name] = pa.table(columns)
         return columns
+
+    def _computed(self, text: str, made: Made) -> dict[str, pa.Array]:
+        """What DuckDB makes of tables that were made before."""
+        for name in [name for name in self.waiting if f'"{name}"' in text]:
+            self.connection.register(name, self.waiting.pop(name))
+        return _columns(_asked(self.connection, text), made)
 
     def _repeated(self, loop: Loop) -> dict[str, pa.Array]:
         """All rows that a query finds that reads itself, round by round."""
         listed = ", ".join(column.name for column in loop.made.columns)
         word = "DISTINCT " if loop.distinct else ""
-        found = _columns(_asked(self.connection, f'SELECT {word}{listed} FROM "{loop.first.name}"'), loop.made)
+        found = self._computed(f'SELECT {word}{listed} FROM "{loop.first.name}"', loop.made)
         every = [pa.table(found)]
         for _ in range(MOST_ROUNDS):
             if not every[-1].num_rows:
@@ -78,9 +85,9 @@ class _Steps:
             self._there(loop.working, found)
             found = [self.carry_out(step) for step in loop.round][-1]
             if loop.distinct:
-                self.connection.register(loop.made.name, pa.concat_tables(every))
+                self.waiting[loop.made.name] = pa.concat_tables(every)
                 new = f'SELECT {listed} FROM "{loop.round[-1].made.name}" EXCEPT SELECT {listed} FROM "{loop.made.name}"'
-                found = _columns(_asked(self.connection, new), loop.made)
+                found = self._computed(new, loop.made)
             every.append(pa.table(found))
         raise DataError(f"WITH RECURSIVE does not end: it took more than {MOST_ROUNDS:,} rounds, or found more than "
                         f"{MOST_FOUND:,} rows; write a condition that ends it")

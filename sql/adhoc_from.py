@@ -26,7 +26,7 @@ from halfjoin.sql.unmaintained import refuse_join
 if TYPE_CHECKING:
     from halfjoin.sql.adhoc_split import Splitter
 
-_OF_NAMES = ("column", "table or alias")  # what an UnknownName is about that a query further out might know
+OF_NAMES = ("column", "table or alias")  # what an UnknownName is about that a query further out might know
 
 
 class QueryFrom(From):
@@ -51,7 +51,7 @@ class QueryFrom(From):
                     added, scope = From.items(apart, head, group, None, Scope())
                 relation = beside(relation, added)
             except UnknownName as error:
-                if error.kind not in _OF_NAMES or relation is None:
+                if error.kind not in OF_NAMES or relation is None:
                     raise
                 if any(_side(join) in ("RIGHT", "FULL") for join in group):
                     raise self.context.refuse(head, f"{error.name} cannot be read below a RIGHT or FULL JOIN",
@@ -132,7 +132,7 @@ class QueryFrom(From):
             with self.splitter.steps.attempt():
                 return super().item(node, relation, left)
         except UnknownName as error:
-            if error.kind not in _OF_NAMES or relation is None or not self.outer:
+            if error.kind not in OF_NAMES or relation is None or not self.outer:
                 raise
             return self._through(node, alias, relation, self.outer)
 
@@ -141,8 +141,9 @@ class QueryFrom(From):
         try:
             with self.splitter.steps.attempt():
                 return super().lateral(node, relation, left)
-        except UnsupportedSQL as error:
-            if error.wrong or relation is None or not isinstance(node.this, exp.Subquery):
+        except (UnsupportedSQL, UnknownName) as error:
+            final = error.wrong if isinstance(error, UnsupportedSQL) else error.kind not in OF_NAMES
+            if final or relation is None or not isinstance(node.this, exp.Subquery):
                 raise
         return self._through(node.this, node.args.get("alias"), relation, (left, *self.outer))
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from halfjoin.sql import adhoc_groups, adhoc_select, bind_select, functions
-from halfjoin.sql.adhoc_from import QueryFrom
+from halfjoin.sql.adhoc_from import OF_NAMES, QueryFrom
 from halfjoin.sql.adhoc_rows import Base, Found
 from halfjoin.sql.adhoc_script import Loop, Made, Script, Steps, wrong
 from halfjoin.sql.adhoc_select import Item, Key, Rows
 from halfjoin.sql.adhoc_subqueries import bind_subqueries
 from halfjoin.sql.bind_context import CommonTable, Context
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, conjunction, substitute
 from halfjoin.sql.locate import bare_values, name_of, only
 from halfjoin.sql.relation import Relation
@@ -40,7 +41,7 @@ def split(query: exp.Query, schema: Schema, sql: str) -> Script:
         UnknownName: of a table, a column or a function.
     """
     steps = Steps(schema)
-    found = Splitter(steps).query(query.copy(), Context(steps, sql))
+    found = Splitter(steps).query(query.copy(), Context(steps, sql, now=datetime.now(UTC).isoformat(" ")))
     if not found.names:
         raise UnsupportedSQL("a query needs at least one column")
     return Script(tuple(steps.done), found.names)
@@ -73,8 +74,8 @@ class Splitter:
             selected = bind_select.select(query, context, around, scopes)
             values = [value for _, value in selected.items]
             return Found(self.steps.evaluate(selected.input, [*tag, *values]), tuple(selected.names))
-        except UnsupportedSQL as error:
-            if error.wrong:
+        except (UnsupportedSQL, UnknownName) as error:
+            if _final(error):
                 raise
             if isinstance(query, exp.Select) and bare_values(query) is None:
                 return self.select(query, context, base)
@@ -93,8 +94,8 @@ class Splitter:
                 return _Side(selected.input, (), selected.items)
             selected = bind_select.select(query, context, base.relation, base.scopes)
             return _Side(selected.input, (base.tag,), selected.items)
-        except UnsupportedSQL as error:
-            if error.wrong:
+        except (UnsupportedSQL, UnknownName) as error:
+            if _final(error):
                 raise
         found = self.query(query, context, base)
         scan = found.made.scan(context.aliases)
@@ -122,8 +123,8 @@ class Splitter:
         try:
             bind_select.select(query, context)
             return query
-        except UnsupportedSQL as error:
-            if error.wrong:
+        except (UnsupportedSQL, UnknownName) as error:
+            if _final(error):
                 raise
             found = self.query(query, context)
             return _read(found.made, found.names)
@@ -252,6 +253,11 @@ class Splitter:
             if part.find(exp.Query) is not None:
                 bind_subqueries(part, rows, self)
                 rows.filter(rows.scalars.condition(part))
+
+
+def _final(error: UnsupportedSQL | UnknownName) -> bool:
+    """Whether no other way to carry a query out may be tried: steps see columns further out than a view does."""
+    return error.wrong if isinstance(error, UnsupportedSQL) else error.kind not in OF_NAMES
 
 
 def _read(made: Made, names: Sequence[str]) -> exp.Select:

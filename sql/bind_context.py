@@ -53,6 +53,7 @@ class Context:
     sql: str  # the text that the syntax nodes' positions refer to
     common: Mapping[str, CommonTable] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
+    now: str | None = None  # the moment at which a query reads the clock, as ISO text; a view may not
 
     def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error for a node, with its place."""

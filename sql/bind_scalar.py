@@ -12,12 +12,12 @@ from halfjoin.sql import bind_temporal, functions
 from halfjoin.sql.bind_context import Context
 from halfjoin.sql.bind_forms import FORMS
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.expr import Expr
+from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.locate import name_of
 from halfjoin.sql.scope import Scope, find
 from halfjoin.sql.table_functions import returns_rows
 from halfjoin.sql.type_names import FUNCTIONS as TYPE_FUNCTIONS
-from halfjoin.sql.types import BOOLEAN, UNKNOWN
+from halfjoin.sql.types import BOOLEAN, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
 from halfjoin.sql.unmaintained import ON_TOP, refuse_expression, refuse_function
 
 
@@ -171,13 +171,30 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
         raise context.refuse(node, f"{name} takes plain arguments only")
     args = scalars.values(node.expressions)
+    if not args and (moment := _moment(scalars, name)) is not None:
+        return moment
     if name in TYPE_FUNCTIONS and len(args) == 1:
         return functions.cast(args[0], TYPE_FUNCTIONS[name], explicit=True)
     return functions.resolve(name, args)
 
 
 def _clock(scalars: Scalars, node: exp.Expr) -> Expr:
-    return functions.resolve(node.key if node.key.startswith("local") else node.sql("postgres").lower(), ())
+    name = node.key if node.key.startswith("local") else node.sql("postgres").lower()
+    return _moment(scalars, name) or functions.resolve(name, ())
+
+
+def _moment(scalars: Scalars, name: str) -> Expr | None:
+    """What the clock says, in a query that may read it."""
+    if scalars.context.now is None or name not in CLOCKS:
+        return None
+    return functions.cast(Literal(scalars.context.now, UNKNOWN), CLOCKS[name], explicit=True)
+
+
+CLOCKS = {
+    **dict.fromkeys(("now", "current_timestamp", "clock_timestamp", "statement_timestamp", "transaction_timestamp"),
+                    TIMESTAMPTZ),
+    "current_date": DATE, "localtimestamp": TIMESTAMP, "localtime": TIME,
+}  # fmt: skip
 
 
 # Entries of the function table that are operators or forms, or made by the binder.
