@@ -86,8 +86,9 @@ class _Steps:
             found = [self.carry_out(step) for step in loop.round][-1]
             if loop.distinct:
                 self.waiting[loop.made.name] = pa.concat_tables(every)
-                new = f'SELECT {listed} FROM "{loop.round[-1].made.name}" EXCEPT SELECT {listed} FROM "{loop.made.name}"'
-                found = self._computed(new, loop.made)
+                last = loop.round[-1].made.name
+                found = self._computed(f'SELECT {listed} FROM "{last}" EXCEPT SELECT {listed} FROM "{loop.made.name}"',
+                                       loop.made)
             every.append(pa.table(found))
         raise DataError(f"WITH RECURSIVE does not end: it took more than {MOST_ROUNDS:,} rounds, or found more than "
                         f"{MOST_FOUND:,} rows; write a condition that ends it")
@@ -125,8 +126,8 @@ def _collection(made: Made, columns: Mapping[str, pa.Array]) -> Collection:
 @contextmanager
 def _connection() -> Iterator[Any]:
     with duckdb.connect(":memory:", config={"enable_external_access": False}) as connection:
-        for setting in ("SET TimeZone = 'UTC'", "SET python_enable_replacements = false", "SET lock_configuration = true"):
-            connection.execute(setting)
+        for setting in ("TimeZone = 'UTC'", "python_enable_replacements = false", "lock_configuration = true"):
+            connection.execute(f"SET {setting}")
         yield connection
 
 

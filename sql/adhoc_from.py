@@ -18,7 +18,6 @@ from halfjoin.sql.bind_from import Bound, From, beside, visible
 from halfjoin.sql.bind_scalar import Scalars
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr
-from halfjoin.sql.locate import only
 from halfjoin.sql.relation import Filter, Join, Relation
 from halfjoin.sql.scope import Scope, Source, Visible
 from halfjoin.sql.unmaintained import refuse_join
@@ -102,9 +101,8 @@ class QueryFrom(From):
         after = {column.name: column for column in new}
         if side in ("RIGHT", "FULL"):
             merged = [self._merged(side, column, group, item) for column in merged]
-        scope = group.mapped(after).merged(item.mapped(after), [
-            Visible(column.name, Scope((), (column,)).mapped(after).visible[0].expr, column.table) for column in merged])
-        return restored(made.scan(aliases), new), scope
+        both_sides = group.mapped(after).merged(item.mapped(after), Scope((), tuple(merged)).mapped(after).visible)
+        return restored(made.scan(aliases), new), both_sides
 
     def _condition(self, join: exp.Join, group: Scope, item: Scope) -> tuple[list[Visible], Expr]:
         with self.context.at(join):

@@ -14,9 +14,9 @@ from halfjoin.sql.adhoc_script import Made, Steps, wrong
 from halfjoin.sql.adhoc_select import Item, Rows, named, position, value_of, values_of
 from halfjoin.sql.bind_scalar import HANDLERS
 from halfjoin.sql.expr import Column, Expr, columns_of
-from halfjoin.sql.locate import name_of, only
+from halfjoin.sql.locate import name_of, only, written
 from halfjoin.sql.relation import Filter, Join
-from halfjoin.sql.types import BIGINT
+from halfjoin.sql.types import BIGINT, INTEGER
 
 GROUPED = "add it to GROUP BY, or put it into an aggregate"
 _MOST_SETS = 4096
@@ -93,12 +93,19 @@ def group(rows: Rows, keys: Sequence[Expr], sets: Sequence[Set], items: Sequence
     parts = [part for call in computed for part in call.parts] or [("count(*)", BIGINT)]
     made = rows.evaluate(steps, inputs.values)
     types = [made.columns[int(name[1:]) - 1].type for name in (*tags, *by)] + [type for _, type in parts]
-    texts = [_text(made, tags, by, one, [text for text, _ in parts], rows, steps) for one in sets]
+    asked = [call for node in nodes for call in _groupings(node, rows.bound)]
+    members = [[_member(node, keys, rows) for node in call.expressions] for call in asked]
+    texts = []
+    for one in sets:
+        values = [*(text for text, _ in parts), *(_grouping(member, one) for member in members)]
+        texts.append(_text(made, tags, by, one, values, rows, steps))
+    types += [INTEGER] * len(asked)
     scan = steps.compute(" UNION ALL ".join(texts), types).scan(rows.context.aliases)
     found = scan.columns[len(tags):]
     columns = dict(zip(keys, found, strict=False))
-    after = rows.over(scan, {key.name: column for key, column in columns.items() if isinstance(key, Column)},
-                      {**rows.bound, **values_of(calls, computed, found[len(keys):])})
+    bound = {**rows.bound, **values_of(calls, computed, found[len(keys):])}
+    bound.update((id(call), column) for call, column in zip(asked, found[len(found) - len(asked):], strict=True))
+    after = rows.over(scan, {key.name: column for key, column in columns.items() if isinstance(key, Column)}, bound)
     if rows.base is not None:  # the columns around the query are at hand again, by the number of their row
         equal = functions.resolve("=", (rows.base.tag, scan.columns[0]))
         after.relation = Filter(Join((rows.base.relation, scan)), equal)
@@ -125,6 +132,25 @@ def _text(made: Made, tags: list[str], by: list[str], kept: Set, parts: list[str
     return f'SELECT {named(chosen)} FROM "{every.name}" d CROSS JOIN ({empty}) e LEFT JOIN ({text}) g ON g.c1 = d.c1'
 
 
+def _groupings(node: exp.Expr, bound: dict[int, Expr]) -> Iterator[exp.Anonymous]:
+    """The calls of GROUPING, outside subqueries."""
+    for part in node.walk(prune=lambda part: isinstance(part, exp.Query) or id(part) in bound):
+        if isinstance(part, exp.Anonymous) and part.name.lower() == "grouping":
+            yield part
+
+
+def _member(node: exp.Expr, keys: Sequence[Expr], rows: Rows) -> int:
+    value = rows.scalars.value(node)
+    if value not in keys:
+        raise wrong(node, rows.context, "GROUPING takes what is in GROUP BY")
+    return keys.index(value)
+
+
+def _grouping(members: Sequence[int], kept: Set) -> str:
+    """A bit for each key, the first one the highest: whether a set does without it."""
+    return str(sum(1 << place for place, key in enumerate(reversed(members)) if key not in kept))
+
+
 def _check_own(call: exp.Expr, rows: Rows) -> None:
     """Refuse an aggregate that belongs to a query further out, since it reads columns of that alone."""
     if rows.base is None:
@@ -146,7 +172,7 @@ def _mark(node: exp.Expr, rows: Rows, columns: dict[Expr, Column], bound: dict[i
     """Bind what is a key of the groups, top down; a column that is not is refused. Subqueries are bound later."""
     if id(node) in bound or isinstance(node, exp.Query):
         if id(node) in rows.bound and columns_of(bound[id(node)]) & {c.name for c in rows.relation.columns}:
-            raise wrong(node, rows.context, "a function that returns rows is neither grouped nor in an aggregate", GROUPED)
+            raise wrong(node, rows.context, "its value is neither grouped nor in an aggregate", GROUPED)
         return
     value = _value_before(node, rows)
     if value in columns:
@@ -157,8 +183,7 @@ def _mark(node: exp.Expr, rows: Rows, columns: dict[Expr, Column], bound: dict[i
         if rows.base is not None and columns_of(own) <= {column.name for column in rows.base.relation.columns}:
             bound[id(node)] = own
             return
-        written = node.sql("materialize")
-        raise wrong(node, rows.context, f"column {written} is neither grouped nor in an aggregate", GROUPED)
+        raise wrong(node, rows.context, f"column {written(node)} is neither grouped nor in an aggregate", GROUPED)
     for child in node.iter_expressions():
         _mark(child, rows, columns, bound)
 

@@ -1,4 +1,4 @@
-"""Rows with numbers: what lets a query be computed for every row around it at once, and rows be put beside each other."""
+"""Rows with numbers: a query can be computed for every row around it at once, and rows be put beside each other."""
 
 from __future__ import annotations
 

@@ -228,8 +228,9 @@ class Limit:
         """The rows of a table by an order, as many as are wanted; of each tag if there is one, `within`."""
         order = f" ORDER BY {', '.join(ways)}" if ways else ""
         if not within or not self:
-            count = f" LIMIT {self.count}" if self.count is not None else ""
-            return f"SELECT {columns} FROM {table} AS made{order}{count}" + (f" OFFSET {self.offset}" if self.offset else "")
+            count = "" if self.count is None else f" LIMIT {self.count}"
+            offset = f" OFFSET {self.offset}" if self.offset else ""
+            return f"SELECT {columns} FROM {table} AS made{order}{count}{offset}"
         last = "" if self.count is None else f" AND place <= {self.offset + self.count}"
         placed = f"SELECT *, row_number() OVER (PARTITION BY {', '.join(within)}{order}) AS place FROM {table} AS made"
         return f"SELECT {columns} FROM ({placed}) AS placed WHERE place > {self.offset}{last}{order}"

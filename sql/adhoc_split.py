@@ -188,7 +188,7 @@ class Splitter:
                 raise context.refuse(query, reason, instead)
         only(query, context.sql, "a query", _CLAUSES)
         context = self.common(query, context)
-        _name_windows(query)
+        _name_windows(query, context)
         rows = self.rows(query, context, base)
         if where := query.args.get("where"):
             self.where(where.this, rows)
@@ -283,14 +283,26 @@ def _move_order(query: exp.Expr) -> None:
                 values.set("alias", exp.TableAlias(this=exp.to_identifier("values")))
 
 
-def _name_windows(query: exp.Select) -> None:
-    """Write out the windows that are defined in WINDOW where they are used by their name alone."""
-    defined = {name_of(window.this): window for window in query.args.get("windows") or ()}
+def _name_windows(query: exp.Select, context: Context) -> None:
+    """Write out the windows that are defined in WINDOW where they are used by their name."""
+    defined: dict[str, exp.Window] = {}
+    for window in query.args.get("windows") or ():
+        _extend(window, defined, context)
+        defined[name_of(window.this)] = window
     for window in list(query.walk(prune=lambda node: isinstance(node, exp.Query) and node is not query)):
-        name = window.args.get("alias") if isinstance(window, exp.Window) else None
-        if name is not None and name_of(name) in defined and not window.args.get("partition_by"):
-            for key in ("partition_by", "order", "spec"):
-                value = defined[name_of(name)].args.get(key)
-                if value and not window.args.get(key):
-                    window.set(key, [part.copy() for part in value] if isinstance(value, list) else value.copy())
-            window.set("alias", None)
+        if isinstance(window, exp.Window) and window.arg_key != "windows":
+            _extend(window, defined, context)
+
+
+def _extend(window: exp.Window, defined: dict[str, exp.Window], context: Context) -> None:
+    """Give a window what the one has that it names."""
+    name = window.args.get("alias")
+    if name is None or name_of(name) not in defined:
+        return
+    for key in ("partition_by", "order", "spec"):
+        value = defined[name_of(name)].args.get(key)
+        if value and window.args.get(key):
+            raise wrong(window, context, f"window {name_of(name)} has a {key.partition('_')[0].upper()} of its own")
+        if value:
+            window.set(key, [part.copy() for part in value] if isinstance(value, list) else value.copy())
+    window.set("alias", None)

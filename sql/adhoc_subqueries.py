@@ -12,7 +12,7 @@ from halfjoin.sql.adhoc_rows import Base, Found, Numbered, number, restored
 from halfjoin.sql.adhoc_script import Made
 from halfjoin.sql.adhoc_select import Rows
 from halfjoin.sql.bind_scalar import compared, members_of
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.errors import UnknownName
 from halfjoin.sql.expr import FALSE, Column, Expr, Literal
 from halfjoin.sql.relation import Filter, Join
 from halfjoin.sql.types import BOOLEAN, INTEGER, Kind, SqlType, array
@@ -49,7 +49,7 @@ def _outermost(node: exp.Expr, bound: dict[int, Expr]) -> Iterator[exp.Expr]:
 
 
 def _quantified(node: exp.Expr) -> tuple[str, bool, exp.Query] | None:
-    """The operator, whether it must hold for all rows, and the query of `x IN (..)`, `x < ANY (..)`, `x <> ALL (..)`."""
+    """Of `x IN (..)`, `x < ANY (..)`, `x <> ALL (..)`: the operator, whether it must hold for all rows, the query."""
     if isinstance(node, exp.In):
         query = node.args.get("query")
         return None if query is None else ("=", False, query)
@@ -104,10 +104,12 @@ def _value(node: exp.Expr, rows: Rows, splitter: Splitter) -> Expr:
 def _bare(query: exp.Expr) -> exp.Expr:
     """The query of an EXISTS; of plain rows nothing needs to be computed."""
     plain = ("expressions", "from_", "joins", "where", "with_")
-    if isinstance(query, exp.Select) and all(key in plain for key, value in query.args.items() if value):
-        if all(isinstance(item, (exp.Star, exp.Literal)) for item in query.expressions):
-            query = query.copy()
-            query.set("expressions", [exp.Boolean(this=True)])
+    if not isinstance(query, exp.Select) or any(value and key not in plain for key, value in query.args.items()):
+        return query
+    if not all(isinstance(item, (exp.Star, exp.Literal)) for item in query.expressions):
+        return query
+    query = query.copy()
+    query.set("expressions", [exp.Boolean(this=True)])
     return query
 
 
@@ -164,7 +166,7 @@ def _comparison(node: exp.Expr, operator: str, every: bool, query: exp.Query, ro
     rows.relation = rows.with_singles(values)
     found, around = _found(query, rows, splitter)
     if len(members) != len(found.names):
-        raise rows.context.refuse(node, f"the subquery has {len(found.names)} columns, to be compared with {len(members)}")
+        raise rows.context.refuse(node, f"{len(members)} values are compared with {len(found.names)} columns")
     if around is None:
         if operator == "=" and not every and len(members) == 1:
             return _membership(values[0], found, rows, splitter)

@@ -16,7 +16,7 @@ from halfjoin.sql.bind_function import bind_call, renamed
 from halfjoin.sql.bind_scalar import Scalars
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, conjunction
-from halfjoin.sql.locate import name_of, only
+from halfjoin.sql.locate import name_of, only, written
 from halfjoin.sql.parse import parse_query
 from halfjoin.sql.relation import Filter, Join, Relation, Scan, Values
 from halfjoin.sql.scope import Scope, Source, Visible
@@ -112,11 +112,12 @@ class From:
         elif isinstance(node, (exp.Subquery, exp.Values)):
             added, source = self.subquery(node, node.args.get("alias"), left)
         else:
-            raise self.context.refuse(node, f"{node.sql('materialize')} is not supported in FROM",
+            raise self.context.refuse(node, f"{written(node)} is not supported in FROM",
                                       "write a table, a view, a subquery or a table function")
         return beside(relation, added), Scope.of(source)
 
     def lateral(self, node: exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
+        """LATERAL: a subquery or call that reads what is to its left."""
         only(node, self.context.sql, "LATERAL", ("this", "alias", "ordinality"))
         if isinstance(node.this, exp.Anonymous):
             return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
@@ -140,6 +141,7 @@ class From:
         return bound, Scope.of(source)
 
     def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, Source]:
+        """A subquery, which reads nothing to its left."""
         try:
             selected = bind_select.select(node, self.context)
         except UnknownName as error:
@@ -158,6 +160,7 @@ class From:
         return relation, Source(name, tuple(zip(names, relation.columns, strict=True)))
 
     def table(self, node: exp.Table) -> tuple[Relation, Source]:
+        """A table, a view, or a query of WITH."""
         context, table, alias = self.context, name_of(node), node.args.get("alias")
         if node.args.get("db"):
             raise context.refuse(node, "there are no schemas", f"write {table}")
@@ -188,6 +191,7 @@ class From:
 
 
 def beside(relation: Relation | None, added: Relation) -> Relation:
+    """Every combination of two relations' rows."""
     if relation is None:
         return added
     return Join((*relation.inputs, added) if isinstance(relation, Join) else (relation, added))

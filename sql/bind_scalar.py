@@ -93,7 +93,7 @@ def _comparison(name: str) -> Callable[[Scalars, Any], Expr]:
         first, second = members_of(left), members_of(right)
         if first and second:
             if len(first) != len(second):
-                raise scalars.context.refuse(node, f"a row of {len(first)} values is compared with one of {len(second)}")
+                raise scalars.context.refuse(node, f"{len(first)} values are compared with {len(second)}")
             return compared(name, scalars.values(first), scalars.values(second))
         if isinstance(right, exp.Any):
             return _quantified(scalars, node, f"{name} any", right.this)
@@ -161,6 +161,8 @@ def _column(scalars: Scalars, node: exp.Column) -> Expr:
 def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     name, context = node.name.lower(), scalars.context
     refuse_function(name, node, context)
+    if name == "array" and any(isinstance(item, exp.Query) for item in node.expressions):
+        raise context.refuse(node, "ARRAY(subquery) is not maintained yet", ON_TOP)
     if name in NOT_CALLED or not name.replace("_", "").isalnum():
         raise UnknownName("function", name)
     if name == "mz_now":

@@ -6,7 +6,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from halfjoin.sql import types as t
-from halfjoin.sql.locate import refuse
+from halfjoin.sql.locate import refuse, written
 from halfjoin.sql.types import SqlType
 
 NAMED: dict[exp.DType, SqlType] = {
@@ -54,7 +54,7 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
     if kind in WITH_PRECISION and sizes not in ([], [6]):
         raise refuse(node, sql, f"{NAMED[kind]} has a precision of 6 (microseconds)", f"write {NAMED[kind]}")
     if kind not in NAMED or (sizes and kind not in WITH_PRECISION):
-        raise refuse(node, sql, f"type {node.sql('materialize').lower()} is not supported", f"types: {KNOWN}")
+        raise refuse(node, sql, f"type {written(node).lower()} is not supported", f"types: {KNOWN}")
     return NAMED[kind]
 
 

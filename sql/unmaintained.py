@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from halfjoin.sql.bind_context import Context
-from halfjoin.sql.locate import only
+from halfjoin.sql.locate import only, written
 
 ON_TOP = "use it in a query (SELECT) over the view"
 AGGREGATES = frozenset((
@@ -97,8 +97,8 @@ def refuse_expression(node: exp.Expr, context: Context) -> Exception:
     if isinstance(node, exp.Query) or type(node) in EXPRESSIONS:
         reason, instead = EXPRESSIONS.get(type(node), EXPRESSIONS[exp.Subquery])
         return context.refuse(node, reason, instead)
-    written = node.sql("materialize")
-    return context.refuse(node, f"{written if len(written) <= 60 else node.key} is not supported")
+    text = written(node)
+    return context.refuse(node, f"{text if len(text) <= 60 else node.key} is not supported")
 
 
 def refuse_function(name: str, node: exp.Expr, context: Context) -> None:

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, on a free port of loopback, for what SQL means; skipped where there is none."""
+"""A PostgreSQL server of the tests' own on a free port of loopback, for what SQL means; skipped where there is none."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def postgres() -> Iterator[Any]:
             shutil.chown(folder, user)
         run(str(binaries / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
             "--no-sync")
-        options = " ".join(f"-c {setting}" for setting in (*_SETTINGS, f"port={port}", f"unix_socket_directories={folder}"))
+        settings = (*_SETTINGS, f"port={port}", f"unix_socket_directories={folder}")
+        options = " ".join(f"-c {setting}" for setting in settings)
         run(str(binaries / "pg_ctl"), "-D", str(data), "-l", str(folder / "log"), "-w", "-o", options, "start")
         try:
             with psycopg.connect(host="127.0.0.1", port=port, user="postgres", dbname="postgres",

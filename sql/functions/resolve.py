@@ -153,7 +153,7 @@ def _wanted(param: str, element: SqlType | None) -> SqlType:
     if param not in (ANY, ANY_ARRAY):
         return type_named(param)
     if element is None:
-        raise UnsupportedSQL("the type of an argument is not known", instead="cast it, as in NULL::integer[]", wrong=True)
+        raise UnsupportedSQL("the type of an argument is not known", instead="cast it: NULL::integer[]", wrong=True)
     return element if param == ANY else array(element)
 
 

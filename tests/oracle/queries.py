@@ -26,6 +26,7 @@ _WINDOWS = ("row_number()", "rank()", "dense_rank()", "count(*)", "sum({i})", "m
 _FRAMES = ("", "", "", " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING",
            " RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
            " GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING")
+_JOINS = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LATERAL", ",")
 _KINDS = ("int", "int", "int", "text", "numeric", "date", "timestamp")
 
 
@@ -120,8 +121,7 @@ class Queries:
         """An aggregate whose result is of a kind."""
         if kind == "int" and chance(self.choices, 30):
             return "count(*)"
-        form = self.choices.one_of([text for text in _AGGREGATES[kind]
-                                    if _RESULTS.get(text.partition("(")[0], kind) == kind or kind in ("int", "numeric")])
+        form = self.choices.one_of(_AGGREGATES[kind])
         if _RESULTS.get(form.partition("(")[0], kind) != kind:
             form = "max({})"
         text = form.format(scalar(self.choices, scope, kind, 1))
@@ -135,13 +135,13 @@ class Queries:
         value = f"{value}::text" if kind == "text" else value
         number = scalar(self.choices, scope, "int", 0)
         forms = [form for form in _WINDOWS if "{v}" in form or kind == "int"]
-        forms = [form for form in forms if not form.startswith(("sum", "avg"))] if kind != "numeric" else forms + [
-            "sum({i})", "avg({i})", "sum({i}) FILTER (WHERE {p})"]
+        sums = [form for form in _WINDOWS if form.startswith(("sum", "avg"))]
+        forms = [*forms, *sums] if kind == "numeric" else [form for form in forms if form not in sums]
         text = self.choices.one_of(forms).format(i=number, v=value, p=predicate(self.choices, scope, 0))
         order = ", ".join(dict.fromkeys(bound.text for bound in scope))
         part = f"PARTITION BY {self.choices.one_of(scope).text} " if chance(self.choices, 60) else ""
         first = f"{self.choices.one_of(scope).text} {self.choices.one_of(('', 'DESC'))}, "
-        return f"{text} OVER ({part}ORDER BY {first}{order}{self.choices.one_of(_FRAMES) if 'ntile' not in text else ''})"
+        return f"{text} OVER ({part}ORDER BY {first}{order}{self.choices.one_of(_FRAMES)})"
 
     def value(self, scope: Scope, kind: str, depth: int) -> str:
         """An expression, now and then a subquery."""
@@ -175,7 +175,7 @@ class Queries:
         """FROM: one to three items, joined in any way."""
         text, scope = self.item(depth, outer)
         for _ in range(self.choices.integer(0, 2) if depth else self.choices.integer(0, 1)):
-            way = self.choices.one_of(("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LATERAL", ","))
+            way = self.choices.one_of(_JOINS)
             if way == "LATERAL":
                 name = self.alias()
                 kinds = [self.choices.one_of(_KINDS) for _ in range(self.choices.integer(1, 2))]
