@@ -14,7 +14,7 @@ from halfjoin.engine.state import State
 from halfjoin.engine.times import time_of
 from halfjoin.engine.updates import Updates, concat
 from halfjoin.sql.changes import bind_delete, bind_insert, bind_update
-from halfjoin.sql.errors import UnknownName
+from halfjoin.sql.errors import UnknownName, bounded
 from halfjoin.sql.parse import parse
 from halfjoin.sql.statements import (
     CreateIndex,
@@ -48,6 +48,7 @@ def execute(engine: Engine, state: State, sql: str, keep: Keep) -> pa.Table | No
     return result
 
 
+@bounded()
 def _run(engine: Engine, state: State, statement: Statement, sql: str, keep: Keep) -> pa.Table | None:
     match statement:
         case CreateTable() | CreateView() | CreateIndex() | Drop():

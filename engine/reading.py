@@ -20,7 +20,7 @@ from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
 from halfjoin.sql.adhoc_split import split
 from halfjoin.sql.bind import bind
-from halfjoin.sql.errors import DataError, InvalidTime, UnknownName
+from halfjoin.sql.errors import DataError, InvalidTime, UnknownName, bounded
 from halfjoin.sql.parse import parse_query
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import Query
@@ -71,6 +71,7 @@ def history(state: State, name: str, as_of: int | None, up_to: int | None, snaps
     return [*tables, later.table(changes=True)] if len(later) else tables
 
 
+@bounded()
 def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Table:
     """Any SELECT. The engine computes its values as it computes views'; DuckDB groups, sorts and removes duplicates."""
     names = sorted(tables_of(statement, state.catalog, text))

@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.sql import dialect
 from halfjoin.sql.dialect import Halfjoin
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.errors import UnsupportedSQL, bounded
 from halfjoin.sql.locate import as_query, name_of, only, place_of, refuse
 from halfjoin.sql.parse_create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.statements import Delete, Drop, Explain, Insert, Select, Show, Statement, Subscribe, Update
@@ -36,11 +36,10 @@ def _trees(text: str) -> list[exp.Expr]:
     if not isinstance(text, str):
         raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", instead="write it as a str")
     try:
-        nodes = Halfjoin().parse(text)
+        with bounded():
+            nodes = Halfjoin().parse(text)
     except ParseError as error:
         raise _syntax_error(error, text) from None
-    except RecursionError:
-        raise _too_deep() from None
     except SqlglotError as error:
         raise UnsupportedSQL(f"syntax error: {str(error).partition(chr(10))[0]}") from None
     trees = [as_query(node) for node in nodes if node is not None and not isinstance(node, exp.Semicolon)]
@@ -54,14 +53,14 @@ def _too_deep() -> UnsupportedSQL:
 
 
 def _check_depth(tree: exp.Expr) -> None:
-    """Refuse what would exhaust Python's stack later; a chain of AND or OR is walked in a loop, and so counts once."""
+    """Refuse what would exhaust Python's stack later; a chain of AND, OR, UNION ALL, walked in a loop, counts once."""
     waiting = [(tree, 0)]
     while waiting:
         node, depth = waiting.pop()
         if depth > MAX_DEPTH:
             raise _too_deep()
         for child in node.iter_expressions():
-            chained = isinstance(node, (exp.And, exp.Or)) and type(child) is type(node)
+            chained = isinstance(node, (exp.And, exp.Or, exp.Union)) and type(child) is type(node)
             waiting.append((child, depth if chained else depth + 1))
 
 

@@ -1,0 +1,1 @@
+"""What went wrong once: a test for each, by topic."""
