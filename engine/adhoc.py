@@ -19,7 +19,7 @@ from halfjoin.sql.adhoc_script import Compute, Evaluate, Loop, Made, Script, Ste
 from halfjoin.sql.errors import DataError, UnsupportedSQL
 from halfjoin.sql.relation import Relation
 
-MOST_ROUNDS = 10_000
+MOST_ROUNDS = 5_000
 MOST_FOUND = 10_000_000
 
 # DuckDB's errors that are about the query, not about a row.

@@ -28,7 +28,7 @@ class Aliases:
     def fresh(self, name: str) -> str:
         """The name itself if it is free, numbered otherwise; without a dot, which parts alias and column."""
         if len(self._taken) > MOST_NAMES:
-            raise UnsupportedSQL(f"the statement reads more than {MOST_NAMES:,} tables, each use of a WITH query or view "
+            raise UnsupportedSQL(f"the statement reads more than {MOST_NAMES:,} tables, each use of WITH and of views "
                                  "counted", instead="make a part of it a materialized view of its own")
         name = name.replace(".", "_")
         free, number = name, self._taken.get(name, 1)

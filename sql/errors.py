@@ -36,7 +36,8 @@ def bounded() -> Iterator[None]:
     try:
         yield
     except RecursionError:
-        raise UnsupportedSQL("the statement is nested too deep", instead="make a part of it a view of its own") from None
+        raise UnsupportedSQL("the statement is nested too deep",
+                             instead="make a part of it a view of its own") from None
 
 
 class UnknownName(HalfjoinError):

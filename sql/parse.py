@@ -168,8 +168,11 @@ def _insert(node: exp.Insert, text: str) -> Statement:
     if query is None:
         raise refuse(target, text, "expected VALUES or a query after the table's name")
     columns = tuple(name_of(column) for column in target.expressions) if isinstance(target, exp.Schema) else ()
-    if node.args.get("with_"):
-        query.set("with_", node.args["with_"])
+    if clause := node.args.get("with_"):
+        if own := query.args.get("with_"):
+            clause.set("expressions", [*clause.expressions, *own.expressions])
+            clause.set("recursive", clause.args.get("recursive") or own.args.get("recursive"))
+        query.set("with_", clause)
     for default in query.find_all(exp.Var):
         if default.name.upper() == "DEFAULT":
             raise refuse(default, text, "DEFAULT is not supported", "columns have no defaults: write the value or NULL")
