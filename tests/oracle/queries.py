@@ -26,6 +26,7 @@ _WINDOWS = ("row_number()", "rank()", "dense_rank()", "count(*)", "sum({i})", "m
 _FRAMES = ("", "", "", " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING",
            " RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
            " GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING")
+_FORMS = ("plain", "plain", "plain", "distinct", "group", "group", "total", "window")
 _JOINS = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LATERAL", ",")
 _KINDS = ("int", "int", "int", "text", "numeric", "date", "timestamp")
 
@@ -40,9 +41,10 @@ class Item:
 
 @dataclass
 class Queries:
-    """Makes queries; aliases are never used twice."""
+    """Makes queries; aliases are never used twice. Of `maintained` ones a view can be made."""
 
     choices: Choices
+    maintained: bool = False
     ctes: list[tuple[str, tuple[tuple[str, str], ...]]] = field(default_factory=list)
     count: int = 0
 
@@ -66,11 +68,12 @@ class Queries:
     def body(self, kinds: list[str], depth: int, outer: Scope) -> str:
         """A SELECT or a set operation with outputs of these kinds, perhaps with ORDER BY all columns and LIMIT."""
         if depth and chance(self.choices, 20):
-            word = self.choices.one_of(("UNION ALL", "UNION", "INTERSECT", "EXCEPT", "EXCEPT ALL", "INTERSECT ALL"))
+            word = "UNION ALL" if self.maintained else self.choices.one_of((
+                "UNION ALL", "UNION", "INTERSECT", "EXCEPT", "EXCEPT ALL", "INTERSECT ALL"))
             text = f"{self.select(kinds, depth - 1, outer)} {word} {self.select(kinds, depth - 1, outer)}"
         else:
             text = self.select(kinds, depth, outer)
-        if chance(self.choices, 15):
+        if not self.maintained and chance(self.choices, 15):
             keys = ", ".join(f"{place} {self.choices.one_of(('', 'DESC', 'ASC NULLS FIRST', 'DESC NULLS LAST'))}"
                              for place in range(1, len(kinds) + 1))
             text += f" ORDER BY {keys}"
@@ -86,7 +89,7 @@ class Queries:
         source, scope = self.source(depth, outer)
         visible = scope + outer
         where = self.conditions(visible, depth)
-        form = self.choices.one_of(("plain", "plain", "plain", "distinct", "group", "group", "total", "window"))
+        form = "plain" if self.maintained else self.choices.one_of(_FORMS)
         if form in ("group", "total"):
             return self.grouped(kinds, source, where, scope, outer, form == "group", depth)
         texts = [self.value(visible, kind, depth) for kind in kinds]
@@ -145,7 +148,7 @@ class Queries:
 
     def value(self, scope: Scope, kind: str, depth: int) -> str:
         """An expression, now and then a subquery."""
-        if depth and chance(self.choices, 12):
+        if depth and not self.maintained and chance(self.choices, 12):
             source, inner = self.source(depth - 1, scope)
             return (f"(SELECT {self.aggregate(inner, kind)} FROM {source}"
                     f"{self.conditions(inner + scope, depth - 1)})")
@@ -154,7 +157,7 @@ class Queries:
     def conditions(self, scope: Scope, depth: int) -> str:
         """WHERE, or nothing."""
         parts = [predicate(self.choices, scope, 1) for _ in range(self.choices.integer(0, 2))]
-        if depth and chance(self.choices, 25):
+        if depth and not self.maintained and chance(self.choices, 25):
             parts.append(self.membership(scope, depth - 1))
         if not parts:
             return ""
@@ -175,7 +178,7 @@ class Queries:
         """FROM: one to three items, joined in any way."""
         text, scope = self.item(depth, outer)
         for _ in range(self.choices.integer(0, 2) if depth else self.choices.integer(0, 1)):
-            way = self.choices.one_of(_JOINS)
+            way = self.choices.one_of(("JOIN", "JOIN", ",") if self.maintained else _JOINS)
             if way == "LATERAL":
                 name = self.alias()
                 kinds = [self.choices.one_of(_KINDS) for _ in range(self.choices.integer(1, 2))]
