@@ -124,7 +124,8 @@ class QueryFrom(From):
     def item(self, node: exp.Expr, relation: Relation | None, left: Scope) -> Bound:
         """One item; a subquery that reads columns of the queries around this one goes through their rows."""
         alias = node.args.get("alias")
-        if not isinstance(node, exp.Subquery) or node.args.get("joins") or not isinstance(node.this, exp.Query):
+        plain = isinstance(node, exp.Values) or (isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query))
+        if not plain or node.args.get("joins"):
             return super().item(node, relation, left)
         try:
             with self.splitter.steps.attempt():
@@ -145,7 +146,7 @@ class QueryFrom(From):
                 raise
         return self._through(node.this, node.args.get("alias"), relation, (left, *self.outer))
 
-    def _through(self, node: exp.Subquery, alias: exp.TableAlias | None, relation: Relation,
+    def _through(self, node: exp.Expr, alias: exp.TableAlias | None, relation: Relation,
                  scopes: tuple[Scope, ...]) -> Bound:
         """A subquery for each row of a relation, beside it."""
         rows = number(relation, self.splitter.steps, self.context.aliases)

@@ -80,6 +80,16 @@ def _key(node: exp.Expr, items: Sequence[Item], rows: Rows) -> Expr:
     return rows.scalars.value(node) if number is None else value_of(items[number], rows)
 
 
+def grouped_nodes(group: exp.Group | None, items: Sequence[Item], rows: Rows) -> list[exp.Expr]:
+    """What GROUP BY groups by, the outputs that it names by their position among it."""
+    nodes: list[exp.Expr] = [] if group is None else [group]
+    for node in group.expressions if group is not None else ():
+        number = position(node, items, rows.context, "GROUP BY")
+        if number is not None and (item := items[number].node) is not None:
+            nodes.append(item)
+    return nodes
+
+
 def group(rows: Rows, keys: Sequence[Expr], sets: Sequence[Set], items: Sequence[Item], nodes: Sequence[exp.Expr],
           steps: Steps) -> tuple[Rows, list[Item]]:
     """One row per group: its keys, and the aggregates in `nodes`."""
@@ -170,9 +180,14 @@ def _grouped(item: Item, columns: dict[Expr, Column], rows: Rows) -> Expr:
 
 def _mark(node: exp.Expr, rows: Rows, columns: dict[Expr, Column], bound: dict[int, Expr]) -> None:
     """Bind what is a key of the groups, top down; a column that is not is refused. Subqueries are bound later."""
+    if id(node) in rows.bound:
+        known = rows.bound[id(node)]
+        if known in columns:
+            bound[id(node)] = columns[known]
+        elif columns_of(known) & {column.name for column in rows.relation.columns}:
+            raise wrong(node, rows.context, "a value is neither grouped nor in an aggregate", GROUPED)
+        return
     if id(node) in bound or isinstance(node, exp.Query):
-        if id(node) in rows.bound and columns_of(bound[id(node)]) & {c.name for c in rows.relation.columns}:
-            raise wrong(node, rows.context, "its value is neither grouped nor in an aggregate", GROUPED)
         return
     value = _value_before(node, rows)
     if value in columns:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc_script import Made, Steps
 from halfjoin.sql.bind_context import Aliases
-from halfjoin.sql.expr import Column
+from halfjoin.sql.expr import Column, Literal
 from halfjoin.sql.relation import Project, Relation, Scan
 from halfjoin.sql.scope import Scope
 from halfjoin.sql.types import BIGINT
@@ -32,6 +32,7 @@ class Found:
 
     made: Made
     names: tuple[str, ...]
+    untyped: Mapping[int, Literal] = field(default_factory=dict)  # outputs whose type is open
 
 
 @dataclass(frozen=True)

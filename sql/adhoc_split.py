@@ -17,11 +17,12 @@ from halfjoin.sql.adhoc_select import Item, Key, Rows
 from halfjoin.sql.adhoc_subqueries import bind_subqueries
 from halfjoin.sql.bind_context import CommonTable, Context
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.expr import Column, Expr, conjunction, substitute
+from halfjoin.sql.expr import Column, Expr, Literal, conjunction, substitute
 from halfjoin.sql.locate import bare_values, name_of, only
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.scope import Scope
 from halfjoin.sql.table_functions import returns_rows
+from halfjoin.sql.types import UNKNOWN
 from halfjoin.sql.unmaintained import REFUSED_CLAUSES
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class Splitter:
         scan = found.made.scan(context.aliases)
         columns: tuple[Column, ...] = scan.columns
         tags = 0 if base is None else 1
-        return _Side(scan, columns[:tags], tuple(zip(found.names, columns[tags:], strict=True)))
+        values = [found.untyped.get(place, column) for place, column in enumerate(columns[tags:])]
+        return _Side(scan, columns[:tags], tuple(zip(found.names, values, strict=True)))
 
     def common(self, query: exp.Expr, context: Context) -> Context:
         """The context with the queries of WITH, those that no view could be as steps."""
@@ -203,7 +205,8 @@ class Splitter:
         filters = [having.this] if having is not None else []
         if group or filters or adhoc_groups.has_aggregates(nodes, rows.bound):
             self.refuse_rows_beside_aggregates(query, context)
-            for node in [*(adhoc_groups.topmost_of([*nodes, *filters], rows.bound)), *([group] if group else [])]:
+            grouped = adhoc_groups.grouped_nodes(group, items, rows)
+            for node in [*adhoc_groups.topmost_of([*nodes, *filters], rows.bound), *grouped]:
                 bind_subqueries(node, rows, self)
             by, sets = adhoc_groups.keys_of_groups(query, items, rows)
             rows, items = adhoc_groups.group(rows, by, sets, items, [*nodes, *filters], self.steps)
@@ -227,7 +230,9 @@ class Splitter:
         tag = [substitute(base.tag, moved)] if base else []
         made = adhoc_select.last(rows, tag, values, sort, first, distinct is not None and not on,
                                  adhoc_select.limit_of(query, context), self.steps)
-        return Found(made, names)
+        untyped = {place: value for place, value in enumerate(values)
+                   if isinstance(value, Literal) and value.type == UNKNOWN}
+        return Found(made, names, untyped)
 
     def rows(self, query: exp.Select, context: Context, base: Base | None) -> Rows:
         """The rows of FROM, beside those around the query."""
