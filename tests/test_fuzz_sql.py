@@ -58,6 +58,8 @@ def test_answers_are_postgresqls(seed: int, postgres: Any) -> None:
         for _ in range(QUERIES):
             sql = Queries(choices).query()
             expected = _expected(postgres, sql)
+            if expected is None:
+                continue
             tried += 1
             try:
                 found = _answer(engine.query(sql))
@@ -73,8 +75,14 @@ def test_answers_are_postgresqls(seed: int, postgres: Any) -> None:
     assert refused <= tried // 4, f"{refused} of {tried} queries were refused"
 
 
-def _expected(postgres: Any, sql: str) -> Counter[Row]:
-    return Counter(tuple(map(_shown, row)) for row in postgres.execute(sql).fetchall())
+def _expected(postgres: Any, sql: str) -> Counter[Row] | None:
+    """PostgreSQL's answer; None where it has none, as of a FULL JOIN whose condition is no equality of both sides."""
+    from psycopg import errors
+
+    try:
+        return Counter(tuple(map(_shown, row)) for row in postgres.execute(sql).fetchall())
+    except (errors.FeatureNotSupported, errors.QueryCanceled):
+        return None
 
 
 def _answer(table: Any) -> Counter[Row]:
