@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from halfjoin.catalog.facts import Schema
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.run import make_run
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.state import State
 from halfjoin.engine.updates import MINIMUM, Updates, constant
-from halfjoin.sql.adhoc import SETTINGS, to_duckdb
-from halfjoin.sql.adhoc_script import Evaluate, Made, Script
-from halfjoin.sql.errors import DataError, UnknownName, UnsupportedSQL
+from halfjoin.sql.adhoc_script import Compute, Evaluate, Loop, Made, Script, Step
+from halfjoin.sql.errors import DataError, UnsupportedSQL
 from halfjoin.sql.relation import Relation
-from halfjoin.sql.statements import Query
+
+MOST_ROUNDS = 5_000
+MOST_FOUND = 10_000_000
 
 # DuckDB's errors that are about the query, not about a row.
 _REFUSALS = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.NotImplementedException,
@@ -31,19 +31,67 @@ def run(script: Script, state: State, evaluate: Callable[[State, Relation], Upda
     """The rows of a query, step by step. `evaluate` gives a relation's rows; it sees the steps' tables as tables.
 
     Raises:
-        DataError: an expression fails for a row.
+        DataError: an expression fails for a row, or a query that reads itself does not end.
     """
     scratch = replace(state, tables=dict(state.tables))
     with _connection() as connection:
-        for step in script.steps:
-            if isinstance(step, Evaluate):
-                columns = evaluate(scratch, step.relation).columns
-            else:
-                columns = _columns(_asked(connection, step.text), step.made)
-            if step is not script.steps[-1]:
-                scratch.tables[step.made.name] = _collection(step.made, columns)
-                connection.register(step.made.name, pa.table(columns))
+        steps = _Steps(scratch, evaluate, connection)
+        columns = [steps.carry_out(step) for step in script.steps][-1]
     return pa.Table.from_arrays(list(columns.values()), names=list(script.names))
+
+
+@dataclass
+class _Steps:
+    """Carries steps out, each over the tables that those before it have made."""
+
+    scratch: State
+    evaluate: Callable[[State, Relation], Updates]
+    connection: Any
+    waiting: dict[str, pa.Table] = field(default_factory=dict)  # tables that DuckDB has not been asked about yet
+
+    def carry_out(self, step: Step) -> dict[str, pa.Array]:
+        """One step: the columns of its table, which is there for those after it."""
+        match step:
+            case Evaluate(relation=relation):
+                columns = self.evaluate(self.scratch, relation).columns
+            case Compute(text=text):
+                columns = self._computed(text, step.made)
+            case Loop():
+                columns = self._repeated(step)
+        return self._there(step.made, columns)
+
+    def _there(self, made: Made, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        self.scratch.tables[made.name] = _collection(made, columns)
+        self.waiting[made.name] = pa.table(columns)
+        return columns
+
+    def _computed(self, text: str, made: Made) -> dict[str, pa.Array]:
+        """What DuckDB makes of tables that were made before."""
+        for name in [name for name in self.waiting if f'"{name}"' in text]:
+            self.connection.register(name, self.waiting.pop(name))
+        return _columns(_asked(self.connection, text), made)
+
+    def _repeated(self, loop: Loop) -> dict[str, pa.Array]:
+        """All rows that a query finds that reads itself, round by round."""
+        listed = ", ".join(column.name for column in loop.made.columns)
+        word = "DISTINCT " if loop.distinct else ""
+        found = self._computed(f'SELECT {word}{listed} FROM "{loop.first.name}"', loop.made)
+        every = [pa.table(found)]
+        for _ in range(MOST_ROUNDS):
+            if not every[-1].num_rows:
+                return _columns(pa.concat_tables(every), loop.made)
+            if sum(table.num_rows for table in every) > MOST_FOUND:
+                break
+            self._there(loop.working, found)
+            found = [self.carry_out(step) for step in loop.round][-1]
+            if loop.distinct:
+                self.waiting[loop.made.name] = pa.concat_tables(every)
+                last = loop.round[-1].made.name
+                found = self._computed(f'SELECT {listed} FROM "{last}" EXCEPT SELECT {listed} FROM "{loop.made.name}"',
+                                       loop.made)
+            every.append(pa.table(found))
+        raise DataError(f"WITH RECURSIVE does not end: it took more than {MOST_ROUNDS:,} rounds, or found more than "
+                        f"{MOST_FOUND:,} rows; write a condition that ends it")
 
 
 def _asked(connection: Any, text: str) -> pa.Table:
@@ -75,37 +123,11 @@ def _collection(made: Made, columns: Mapping[str, pa.Array]) -> Collection:
     return collection
 
 
-def run_in_duckdb(
-    query: Query, schema: Schema, inputs: Mapping[str, pa.Table], refused: UnsupportedSQL, sql: str
-) -> pa.Table:
-    """The rows of a query that cannot be split; `inputs` are the contents of the tables and views that it names.
-
-    Raises:
-        UnsupportedSQL: DuckDB does not take the query; then `refused` says why it could not be split either.
-        UnknownName: it has a function that nobody knows.
-        DataError: an expression fails for a row.
-    """
-    text = to_duckdb(query, schema, sql)
-    with _connection() as connection:
-        for name, table in inputs.items():
-            for names in (inputs, table.column_names):  # DuckDB takes names that differ in case for one
-                if len({known.lower() for known in names}) < len(names):
-                    raise UnsupportedSQL(f"names that differ only in case: {', '.join(sorted(names))}",
-                                         instead=f"as a view: {refused.reason}")
-            connection.register(name, table)
-        try:
-            return _asked(connection, text)
-        except UnsupportedSQL as error:
-            if isinstance(refused.__cause__, UnknownName) and isinstance(error.__cause__, duckdb.CatalogException):
-                raise refused.__cause__ from error
-            raise UnsupportedSQL(error.reason, instead=f"(as a view: {refused.reason})") from error
-
-
 @contextmanager
 def _connection() -> Iterator[Any]:
     with duckdb.connect(":memory:", config={"enable_external_access": False}) as connection:
-        for setting in (*SETTINGS, "SET python_enable_replacements = false", "SET lock_configuration = true"):
-            connection.execute(setting)
+        for setting in ("TimeZone = 'UTC'", "python_enable_replacements = false", "lock_configuration = true"):
+            connection.execute(f"SET {setting}")
         yield connection
 
 

@@ -18,7 +18,7 @@ from halfjoin.engine.times import time_of
 from halfjoin.engine.transaction import Transaction, check
 from halfjoin.engine.updates import Updates, concat
 from halfjoin.sql.changes import bind_delete, bind_insert, bind_update
-from halfjoin.sql.errors import UnknownName
+from halfjoin.sql.errors import UnknownName, bounded
 from halfjoin.sql.parse import parse
 from halfjoin.sql.statements import (
     Begin,
@@ -77,6 +77,7 @@ def execute(engine: Engine, state: State, sql: str, keep: Keep, session: Session
     return result
 
 
+@bounded()
 def _run(
     engine: Engine, state: State, statement: Statement, sql: str, keep: Keep, session: Session,
     transaction: Transaction | None,

@@ -11,21 +11,22 @@ from halfjoin.planner import explain as explanations
 from halfjoin.planner.plan import ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind import bind
-from halfjoin.sql.errors import HalfjoinError, UnknownName, UnsupportedSQL
+from halfjoin.sql.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.parse import parse, parse_query
 from halfjoin.sql.statements import CreateView, Explain, Query, Select
 
 Format: TypeAlias = Literal["text", "mermaid", "json", "html"]
 
 
+@bounded()
 def explain(state: State, view_or_sql: str, format: Format) -> str:
     """The plan of a view by its name, or of SQL text: a SELECT, or a CREATE VIEW that is not carried out."""
     if view_or_sql in state.catalog.names():
         return explain_view(state, view_or_sql, format)
     if not any(character.isspace() for character in str(view_or_sql).strip()):
         raise UnknownName("view", view_or_sql, state.catalog.names())
-    statement = parse(view_or_sql)[-1]
-    match statement:
+    statements = parse(view_or_sql)
+    match statements[-1] if statements else None:
         case Select(query):
             return explain_query(state, query, view_or_sql, format)
         case CreateView(query=query, name=name):

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.catalog.models import View
-from halfjoin.engine.adhoc import run, run_in_duckdb
+from halfjoin.engine.adhoc import run
 from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.dataflow import Dataflow
@@ -21,7 +21,7 @@ from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
 from halfjoin.sql.adhoc_split import split
 from halfjoin.sql.bind import bind
-from halfjoin.sql.errors import DataError, InvalidTime, UnknownName, UnsupportedSQL
+from halfjoin.sql.errors import DataError, InvalidTime, UnknownName, bounded
 from halfjoin.sql.parse import parse_query
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import Query
@@ -72,14 +72,12 @@ def history(state: State, name: str, as_of: int | None, up_to: int | None, snaps
     return [*tables, later.table(changes=True)] if len(later) else tables
 
 
+@bounded()
 def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Table:
     """Any SELECT. The engine computes its values as it computes views'; DuckDB groups, sorts and removes duplicates."""
     names = sorted(tables_of(statement, state.catalog, text))
     time = readable(state, names, as_of)
     script = split(statement, state.catalog, text)
-    if isinstance(script, UnsupportedSQL):
-        inputs = {name: rows(state.collection(name), time) for name in names}
-        return run_in_duckdb(statement, state.catalog, inputs, script, text)
     closed = replace(state, upper=max(state.upper, time + 1))  # what has always been can be read at any time
 
     def evaluated(scratch: State, relation: Relation) -> Updates:

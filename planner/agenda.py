@@ -149,7 +149,8 @@ class Agenda:
 
     def _name(self, expr: Expr) -> str:
         name = f"{COMPUTED}{render(expr)}"
-        while name in self.owners:
+        taken = {column.name for column in self.computed.values()}
+        while name in self.owners or name in taken:  # members that differ in an implied cast alone are written alike
             name += "'"
         return name
 

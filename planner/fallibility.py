@@ -50,5 +50,8 @@ def _function_fallible(step: Explode) -> bool:
 
 
 def _is_step(arg: object) -> bool:
-    """Whether it is a constant that is not zero."""
-    return isinstance(arg, Literal) and arg.value not in (0, (0, 0, 0))
+    """Whether it is a constant that is not zero; of months, days and the rest none may lead back."""
+    if not isinstance(arg, Literal) or arg.value in (0, (0, 0, 0)):
+        return False
+    parts = arg.value if isinstance(arg.value, tuple) else ()
+    return not parts or not parts[0] or min(parts) >= 0 or max(parts) <= 0

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from sqlglot import exp
 
 from halfjoin.sql import functions
+from halfjoin.sql.adhoc_script import wrong
 from halfjoin.sql.bind_scalar import Scalars
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.locate import written
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,
@@ -30,6 +33,7 @@ from halfjoin.sql.types import (
 from halfjoin.sql.unmaintained import AGGREGATES, WINDOW_FUNCTIONS
 
 _SPREAD = ("stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance")
+_FROM_ONE = ("ntile", "nth_value")
 _ORDERED_SETS = ("mode", "percentile_cont", "percentile_disc")
 
 
@@ -78,6 +82,9 @@ def aggregate(node: exp.Expr, scalars: Scalars, inputs: Inputs, over: str = "") 
         nodes += [last] if last is not None else []
     if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
         distinct, nodes = "DISTINCT ", list(nodes[0].expressions)
+    if over and (order or distinct or within is not None):
+        raise wrong(node, scalars.context, "DISTINCT, ORDER BY and WITHIN GROUP are not for window functions",
+                    "compute it in a subquery in FROM")
     if within is not None or name in _ORDERED_SETS:
         return _ordered_set(node, name, nodes, within, scalars, inputs, suffix)
     if len(nodes) == 1 and isinstance(nodes[0], exp.Star):
@@ -87,8 +94,9 @@ def aggregate(node: exp.Expr, scalars: Scalars, inputs: Inputs, over: str = "") 
     with scalars.context.at(node):
         args = scalars.values(nodes)
         made = _made(name, args)
+        rest = [Literal("", TEXT) if arg == Literal(None, UNKNOWN) else arg for arg in args[1:]]  # no delimiter
         columns = ", ".join([inputs.column(args[0] if made.arg is None else functions.cast(args[0], made.arg)),
-                             *map(_constant, args[1:])])
+                             *map(_constant, rest)])
     if distinct and not order:
         order = f" ORDER BY {columns.partition(', ')[0]} NULLS LAST"  # PostgreSQL sorts to find what is distinct
     parts = tuple((f"{word}({distinct}{columns}{order}){suffix}", type) for word, type in made.parts)
@@ -166,8 +174,8 @@ def _ordered_set(node: exp.Expr, name: str, nodes: list[exp.Expr], within: exp.O
     key = within.expressions[0]
     value = scalars.value(key.this)
     fractions = scalars.values(nodes)
-    if len(fractions) != (name != "mode") or not all(isinstance(f, Literal) and f.type != UNKNOWN for f in fractions):
-        raise scalars.context.refuse(node, f"{name} takes {'nothing' if name == 'mode' else 'a number'}")
+    if len(fractions) != (name != "mode") or not all(map(_is_fraction, fractions)):
+        raise scalars.context.refuse(node, f"{name} takes {'nothing' if name == 'mode' else 'a number from 0 to 1'}")
     if name == "percentile_cont":
         value = functions.cast(value, DOUBLE)
     direction = " DESC" if key.args.get("desc") else ""
@@ -176,24 +184,41 @@ def _ordered_set(node: exp.Expr, name: str, nodes: list[exp.Expr], within: exp.O
     return Computed(((text, TEXT if value.type == UNKNOWN else value.type),))
 
 
-def window(node: exp.Window, scalars: Scalars, inputs: Inputs) -> Computed:
-    """A call with OVER (...)."""
+def _is_fraction(value: Expr) -> bool:
+    return isinstance(value, Literal) and isinstance(value.value, int | float | Decimal) and 0 <= value.value <= 1
+
+
+def window(node: exp.Window, scalars: Scalars, inputs: Inputs, tags: Sequence[Expr] = ()) -> Computed:
+    """A call with OVER (...); within each value of `tags`."""
     if node.alias:
         raise scalars.context.refuse(node, f"there is no window {node.alias}", "define it: WINDOW w AS (...)")
-    over = f" OVER ({_over(node, scalars, inputs)})"
+    over = f" OVER ({_over(node, scalars, inputs, tags)})"
     call = node.this
     if is_aggregate(call):
         return aggregate(call, scalars, inputs, over)
+    if isinstance(call, (exp.IgnoreNulls, exp.RespectNulls)):
+        raise wrong(node, scalars.context, "PostgreSQL has no IGNORE NULLS", "filter them in a subquery in FROM")
     name = call.name.lower() if isinstance(call, exp.Anonymous) else ""
     if name not in WINDOW_FUNCTIONS:
-        raise scalars.context.refuse(node, f"{name or call.sql('materialize')} is no window function")
+        raise scalars.context.refuse(node, f"{name or written(call)} is no window function")
     with scalars.context.at(node):
         args = scalars.values(call.expressions)
         result = _window_type(name, args)
+        distance = args[:1] if name == "ntile" else args[1:2] if name in ("nth_value", "lag", "lead") else ()
+        if not _is_distance(name, distance):
+            number = "a number above 0" if name in _FROM_ONE else "a number"
+            raise scalars.context.refuse(node, f"{name} takes {number}, a constant")
         values = (functions.cast(arg, result) for arg in args[::2])  # the second one is a distance
         texts = [inputs.column(value) for value in values] if name != "ntile" else [_constant(args[0])]
         texts[1:1] = map(_constant, args[1:2])
     return Computed(((f"{name}({', '.join(texts)}){over}", result),))
+
+
+def _is_distance(name: str, given: Sequence[Expr]) -> bool:
+    """Whether a constant says how far a window function looks; those that count from 1 take no less."""
+    least = 1 if name in _FROM_ONE else -(2**31)
+    return all(isinstance(value, Literal) and isinstance(value.value, int) and not isinstance(value.value, bool)
+               and least <= value.value < 2**31 for value in given)
 
 
 def _window_type(name: str, args: Sequence[Expr]) -> SqlType:
@@ -212,19 +237,36 @@ def _window_type(name: str, args: Sequence[Expr]) -> SqlType:
     raise UnsupportedSQL(f"no window function {name}({', '.join(map(str, kinds))})")
 
 
-def _over(node: exp.Window, scalars: Scalars, inputs: Inputs) -> str:
+def _over(node: exp.Window, scalars: Scalars, inputs: Inputs, tags: Sequence[Expr]) -> str:
     parts = []
-    if keys := node.args.get("partition_by"):
-        parts.append("PARTITION BY " + ", ".join(inputs.column(scalars.value(key)) for key in keys))
+    keys = [*tags, *scalars.values(node.args.get("partition_by") or [])]
+    if keys:
+        parts.append("PARTITION BY " + ", ".join(map(inputs.column, keys)))
     if order := node.args.get("order"):
         parts.append("ORDER BY " + sort_keys(order.expressions, scalars, inputs))
     if spec := node.args.get("spec"):
-        for end in ("start", "end"):
-            bound = spec.args.get(end)
-            if isinstance(bound, exp.Expr) and not (isinstance(bound, exp.Literal) and not bound.is_string):
-                raise scalars.context.refuse(node, "bounds of a window must be numbers")
-        parts.append(spec.sql("duckdb"))
+        parts.append(_frame(spec, scalars))
     return " ".join(parts)
+
+
+def _frame(spec: exp.WindowSpec, scalars: Scalars) -> str:
+    """ROWS, RANGE or GROUPS: which rows around one its window function reads."""
+    def bound(end: str) -> str:
+        value, side = spec.args.get(end), spec.text(f"{end}_side").upper()
+        if isinstance(value, exp.Literal) and not value.is_string and value.name.isdigit() and side:
+            if kind == "RANGE":
+                raise scalars.context.refuse(spec, "RANGE with a distance is not supported", "write ROWS or GROUPS")
+            return f"{int(value.name)} {side}"
+        word = str(value).upper()
+        if word == "CURRENT ROW" or (word == "UNBOUNDED" and side):
+            return f"{word} {side}".strip()
+        raise scalars.context.refuse(spec, "bounds of a window must be numbers")
+
+    kind, exclude = spec.text("kind").upper(), spec.text("exclude").upper()
+    if kind not in ("ROWS", "RANGE", "GROUPS") or exclude not in ("", "NO OTHERS", "CURRENT ROW", "GROUP", "TIES"):
+        raise scalars.context.refuse(spec, "such a frame is not supported", "write ROWS BETWEEN ... AND ...")
+    start, end = bound("start"), bound("end") if spec.args.get("end") else "CURRENT ROW"
+    return f"{kind} BETWEEN {start} AND {end}" + (f" EXCLUDE {exclude}" if exclude else "")
 
 
 def sort_keys(keys: Sequence[exp.Ordered], scalars: Scalars, inputs: Inputs) -> str:

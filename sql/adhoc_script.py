@@ -6,7 +6,8 @@ engine evaluates as it evaluates views; DuckDB groups, sorts, numbers and remove
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,7 +16,7 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind_context import Aliases, Context
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql.expr import TRUE, Column, Expr
 from halfjoin.sql.locate import place
 from halfjoin.sql.relation import Project, Relation, Scan
@@ -60,7 +61,22 @@ class Compute:
     text: str
 
 
-Step: TypeAlias = Evaluate | Compute
+@dataclass(frozen=True)
+class Loop:
+    """A query that reads itself: what `first` holds, and what each round finds in what the one before it found.
+
+    `round` are the steps of a round, over the table `working`; the last of them is what it finds. With `distinct`, rows
+    that were found before are not found again. A round that finds nothing is the last one.
+    """
+
+    made: Made
+    first: Made
+    working: Made
+    round: tuple[Step, ...]
+    distinct: bool
+
+
+Step: TypeAlias = Evaluate | Compute | Loop
 
 
 @dataclass(frozen=True)
@@ -77,32 +93,46 @@ class Steps:
 
     schema: Schema
     done: list[Step] = field(default_factory=list)
+    made: dict[str, Made] = field(default_factory=dict)  # by its name, whatever is to be made, or was given up
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Steps that are forgotten if what they were for fails."""
+        known = len(self.done)
+        try:
+            yield
+        except HalfjoinError:
+            del self.done[known:]
+            raise
 
     def evaluate(self, relation: Relation, values: Sequence[Expr]) -> Made:
         """A step that evaluates expressions over a relation's columns."""
         typed = [_stored(value) for value in values or (TRUE,)]
         items = tuple((Column(f"c{number}", value.type), value) for number, value in enumerate(typed, 1))
-        made = Made(self._fresh(), tuple(column for column, _ in items))
+        made = self.table([column.type for column, _ in items])
         self.done.append(Evaluate(made, Project(relation, items)))
         return made
 
     def compute(self, text: str, types: Sequence[SqlType]) -> Made:
         """A step that DuckDB computes."""
-        columns = (Column(f"c{number}", _fitting(type)) for number, type in enumerate(types, 1))
-        made = Made(self._fresh(), tuple(columns))
+        made = self.table(types)
         self.done.append(Compute(made, text))
         return made
 
-    def _fresh(self) -> str:
-        taken = self.names()
-        return next(name for number in count(1) if (name := f"step {number}") not in taken)
+    def table(self, types: Sequence[SqlType]) -> Made:
+        """A table of a name of its own, with columns of these types."""
+        taken = {*self.schema.names(), *self.made}
+        name = next(name for number in count(len(self.made) + 1) if (name := f"step {number}") not in taken)
+        columns = (Column(f"c{number}", _fitting(type)) for number, type in enumerate(types, 1))
+        self.made[name] = Made(name, tuple(columns))
+        return self.made[name]
 
     # The binder's questions (`catalog.facts.Schema`).
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         """Columns of a step's table, or of a table or materialized view."""
-        found = next((step.made.columns for step in self.done if step.made.name == collection), None)
-        return self.schema.columns(collection) if found is None else found
+        found = self.made.get(collection)
+        return self.schema.columns(collection) if found is None else found.columns
 
     def plain_view(self, name: str) -> str | None:
         """The text of a plain view."""
@@ -110,7 +140,7 @@ class Steps:
 
     def names(self) -> tuple[str, ...]:
         """All names that may be read."""
-        return (*self.schema.names(), *(step.made.name for step in self.done))
+        return self.schema.names()
 
     def table_function(self, name: str) -> tuple[tuple[str, SqlType], ...] | None:
         """The columns of a table function of the user's."""

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from halfjoin.sql.adhoc_calls import Computed, Inputs, aggregate, direction, is_aggregate, window
+from halfjoin.sql.adhoc_calls import Computed, Inputs, direction, window
+from halfjoin.sql.adhoc_rows import Base
 from halfjoin.sql.adhoc_script import Made, Steps, wrong
 from halfjoin.sql.bind_context import Context
 from halfjoin.sql.bind_function import list_calls
-from halfjoin.sql.bind_scalar import HANDLERS, Scalars
+from halfjoin.sql.bind_scalar import Scalars
 from halfjoin.sql.bind_select import star
 from halfjoin.sql.expr import Column, Expr, columns_of, substitute, walk
-from halfjoin.sql.locate import name_of, only
+from halfjoin.sql.locate import name_of
 from halfjoin.sql.output_names import output_name
 from halfjoin.sql.relation import Filter, Join, Relation, Scan
 from halfjoin.sql.scope import Scope
-
-GROUPED = "add it to GROUP BY, or put it into an aggregate"
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,13 @@ class Rows:
     """The rows of a SELECT as far as it is taken apart: a relation, and what nodes mean over it.
 
     `bound` holds the meaning of nodes that are computed already, by identity; `singles` the tables of one row that
-    scalar subqueries became, by their column, joined where one is first read.
+    scalar subqueries became, by their column, joined where one is first read; `base` the rows around the query.
     """
 
     relation: Relation
     scopes: tuple[Scope, ...]
     context: Context
+    base: Base | None = None
     bound: dict[int, Expr] = field(default_factory=dict)
     singles: dict[str, Scan] = field(default_factory=dict)
 
@@ -58,6 +58,11 @@ class Rows:
     def scalars(self) -> Scalars:
         """The binder of expressions over these rows."""
         return Scalars(self.context, self.scopes, self.bound)
+
+    def over(self, relation: Relation, columns: Mapping[str, Column], bound: dict[int, Expr]) -> Rows:
+        """The rows that became of these; `columns` says which of their columns are there yet."""
+        scopes = (self.scopes[0].mapped(columns), *self.scopes[1:])
+        return Rows(relation, scopes, self.context, self.base, bound, self.singles)
 
     def with_singles(self, values: Sequence[Expr]) -> Relation:
         """The relation, with the scalar subqueries beside it that the values read."""
@@ -91,8 +96,8 @@ def items_of(query: exp.Select, rows: Rows) -> list[Item]:
 
 def key_of(node: exp.Expr, items: Sequence[Item], context: Context, written: str = "") -> Key:
     """A key of ORDER BY: the position or the name of an output, or else an expression over the rows."""
-    if (position := _position(node, items, context, "ORDER BY")) is not None:
-        return Key(position, node, written)
+    if (place := position(node, items, context, "ORDER BY")) is not None:
+        return Key(place, node, written)
     if isinstance(node, exp.Column) and not node.table:
         named = [number for number, item in enumerate(items) if item.name == name_of(node)]
         if len({repr((items[number].node, items[number].column)) for number in named}) > 1:
@@ -102,28 +107,8 @@ def key_of(node: exp.Expr, items: Sequence[Item], context: Context, written: str
     return Key(None, node, written)
 
 
-def group_keys(query: exp.Select, items: Sequence[Item], rows: Rows) -> list[Expr]:
-    """The values of GROUP BY: expressions over the rows, positions, or else names of outputs."""
-    group = query.args.get("group")
-    if group is None:
-        return []
-    only(group, rows.context.sql, "GROUP BY", ("expressions",))
-    keys = []
-    for node in group.expressions:
-        position = _position(node, items, rows.context, "GROUP BY")
-        if isinstance(node, exp.Column) and not node.table:
-            name = name_of(node)
-            if not any(scope.column(name) for scope in rows.scopes):
-                named = [number for number, item in enumerate(items) if item.name == name]
-                position = named[0] if named else None
-        if position is None:
-            keys.append(rows.scalars.value(node))
-        else:
-            keys.append(value_of(items[position], rows))
-    return keys
-
-
-def _position(node: exp.Expr, items: Sequence[Item], context: Context, clause: str) -> int | None:
+def position(node: exp.Expr, items: Sequence[Item], context: Context, clause: str) -> int | None:
+    """The output that a number in GROUP BY or ORDER BY stands for, from 0."""
     if not isinstance(node, exp.Literal) or node.is_string or not node.name.isdigit():
         return None
     if not 1 <= int(node.name) <= len(items):
@@ -137,82 +122,6 @@ def value_of(item: Item, rows: Rows) -> Expr:
         return rows.scalars.value(item.node)
     assert item.column is not None
     return item.column
-
-
-def group(rows: Rows, keys: Sequence[Expr], items: Sequence[Item], nodes: Sequence[exp.Expr],
-          steps: Steps) -> tuple[Rows, list[Item]]:
-    """One row per group: its keys, and the aggregates in `nodes`."""
-    inputs = Inputs()
-    by = [inputs.column(key) for key in keys]
-    calls = [call for node in nodes for call in _topmost(node, rows.bound)]
-    computed = [aggregate(call, rows.scalars, inputs) for call in calls]
-    made = rows.evaluate(steps, inputs.values)
-    parts = [part for call in computed for part in call.parts]
-    texts = [*by, *(text for text, _ in parts)] or ["count(*)"]
-    types = [made.columns[int(name[1:]) - 1].type for name in by] + [type for _, type in parts]
-    text = f'SELECT {_named(texts)} FROM "{made.name}"'
-    if by:
-        text += f" GROUP BY {', '.join(dict.fromkeys(by))}"
-    scan = steps.compute(text, types).scan(rows.context.aliases)
-    columns = dict(zip(keys, scan.columns, strict=False))
-    bound = {**rows.bound, **_values(calls, computed, scan.columns[len(keys):])}
-    after = Rows(scan, (Scope(),), rows.context, bound, rows.singles)
-    for node in nodes:
-        _mark(node, rows, columns, bound)
-    outputs = [item if item.column is None else replace(item, column=_grouped(item, columns, rows)) for item in items]
-    return after, outputs
-
-
-def _grouped(item: Item, columns: dict[Expr, Column], rows: Rows) -> Expr:
-    if item.column not in columns:
-        raise wrong(None, rows.context, f"column {item.name} is neither grouped nor in an aggregate", GROUPED)
-    return columns[item.column]
-
-
-def _mark(node: exp.Expr, rows: Rows, columns: dict[Expr, Column], bound: dict[int, Expr]) -> None:
-    """Bind what is a key of the groups, top down; a column that is not is refused."""
-    if id(node) in bound:
-        return
-    value = _value_before(node, rows)
-    if value in columns:
-        bound[id(node)] = columns[value]
-        return
-    if isinstance(node, exp.Column):
-        rows.scalars.value(node)  # an unknown name is reported as such
-        written = node.sql("materialize")
-        raise wrong(node, rows.context, f"column {written} is neither grouped nor in an aggregate", GROUPED)
-    for child in node.iter_expressions():
-        _mark(child, rows, columns, bound)
-
-
-def _value_before(node: exp.Expr, rows: Rows) -> Expr | None:
-    """The node's value over the rows before they are grouped; None where it is a constant, or not a value there."""
-    if type(node) not in HANDLERS or isinstance(node, (exp.Literal, exp.Null, exp.Boolean)):
-        return None
-    inner = node.walk(prune=lambda item: id(item) in rows.bound)
-    if any(is_aggregate(item) or _is_window(item) for item in inner if id(item) not in rows.bound):
-        return None
-    return rows.scalars.value(node)
-
-
-def _is_window(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Window) or (isinstance(node.parent, exp.Window) and node.arg_key == "this")
-
-
-def _topmost(node: exp.Expr, bound: dict[int, Expr]) -> Iterator[exp.Expr]:
-    """The aggregates in a node, outermost first, those inside subqueries and the functions of windows left out."""
-    if id(node) in bound or isinstance(node, exp.Query):
-        return
-    if is_aggregate(node) and not isinstance(node.parent, exp.Window):
-        yield node
-        return
-    for child in node.iter_expressions():
-        yield from _topmost(child, bound)
-
-
-def has_aggregates(nodes: Sequence[exp.Expr], bound: dict[int, Expr]) -> bool:
-    """Whether any of the nodes aggregates rows."""
-    return any(True for node in nodes for _ in _topmost(node, bound))
 
 
 def windows_in(nodes: Sequence[exp.Expr], bound: dict[int, Expr]) -> list[exp.Window]:
@@ -229,21 +138,22 @@ def with_windows(rows: Rows, items: Sequence[Item], nodes: Sequence[exp.Expr],
     """The rows with their window functions, and where the columns read by outputs are now."""
     inputs = Inputs()
     calls = windows_in(nodes, rows.bound)
-    computed = [window(call, rows.scalars, inputs) for call in calls]
+    tags = [rows.base.tag] if rows.base else []
+    computed = [window(call, rows.scalars, inputs, tags) for call in calls]
     starred = [part for item in items if item.column is not None for part in walk(item.column)]
     read = [*starred, *(part for node in nodes for part in _read(node, rows))]
-    carried = list(dict.fromkeys(part for part in read if isinstance(part, Column)))
+    carried = list(dict.fromkeys([*tags, *(part for part in read if isinstance(part, Column))]))
     names = [inputs.column(column) for column in carried]
     made = rows.evaluate(steps, inputs.values)
     parts = [part for call in computed for part in call.parts]
     types = [column.type for column in carried] + [type for _, type in parts]
-    text = f'SELECT {_named([*names, *(text for text, _ in parts)])} FROM "{made.name}"'
+    text = f'SELECT {named([*names, *(text for text, _ in parts)])} FROM "{made.name}"'
     scan = steps.compute(text, types).scan(rows.context.aliases)
     moved: dict[str, Expr] = {old.name: new for old, new in zip(carried, scan.columns, strict=False)}
     bound = {number: substitute(value, moved) for number, value in rows.bound.items()}
-    bound.update(_values(calls, computed, scan.columns[len(carried):]))
+    bound.update(values_of(calls, computed, scan.columns[len(carried):]))
     outputs = [item if item.column is None else replace(item, column=substitute(item.column, moved)) for item in items]
-    return Rows(scan, rows.scopes, rows.context, bound, {}), outputs, moved
+    return Rows(scan, rows.scopes, rows.context, rows.base, bound, {}), outputs, moved
 
 
 def _read(node: exp.Expr, rows: Rows) -> Iterator[Expr]:
@@ -257,7 +167,7 @@ def _read(node: exp.Expr, rows: Rows) -> Iterator[Expr]:
         yield from _read(child, rows)
 
 
-def _values(calls: Sequence[exp.Expr], computed: Sequence[Computed], columns: Sequence[Column]) -> dict[int, Expr]:
+def values_of(calls: Sequence[exp.Expr], computed: Sequence[Computed], columns: Sequence[Column]) -> dict[int, Expr]:
     """What each call's node means over the columns of its parts."""
     values, start = {}, 0
     for call, made in zip(calls, computed, strict=True):
@@ -266,16 +176,18 @@ def _values(calls: Sequence[exp.Expr], computed: Sequence[Computed], columns: Se
     return values
 
 
-def _named(texts: Sequence[str]) -> str:
+def named(texts: Sequence[str]) -> str:
+    """Texts as the columns of a step's table."""
     return ", ".join(f"{text} AS c{number}" for number, text in enumerate(texts, 1))
 
 
-def last(rows: Rows, values: Sequence[Expr], keys: Sequence[tuple[Expr, str]], on: Sequence[Expr], distinct: bool,
-         limit: str, steps: Steps) -> Made:
-    """The outputs, without duplicates if `distinct`, in the order of `keys`, as many as `limit` says."""
+def last(rows: Rows, tag: Sequence[Expr], values: Sequence[Expr], keys: Sequence[tuple[Expr, str]], on: Sequence[Expr],
+         distinct: bool, limit: Limit, steps: Steps) -> Made:
+    """The outputs, without duplicates if `distinct`, in the order of `keys`, as many as `limit` says, for each tag."""
+    outputs = [*tag, *values]
     if not keys and not on and not distinct and not limit:
-        return rows.evaluate(steps, values)
-    inputs = [*values, *on]
+        return rows.evaluate(steps, outputs)
+    inputs = [*outputs, *on]
     ways = []
     for key, way in keys:
         if key not in inputs:
@@ -284,38 +196,68 @@ def last(rows: Rows, values: Sequence[Expr], keys: Sequence[tuple[Expr, str]], o
             inputs.append(key)
         ways.append(f"c{inputs.index(key) + 1}{way}")
     made = rows.evaluate(steps, inputs)
-    columns = ", ".join(f"c{number}" for number in range(1, len(values) + 1))
-    first = ", ".join(f"c{len(values) + number}" for number in range(1, len(on) + 1))
+    within = ["c1"] if tag else []
+    first = ", ".join([*within, *(f"c{len(outputs) + number}" for number in range(1, len(on) + 1))])
+    columns = ", ".join(f"c{number}" for number in range(1, (len(inputs) if on else len(outputs)) + 1))
     word = f"DISTINCT ON ({first}) " if on else "DISTINCT " if distinct else ""
-    text = f'SELECT {word}{columns} FROM "{made.name}"'
-    if ways:
+    every = columns if word else "*"
+    text = f'SELECT {word}{every} FROM "{made.name}"'
+    if on and ways:
         text += f" ORDER BY {', '.join(ways)}"
-    return steps.compute(text + limit, [column.type for column in made.columns[:len(values)]])
+    columns = ", ".join(f"c{number}" for number in range(1, len(outputs) + 1))
+    return steps.compute(limit.text(columns, f"({text})", within, ways),
+                         [column.type for column in made.columns[:len(outputs)]])
 
 
-def limit_of(query: exp.Expr, context: Context) -> str:
-    """LIMIT and OFFSET as DuckDB writes them; constants only."""
-    limit, offset, text = query.args.get("limit"), query.args.get("offset"), ""
+def listed(made: Made) -> str:
+    """The columns of a step's table."""
+    return ", ".join(column.name for column in made.columns)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """LIMIT and OFFSET; true where there is one."""
+
+    count: int | None = None
+    offset: int = 0
+
+    def __bool__(self) -> bool:
+        return self.count is not None or self.offset > 0
+
+    def text(self, columns: str, table: str, within: Sequence[str], ways: Sequence[str]) -> str:
+        """The rows of a table by an order, as many as are wanted; of each tag if there is one, `within`."""
+        order = f" ORDER BY {', '.join(ways)}" if ways else ""
+        if not within or not self:
+            count = "" if self.count is None else f" LIMIT {self.count}"
+            offset = f" OFFSET {self.offset}" if self.offset else ""
+            return f"SELECT {columns} FROM {table} AS made{order}{count}{offset}"
+        last = "" if self.count is None else f" AND place <= {self.offset + self.count}"
+        placed = f"SELECT *, row_number() OVER (PARTITION BY {', '.join(within)}{order}) AS place FROM {table} AS made"
+        return f"SELECT {columns} FROM ({placed}) AS placed WHERE place > {self.offset}{last}{order}"
+
+
+def limit_of(query: exp.Expr, context: Context) -> Limit:
+    """LIMIT and OFFSET; constants only."""
+    limit, offset = query.args.get("limit"), query.args.get("offset")
+    count: int | None = None
     if limit is not None:
         options = limit.args.get("limit_options")
-        count = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression
+        written = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression
         if options and (options.args.get("with_ties") or options.args.get("percent")):
             raise context.refuse(query, "FETCH ... WITH TIES is not supported", "write LIMIT")
-        text += f" LIMIT {_count(count, context)}" if not _is_all(count) else ""
-    if offset is not None:
-        text += f" OFFSET {_count(offset.expression, context)}"
-    return text
+        count = None if _is_all(written) else _count(written, context)
+    return Limit(count, 0 if offset is None or _is_all(offset.expression) else _count(offset.expression, context))
 
 
 def _is_all(node: exp.Expr | None) -> bool:
     return isinstance(node, exp.Null) or (isinstance(node, exp.Var) and node.name.upper() == "ALL")
 
 
-def _count(node: exp.Expr | None, context: Context) -> str:
+def _count(node: exp.Expr | None, context: Context) -> int:
     if node is None:
-        return "1"
-    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
-        return str(node.name)
+        return 1
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit() and int(node.name) < 2**63:
+        return int(node.name)
     raise context.refuse(node, "LIMIT and OFFSET take a number")
 
 

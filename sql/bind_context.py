@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from halfjoin.catalog.facts import Schema
 
 
+MOST_NAMES = 10_000
+
+
 class Aliases:
     """Makes names that are unique: `orders`, then `orders#2`."""
 
@@ -24,6 +27,9 @@ class Aliases:
 
     def fresh(self, name: str) -> str:
         """The name itself if it is free, numbered otherwise; without a dot, which parts alias and column."""
+        if len(self._taken) > MOST_NAMES:
+            raise UnsupportedSQL(f"the statement reads more than {MOST_NAMES:,} tables, each use of WITH and of views "
+                                 "counted", instead="make a part of it a materialized view of its own")
         name = name.replace(".", "_")
         free, number = name, self._taken.get(name, 1)
         while free in self._taken:
@@ -51,6 +57,7 @@ class Context:
     sql: str  # the text that the syntax nodes' positions refer to
     common: Mapping[str, CommonTable] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
+    now: str | None = None  # the moment at which a query reads the clock, as ISO text; a view may not
 
     def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error for a node, with its place."""

@@ -12,12 +12,12 @@ from halfjoin.sql import bind_temporal, functions
 from halfjoin.sql.bind_context import Context
 from halfjoin.sql.bind_forms import FORMS
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.expr import Expr
+from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.locate import name_of
 from halfjoin.sql.scope import Scope, find
 from halfjoin.sql.table_functions import returns_rows
 from halfjoin.sql.type_names import FUNCTIONS as TYPE_FUNCTIONS
-from halfjoin.sql.types import BOOLEAN, UNKNOWN
+from halfjoin.sql.types import BOOLEAN, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
 from halfjoin.sql.unmaintained import ON_TOP, refuse_expression, refuse_function
 
 
@@ -90,8 +90,11 @@ def _operator(name: str) -> Callable[[Scalars, Any], Expr]:
 def _comparison(name: str) -> Callable[[Scalars, Any], Expr]:
     def bind(scalars: Scalars, node: exp.Binary) -> Expr:
         left, right = node.this, node.expression
-        if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
-            return _row_comparison(scalars, node, name)
+        first, second = members_of(left), members_of(right)
+        if first and second:
+            if len(first) != len(second):
+                raise scalars.context.refuse(node, f"{len(first)} values are compared with {len(second)}")
+            return compared(name, scalars.values(first), scalars.values(second))
         if isinstance(right, exp.Any):
             return _quantified(scalars, node, f"{name} any", right.this)
         if isinstance(right, exp.Anonymous) and right.name.lower() in ("all", "some"):
@@ -109,13 +112,23 @@ def _quantified(scalars: Scalars, node: exp.Binary, name: str, array: exp.Expr) 
     return functions.resolve(name, (scalars.value(node.this), scalars.value(array)))
 
 
-def _row_comparison(scalars: Scalars, node: exp.Binary, name: str) -> Expr:
-    """`(a, b) = (c, d)`, member by member."""
-    left, right = scalars.values(node.this.expressions), scalars.values(node.expression.expressions)
-    if name not in ("=", "<>") or len(left) != len(right):
-        raise scalars.context.refuse(node, "rows of values compare by = and <>, with as many members on both sides")
-    pairs = tuple(functions.resolve(name, pair) for pair in zip(left, right, strict=True))
-    return functions.resolve("and" if name == "=" else "or", pairs)
+def members_of(node: exp.Expr) -> list[exp.Expr] | None:
+    """The members of `(a, b)` or `ROW(a, b)`; None for another expression."""
+    if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and node.name.lower() == "row"):
+        return list(node.expressions)
+    return None
+
+
+def compared(name: str, left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
+    """`(a, b) < (c, d)`: the first members that differ decide, and NULL if one of them is unknown before that."""
+    if len(left) == 1:
+        return functions.resolve(name, (left[0], right[0]))
+    if name in ("=", "<>"):
+        pairs = tuple(functions.resolve(name, pair) for pair in zip(left, right, strict=True))
+        return functions.resolve("and" if name == "=" else "or", pairs)
+    strict = functions.resolve(name[0], (left[0], right[0]))
+    equal = functions.resolve("=", (left[0], right[0]))
+    return functions.resolve("or", (strict, functions.resolve("and", (equal, compared(name, left[1:], right[1:])))))
 
 
 def _connector(scalars: Scalars, node: exp.Connector) -> Expr:
@@ -148,6 +161,8 @@ def _column(scalars: Scalars, node: exp.Column) -> Expr:
 def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     name, context = node.name.lower(), scalars.context
     refuse_function(name, node, context)
+    if name == "array" and any(isinstance(item, exp.Query) for item in node.expressions):
+        raise context.refuse(node, "ARRAY(subquery) is not maintained yet", ON_TOP)
     if name in NOT_CALLED or not name.replace("_", "").isalnum():
         raise UnknownName("function", name)
     if name == "mz_now":
@@ -158,13 +173,30 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
         raise context.refuse(node, f"{name} takes plain arguments only")
     args = scalars.values(node.expressions)
+    if not args and (moment := _moment(scalars, name)) is not None:
+        return moment
     if name in TYPE_FUNCTIONS and len(args) == 1:
         return functions.cast(args[0], TYPE_FUNCTIONS[name], explicit=True)
     return functions.resolve(name, args)
 
 
 def _clock(scalars: Scalars, node: exp.Expr) -> Expr:
-    return functions.resolve(node.key if node.key.startswith("local") else node.sql("postgres").lower(), ())
+    name = node.key if node.key.startswith("local") else node.sql("postgres").lower()
+    return _moment(scalars, name) or functions.resolve(name, ())
+
+
+def _moment(scalars: Scalars, name: str) -> Expr | None:
+    """What the clock says, in a query that may read it."""
+    if scalars.context.now is None or name not in CLOCKS:
+        return None
+    return functions.cast(Literal(scalars.context.now, UNKNOWN), CLOCKS[name], explicit=True)
+
+
+CLOCKS = {
+    **dict.fromkeys(("now", "current_timestamp", "clock_timestamp", "statement_timestamp", "transaction_timestamp"),
+                    TIMESTAMPTZ),
+    "current_date": DATE, "localtimestamp": TIMESTAMP, "localtime": TIME,
+}  # fmt: skip
 
 
 # Entries of the function table that are operators or forms, or made by the binder.

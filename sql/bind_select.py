@@ -102,12 +102,25 @@ def _with(query: exp.Expr, context: Context) -> Context:
         return context
     if clause.args.get("recursive"):
         raise context.refuse(clause, "WITH RECURSIVE is not maintained yet", ON_TOP)
-    for item in clause.expressions:
-        only(item, context.sql, "WITH", ("this", "alias", "materialized"))
+    for item in common_tables(clause, context):
         alias = item.args["alias"]
         table = CommonTable(item.this, tuple(alias.args.get("columns") or ()), context)
         context = replace(context, common={**context.common, name_of(alias.this): table})
     return context
+
+
+def common_tables(clause: exp.With, context: Context) -> list[exp.CTE]:
+    """The queries of a WITH clause, each of a name of its own."""
+    names = set()
+    for item in clause.expressions:
+        only(item, context.sql, "WITH", ("this", "alias", "materialized"))
+        name = name_of(item.args["alias"].this)
+        if name in names:
+            raise context.refuse(item, f"WITH has two queries {name}", "give one another name")
+        if not isinstance(item.this, exp.Query):
+            raise context.refuse(item, "WITH takes queries only", "carry out the statement before")
+        names.add(name)
+    return list(clause.expressions)
 
 
 def _select(query: exp.Select, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
@@ -190,17 +203,18 @@ def _union(query: exp.SetOperation, context: Context) -> Selected:
     return Selected(UnionAll(parts, tuple(columns)), tuple(zip(branches[0].names, columns, strict=True)))
 
 
-def _branches(query: exp.Expr, context: Context) -> list[exp.Expr]:
-    """The parts of a chain of UNION ALL, in order."""
-    found, waiting = list[exp.Expr](), [query]
+def _branches(query: exp.SetOperation, context: Context) -> list[exp.Expr]:
+    """The parts of a chain of UNION ALL, whose own WITH is in the context already; one inside with WITH is a part."""
+    parts: list[exp.Expr] = []
+    waiting = [query.expression, query.this]
     while waiting:
         part = waiting.pop()
         if isinstance(part, exp.SetOperation) and not part.args.get("with_"):
             refuse_set_operation(part, context)
             waiting += [part.expression, part.this]
         else:
-            found.append(part)
-    return found
+            parts.append(part)
+    return parts
 
 
 def common(values: Sequence[Expr]) -> SqlType:

@@ -14,6 +14,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind_context import Context
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal, Now
+from halfjoin.sql.locate import written
 from halfjoin.sql.types import BIGINT, BOOLEAN, INTEGERS, TIMESTAMP, Kind
 
 COMPARISONS: dict[type[exp.Expr], str] = {
@@ -98,4 +99,4 @@ def _keeps_time(type: exp.DataType) -> bool:
 
 
 def _sql(node: exp.Expr) -> str:
-    return str(node.sql("materialize"))
+    return written(node)

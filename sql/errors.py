@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -27,6 +28,16 @@ class UnsupportedSQL(HalfjoinError):
         if self.line is not None or line is None:
             return self
         return type(self)(self.reason, instead=self.instead, sql=sql, line=line, column=column, wrong=self.wrong)
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """What goes deeper than Python's stack is refused: a statement whose parts are inside each other too often."""
+    try:
+        yield
+    except RecursionError:
+        raise UnsupportedSQL("the statement is nested too deep",
+                             instead="make a part of it a view of its own") from None
 
 
 class UnknownName(HalfjoinError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from halfjoin.sql.errors import UnsupportedSQL
 
@@ -26,6 +26,11 @@ def place_of(offset: int, sql: str) -> tuple[int, int]:
     """Line and column (from 1) of a character of the text."""
     before = sql[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def written(node: exp.Expr) -> str:
+    """A node as SQL text, for messages alone: what PostgreSQL lacks is written all the same."""
+    return str(node.sql("materialize", unsupported_level=ErrorLevel.IGNORE))
 
 
 def refuse(node: exp.Expr | None, sql: str, reason: str, instead: str | None = None) -> UnsupportedSQL:

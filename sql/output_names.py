@@ -35,8 +35,12 @@ def _name(node: exp.Expr) -> tuple[str, bool]:
     if isinstance(node, exp.Cast):
         name, strong = _name(node.this)
         return (name, True) if strong else (_type_name(node.to), False)
-    if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select) and node.this.expressions:
-        return _name(node.this.expressions[0])
+    if isinstance(node, exp.Subquery):
+        query = node.this
+        while isinstance(query, (exp.SetOperation, exp.Subquery)):
+            query = query.this
+        if isinstance(query, exp.Select) and query.expressions:
+            return _name(query.expressions[0])
     if isinstance(node, exp.Interval):
         return "interval", False
     if isinstance(node, exp.Case):

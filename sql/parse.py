@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.sql import dialect
 from halfjoin.sql.dialect import Halfjoin
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.errors import UnsupportedSQL, bounded
 from halfjoin.sql.locate import as_query, name_of, only, place_of, refuse
 from halfjoin.sql.parse_create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.statements import (
@@ -50,11 +50,10 @@ def _trees(text: str) -> list[exp.Expr]:
     if not isinstance(text, str):
         raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", instead="write it as a str")
     try:
-        nodes = Halfjoin().parse(text)
+        with bounded():
+            nodes = Halfjoin().parse(text)
     except ParseError as error:
         raise _syntax_error(error, text) from None
-    except RecursionError:
-        raise _too_deep() from None
     except SqlglotError as error:
         raise UnsupportedSQL(f"syntax error: {str(error).partition(chr(10))[0]}") from None
     trees = [as_query(node) for node in nodes if node is not None and not isinstance(node, exp.Semicolon)]
@@ -210,8 +209,11 @@ def _insert(node: exp.Insert, text: str) -> Statement:
     if query is None:
         raise refuse(target, text, "expected VALUES or a query after the table's name")
     columns = tuple(name_of(column) for column in target.expressions) if isinstance(target, exp.Schema) else ()
-    if node.args.get("with_"):
-        query.set("with_", node.args["with_"])
+    if clause := node.args.get("with_"):
+        if own := query.args.get("with_"):
+            clause.set("expressions", [*clause.expressions, *own.expressions])
+            clause.set("recursive", clause.args.get("recursive") or own.args.get("recursive"))
+        query.set("with_", clause)
     for default in query.find_all(exp.Var):
         if default.name.upper() == "DEFAULT":
             raise refuse(default, text, "DEFAULT is not supported", "columns have no defaults: write the value or NULL")

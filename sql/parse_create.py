@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from halfjoin.sql import dialect
-from halfjoin.sql.locate import as_query, name_of, only, refuse
+from halfjoin.sql.locate import as_query, name_of, only, refuse, written
 from halfjoin.sql.statements import ColumnDef, CreateIndex, CreateSink, CreateTable, CreateView, Statement
 from halfjoin.sql.times import constant_duration
 from halfjoin.sql.type_names import stored_type
@@ -122,7 +122,7 @@ def _column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, bool]:
 def _constraint(node: exp.Expr, text: str) -> Exception:
     if isinstance(node, exp.Identifier):
         return refuse(node, text, f"column {name_of(node)} has no type")
-    word, instead = CONSTRAINTS.get(type(node), (node.sql("materialize"), "columns take NOT NULL and PRIMARY KEY"))
+    word, instead = CONSTRAINTS.get(type(node), (written(node), "columns take NOT NULL and PRIMARY KEY"))
     return refuse(node, text, f"{word} is not supported", instead)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.expr import Column, Expr, columns_of, substitute
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,14 @@ class Scope:
         names = {column.name for column in merged}
         rest = tuple(column for column in self.visible + other.visible if column.name not in names)
         return Scope(self.beside(other).sources, merged + rest)
+
+    def mapped(self, change: Mapping[str, Column]) -> Scope:
+        """The same names, for columns that are others now; those that are not in `change` by their name are gone."""
+        sources = tuple(replace(source, columns=tuple((name, change[column.name]) for name, column in source.columns
+                                                      if column.name in change)) for source in self.sources)
+        seen = tuple(replace(column, expr=substitute(column.expr, change)) for column in self.visible
+                     if columns_of(column.expr) <= change.keys())
+        return Scope(sources, seen)
 
     def column(self, name: str) -> Expr | None:
         """The column of that name, None if there is none; UnsupportedSQL if there are two."""

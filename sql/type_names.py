@@ -6,7 +6,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from halfjoin.sql import types as t
-from halfjoin.sql.locate import refuse
+from halfjoin.sql.locate import refuse, written
 from halfjoin.sql.types import SqlType
 
 NAMED: dict[exp.DType, SqlType] = {
@@ -57,10 +57,10 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
         raise refuse(node, sql, f"{NAMED[kind]} has a precision of 6 (microseconds)", f"write {NAMED[kind]}")
     if kind not in NAMED or (sizes and kind not in WITH_PRECISION):
         # As it was read: sqlglot writes some types as others.
-        written = node.sql("materialize") if kind is exp.DType.USERDEFINED else kind.value
-        written += f"({', '.join(map(str, sizes))})" if sizes and kind is not exp.DType.USERDEFINED else ""
+        text = written(node) if kind is exp.DType.USERDEFINED else kind.value
+        text += f"({', '.join(map(str, sizes))})" if sizes and kind is not exp.DType.USERDEFINED else ""
         instead = f"write {NEAREST[kind]}" if kind in NEAREST else f"types: {KNOWN}"
-        raise refuse(node, sql, f"type {written.lower()} is not supported", instead)
+        raise refuse(node, sql, f"type {text.lower()} is not supported", instead)
     return NAMED[kind]
 
 

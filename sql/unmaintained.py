@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from halfjoin.sql.bind_context import Context
-from halfjoin.sql.locate import only
+from halfjoin.sql.locate import only, written
 
 ON_TOP = "use it in a query (SELECT) over the view"
 AGGREGATES = frozenset((
@@ -29,6 +29,10 @@ CLAUSES = {
     "locks": ("FOR UPDATE is not supported", "leave it out: a read never sees half a batch"),
     "into": ("SELECT INTO is not supported", "write CREATE MATERIALIZED VIEW ... AS SELECT"),
     "laterals": ("LATERAL VIEW is not supported", "write a table function in FROM"),
+}
+REFUSED_CLAUSES = {  # by queries, too
+    "qualify": ("PostgreSQL has no QUALIFY", "write a subquery in FROM, and WHERE over it"),
+    **{key: CLAUSES[key] for key in ("locks", "into", "laterals")},
 }
 SET_OPERATIONS = {
     exp.Union: ("UNION is not maintained yet, since it removes duplicates", "write UNION ALL, or " + ON_TOP),
@@ -95,8 +99,8 @@ def refuse_expression(node: exp.Expr, context: Context) -> Exception:
     if isinstance(node, exp.Query) or type(node) in EXPRESSIONS:
         reason, instead = EXPRESSIONS.get(type(node), EXPRESSIONS[exp.Subquery])
         return context.refuse(node, reason, instead)
-    written = node.sql("materialize")
-    return context.refuse(node, f"{written if len(written) <= 60 else node.key} is not supported")
+    text = written(node)
+    return context.refuse(node, f"{text if len(text) <= 60 else node.key} is not supported")
 
 
 def refuse_function(name: str, node: exp.Expr, context: Context) -> None:

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import reading
 from halfjoin.sql.adhoc_split import split
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.parse import parse_query
@@ -115,8 +114,7 @@ SPLIT = {
 
 
 @pytest.mark.parametrize("sql", SPLIT)
-def test_postgresql_gives(sql: str, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(reading, "run_in_duckdb")
+def test_postgresql_gives(sql: str, engine: hj.Engine) -> None:
     found = rows(engine.query(sql))
     assert found == SPLIT[sql]
     assert repr(found) == repr(SPLIT[sql])  # an integer is no decimal, and a decimal has as many digits
@@ -127,10 +125,9 @@ def test_postgresql_gives(sql: str, engine: hj.Engine, monkeypatch: pytest.Monke
     ("SELECT b FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k) ORDER BY b", [(20,), (30,), (30,)]),
     ("WITH RECURSIVE r (k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM r WHERE k < 3) SELECT max(k) FROM r", [(3,)]),
     ("SELECT b FROM t WHERE k NOT IN (SELECT k FROM u WHERE k < 3) ORDER BY b", [(20,), (30,)]),
-    ("SELECT md5(s) IS NULL FROM t WHERE b = 10", [(False,)]),
     ("SELECT current_date > date '2000-01-01', now() > current_date", [(True, True)]),
 ])  # fmt: skip
-def test_what_cannot_be_split_is_duckdbs(sql: str, answer: list[tuple[object, ...]], engine: hj.Engine) -> None:
+def test_rows_that_are_put_beside_each_other(sql: str, answer: list[tuple[object, ...]], engine: hj.Engine) -> None:
     assert rows(engine.query(sql)) == answer
 
 
@@ -156,8 +153,8 @@ def test_what_postgresql_refuses_is_refused(sql: str, reason: str, engine: hj.En
 @pytest.mark.parametrize(("sql", "text"), [
     ("SELECT sum(1 / 0)", "division by zero in 1 / 0"),
     ("SELECT sqrt(-f) FROM t ORDER BY 1", "cannot take square root of a negative number in sqrt(-t.f)"),
-    ("SELECT (SELECT b FROM t)", "the query fails: More than one row returned by a subquery"),
-    ("SELECT 1 / (count(*) - 4) FROM t LEFT JOIN u USING (k)", "the query fails: division by zero"),
+    ("SELECT (SELECT b FROM t)", "the query fails: more than one row returned by a subquery"),
+    ("SELECT 1 / (count(*) - 4) FROM t LEFT JOIN u USING (k)", "division by zero in 1 / "),
 ])  # fmt: skip
 def test_a_value_that_fails(sql: str, text: str, engine: hj.Engine) -> None:
     with pytest.raises(hj.DataError) as caught:

@@ -10,11 +10,12 @@ import pyarrow.types as pt
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import sql_type
 from halfjoin.engine.tables.exploded import Exploded, repeated
-from halfjoin.engine.updates import Ints, Mask
+from halfjoin.engine.updates import MOST_ROWS, Ints, Mask
 from halfjoin.sql.expr import Call, Column
 from halfjoin.sql.types import INTERVAL
 
 _US_PER_DAY = 86_400_000_000
+_US_PER_MONTH = 30 * _US_PER_DAY  # by which PostgreSQL orders intervals
 _ZERO_STEP = "step size cannot equal zero"
 
 
@@ -27,7 +28,7 @@ def generate_series(arguments: list[pa.Array], length: int) -> Exploded:
         months, days, micros = _interval_parts(step)
         if not months[known].any():  # every month counted is a calendar's, everything else is a fixed length
             return _numbers(start, stop, days * _US_PER_DAY + micros, known)
-        return _calendar(start, stop, step, np.where(months != 0, months, days * _US_PER_DAY + micros), known)
+        return _calendar(start, stop, step, months * _US_PER_MONTH + days * _US_PER_DAY + micros, known)
     return _numbers(start, stop, step.cast(pa.int64()).fill_null(0).to_numpy(), known)
 
 
@@ -48,13 +49,16 @@ def _numbers(start: pa.Array, stop: pa.Array, step: Ints, known: Mask) -> Explod
 
 
 def _calendar(start: pa.Array, stop: pa.Array, step: pa.Array, sign: Ints, known: Mask) -> Exploded:
-    """Steps with months: each value is the one before plus the step, which clamps to the end of a month for good."""
+    """Steps with months: each value is the one before plus the step, which clamps to the end of a month for good.
+
+    A step of months less some days can stand still or lead back, and then might never end; such a row fails.
+    """
     kind = sql_type(start.type)
     add = compile(Call("+", (Column("value", kind), Column("step", INTERVAL)), kind))
     failed = np.flatnonzero(known & (sign == 0))
     alive = np.flatnonzero(known & (sign != 0))
     value = start
-    rows, values = [], []
+    rows, values, total = [], [], 0
     while len(alive):
         indices = pa.array(alive)
         current, end = value.take(indices).cast(pa.int64()).to_numpy(), stop.take(indices).cast(pa.int64()).to_numpy()
@@ -64,15 +68,22 @@ def _calendar(start: pa.Array, stop: pa.Array, step: pa.Array, sign: Ints, known
         current_values = value.take(indices)
         rows.append(alive)
         values.append(current_values)
+        total += len(alive)
+        if total > MOST_ROWS:
+            repeated(np.array([total]), "generate_series")
         following = add.evaluate({"value": current_values, "step": step.take(indices)}, len(alive)).values
-        value = _scatter(following, alive, len(start))
+        moved = following.cast(pa.int64()).fill_null(0).to_numpy() - current[inside]
+        ahead = following.is_valid().to_numpy(zero_copy_only=False) & (np.sign(moved) == np.sign(sign[alive]))
+        failed = np.append(failed, alive[~ahead])
+        value, alive = _scatter(following, alive, len(start)), alive[ahead]
     if not rows:
         return Exploded(np.zeros(0, np.int64), (start.slice(0, 0),), failed=failed if len(failed) else None,
                         message=_ZERO_STEP)
     every = np.concatenate(rows)
     order = np.argsort(every, kind="stable")  # a row's results stand together, in their order
+    order = order[~np.isin(every[order], failed)]
     made = pa.concat_arrays(values).take(pa.array(order))
-    return Exploded(every[order], (made,), failed=failed if len(failed) else None, message=_ZERO_STEP)
+    return Exploded(every[order], (made,), failed=np.sort(failed) if len(failed) else None, message=_ZERO_STEP)
 
 
 def _scatter(values: pa.Array, positions: Ints, length: int) -> pa.Array:

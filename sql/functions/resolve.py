@@ -152,13 +152,11 @@ def _element(function: Function, overload: Overload, args: Sequence[Expr]) -> Sq
 
 
 def _wanted(param: str, element: SqlType | None) -> SqlType:
-    if param == ANY:
-        assert element is not None
-        return element
-    if param == ANY_ARRAY:
-        assert element is not None
-        return array(element)
-    return type_named(param)
+    if param not in (ANY, ANY_ARRAY):
+        return type_named(param)
+    if element is None:
+        raise UnsupportedSQL("the type of an argument is not known", instead="cast it: NULL::integer[]", wrong=True)
+    return element if param == ANY else array(element)
 
 
 def _no_overload(function: Function, args: Sequence[Expr]) -> UnsupportedSQL:

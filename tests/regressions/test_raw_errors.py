@@ -1,0 +1,86 @@
+"""Statements that ended in an error of Python's, Arrow's or DuckDB's: they have an answer, or a reason."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+from halfjoin.engine import adhoc
+
+
+def engine_of(sql: str = "CREATE TABLE t (x integer); INSERT INTO t VALUES (1), (2)") -> hj.Engine:
+    engine = hj.Engine()
+    engine.execute(sql)
+    return engine
+
+
+def rows(table: Any) -> list[tuple[Any, ...]]:
+    return [tuple(column[i].as_py() for column in table.columns) for i in range(table.num_rows)]
+
+
+def test_an_expression_joined_as_integer_and_as_numeric() -> None:
+    engine = engine_of("CREATE TABLE t (x integer); CREATE TABLE a (n numeric(10,2)); CREATE TABLE c (i integer)")
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT t.x, a.n FROM t, a, c WHERE -t.x = a.n AND -t.x = c.i")
+    engine.execute("INSERT INTO t VALUES (-1), (-2); INSERT INTO a VALUES (1), (2); INSERT INTO c VALUES (1)")
+    assert rows(engine.read("v")) == [(-1, Decimal("1.00"))]
+    engine.execute("DELETE FROM t WHERE x = -1; INSERT INTO c VALUES (2)")
+    assert rows(engine.read("v")) == [(-2, Decimal("2.00"))]
+
+
+@pytest.mark.parametrize("call", ["array_length(NULL, 1)", "cardinality(NULL)"])
+def test_an_array_of_no_type_is_refused(call: str) -> None:
+    with pytest.raises(hj.UnsupportedSQL, match="the type of an argument is not known"):
+        engine_of().query(f"SELECT {call}")
+    assert rows(engine_of().query(f"SELECT {call.replace('NULL', 'NULL::integer[]')}")) == [(None,)]
+
+
+@pytest.mark.parametrize(("first", "step"), [
+    ("2024-01-31", "1 month -30 days"), ("2024-02-01", "1 month -29 days"), ("2023-02-01", "1 month -29 days"),
+    ("2024-03-01", "-1 month 30 days"),
+])  # fmt: skip
+def test_a_series_that_does_not_move_on_fails(first: str, step: str) -> None:
+    last = "2024-04-01" if step.startswith("1") else "2023-01-01"
+    with pytest.raises(hj.DataError, match="step size cannot equal zero"):
+        engine_of().query(f"SELECT * FROM generate_series(timestamp '{first}', timestamp '{last}', interval '{step}')")
+
+
+def test_a_series_by_months_and_days_goes_on() -> None:
+    found = engine_of().query("SELECT g::date::text FROM generate_series(timestamp '2024-01-31', "
+                              "timestamp '2024-03-10', interval '1 month -10 days') g")
+    assert rows(found) == [("2024-01-31",), ("2024-02-19",), ("2024-03-09",)]
+
+
+@pytest.mark.parametrize(("sql", "answer"), [
+    ("SELECT 7 FROM t HAVING true", [(7,)]), ("SELECT 7 FROM t HAVING false", []), ("SELECT 7 HAVING true", [(7,)]),
+    ("SELECT 7 FROM t WHERE false HAVING count(*) = 0", [(7,)]),
+])  # fmt: skip
+def test_having_without_aggregates_is_of_one_group(sql: str, answer: list[tuple[int]]) -> None:
+    assert rows(engine_of().query(sql)) == answer
+
+
+@pytest.mark.parametrize("fraction", ["ARRAY[0.5]", "NULL", "1.5", "-0.1", "'a'", "x"])
+def test_percentiles_take_a_number_from_0_to_1(fraction: str) -> None:
+    with pytest.raises(hj.UnsupportedSQL, match=r"takes a number from 0 to 1"):
+        engine_of().query(f"SELECT percentile_cont({fraction}) WITHIN GROUP (ORDER BY x) FROM t")
+
+
+def test_what_is_nested_too_deep_is_refused() -> None:
+    union = " UNION ".join(["SELECT x FROM t"] * 1000)
+    correlated = "".join(f"(SELECT max(t{i}.x) + " for i in range(40)) + "t0.x" + "".join(
+        f" FROM t t{i})" for i in reversed(range(40)))
+    for sql in (union, f"SELECT {correlated}"):
+        with pytest.raises(hj.UnsupportedSQL, match="nested too deep"):
+            engine_of().query(sql)
+
+
+@pytest.mark.parametrize(("bound", "sql"), [
+    ("MOST_ROUNDS", "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n FROM r) SELECT * FROM r"),
+    ("MOST_FOUND", "WITH RECURSIVE r AS (SELECT x FROM t UNION ALL SELECT r.x FROM r, t) SELECT * FROM r"),
+])  # fmt: skip
+def test_a_query_that_reads_itself_ends(bound: str, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adhoc, bound, 20)
+    with pytest.raises(hj.DataError, match="does not end"):
+        engine_of().query(sql)
