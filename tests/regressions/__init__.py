@@ -1,0 +1,1 @@
+"""Defects that were found once, and the law that each of them broke."""
