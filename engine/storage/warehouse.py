@@ -20,6 +20,7 @@ from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.changes import Changes, StoredChanges, diffs_of
 from halfjoin.engine.collection import Collection
+from halfjoin.engine.failures import FORM as ERRORS_FORM
 from halfjoin.engine.feeds.ids import prefix_of
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part, Run
@@ -32,7 +33,7 @@ from halfjoin.engine.storage.journal import Answered, Kept, New
 from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.storage.restore import OnDisk, restore
+from halfjoin.engine.storage.restore import OnDisk, make_errors_anew, restore
 from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftovers
 from halfjoin.engine.storage.site import ARRANGEMENTS, arrangements_name, arrangements_of, place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
@@ -166,6 +167,10 @@ class Warehouse:
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
         """Keep a batch; called before it is published. Afterwards it is acknowledged."""
+        if self._journal.meta("errors") != ERRORS_FORM:
+            make_errors_anew(state)
+            self.define(state)
+            self._journal.keep(errors=ERRORS_FORM)
         ids = {id(collection): number for number, collection in self._ids.items()}
         pieces = {}
         for part, kind, name in _parts(state, staged):
