@@ -14,7 +14,8 @@ from halfjoin.engine.adhoc import run, run_in_duckdb
 from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.dataflow import Dataflow
-from halfjoin.engine.state import State
+from halfjoin.engine.run import make_run
+from halfjoin.engine.state import MaintainedView, State
 from halfjoin.engine.updates import MOST_ROWS, Updates, concat, constant
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
@@ -40,6 +41,7 @@ def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> U
         raise UnknownName("table or view", name, state.catalog.names())
     if state.catalog.columns(name) is None:  # a plain view
         return evaluate(state, bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), as_of)
+    state = closed(state)
     time = readable(state, [name], as_of)
     return state.collection(name).as_of(time, distinct=distinct)
 
@@ -48,6 +50,7 @@ def frame(state: State, name: str, as_of: int | None) -> Any:
     """What a table or view holds, as a Spark DataFrame. Raises as `contents`."""
     if name not in state.catalog.names():
         raise UnknownName("table or view", name, state.catalog.names())
+    state = closed(state)
     if state.catalog.columns(name) is not None:
         time, collection = readable(state, [name], as_of), state.collection(name)
         return state.runners.spark.dataframe(collection, state.before_and_after({}).kept(name, True), time)
@@ -59,7 +62,7 @@ def frame(state: State, name: str, as_of: int | None) -> Any:
 
 def history(state: State, name: str, as_of: int | None, up_to: int | None, snapshot: bool) -> list[pa.Table]:
     """A view's contents as of a time, then its changes after that which are closed, each with `__time` and `__diff`."""
-    start = readable(state, [name], as_of)
+    start = readable(closed(state), [name], as_of)
     if as_of is None and state.upper == 0:
         start = -1  # nothing is closed, not even what holds always: it comes with the first change
     contents = state.views[name].contents
@@ -73,22 +76,24 @@ def history(state: State, name: str, as_of: int | None, up_to: int | None, snaps
 
 def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Table:
     """Any SELECT. The engine computes its values as it computes views'; DuckDB groups, sorts and removes duplicates."""
+    state = closed(state)
     names = sorted(tables_of(statement, state.catalog, text))
     time = readable(state, names, as_of)
     script = split(statement, state.catalog, text)
     if isinstance(script, UnsupportedSQL):
         inputs = {name: rows(state.collection(name), time) for name in names}
         return run_in_duckdb(statement, state.catalog, inputs, script, text)
-    closed = replace(state, upper=max(state.upper, time + 1))  # what has always been can be read at any time
+    later = replace(state, upper=max(state.upper, time + 1))  # what has always been can be read at any time
 
     def evaluated(scratch: State, relation: Relation) -> Updates:
         return expand(evaluate(scratch, relation, time, distinct=False), "the query")
 
-    return run(script, closed, evaluated)
+    return run(script, later, evaluated)
 
 
 def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: bool = True) -> Updates:
     """Contents of a bound query, with `distinct` one row per distinct row; counted in diff."""
+    state = closed(state)
     planned = plan(relation, state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
     flow = Dataflow(planned, state.functions)
@@ -105,6 +110,28 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     _raise_first(errors, "the query", time)
     found = output
     return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+
+
+def closed(state: State) -> State:
+    """The state to read: without its open rows, where nothing is closed yet.
+
+    A read is as of a closed time, which open rows are above. Before there is one, all that can be seen is what holds at
+    every time: views over empty tables.
+    """
+    if state.upper > 0 or not any(map(len, state.tables.values())):
+        return state
+    start = replace(state, tables={name: _emptied(table) for name, table in state.tables.items()}, views={})
+    for name, view in state.views.items():
+        made = MaintainedView(view.dataflow, _emptied(view.contents), _emptied(view.errors))
+        for output, errors in view.dataflow.fill(start.before_and_after({})):
+            made.contents.publish(make_run(output, 0))
+            made.errors.publish(make_run(errors, 0))
+        start.views[name] = made
+    return start
+
+
+def _emptied(collection: Collection) -> Collection:
+    return Collection(collection.name, collection.schema, collection.retain)
 
 
 def readable(state: State, names: Iterable[str], as_of: int | None) -> int:

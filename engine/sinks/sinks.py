@@ -18,7 +18,7 @@ import numpy as np
 from halfjoin.catalog.models import Sink
 from halfjoin.engine.changes import StoredChanges
 from halfjoin.engine.collection import Collection
-from halfjoin.engine.reading import readable
+from halfjoin.engine.reading import closed, readable
 from halfjoin.engine.run import Run
 from halfjoin.engine.sinks.courier import Courier
 from halfjoin.engine.sinks.delivery import Closed, Delivery
@@ -114,7 +114,7 @@ class Sinks:
         for name, updates in closing.items():
             sink, courier = self._couriers[name]
             try:
-                readable(state, [sink.collection], None)
+                readable(closed(state), [sink.collection], None)
                 if not courier.gap:
                     courier.offer(Delivery(low, state.upper, (updates,)))
                 elif courier.wants_history:
@@ -156,7 +156,7 @@ class Sinks:
         for sink, courier in chosen:
             courier.wait()
             try:
-                readable(state, [sink.collection], None)
+                readable(closed(state), [sink.collection], None)
                 if courier.wants_history:
                     self._supply(state, sink, courier)
             except HalfjoinError as error:
