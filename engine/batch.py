@@ -19,6 +19,7 @@ from halfjoin.engine.rows import Submitted, unnumbered
 from halfjoin.engine.run import Part, Run, make_run
 from halfjoin.engine.runners import LOCAL, Output, Runner
 from halfjoin.engine.state import State
+from halfjoin.engine.unreadable import Failure, Standing, closing
 from halfjoin.engine.updates import MAXIMUM, Updates, concat, constant
 from halfjoin.engine.upserts import latest
 from halfjoin.sql.errors import InvalidRow, InvalidTime
@@ -29,12 +30,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What a batch will publish: a run for each collection that it changes, and the views' closed changes."""
+    """What a batch will publish: a run for each collection that it changes, and the views' closed changes.
+
+    `failures`: the views that cannot be read at some time that it closes; `standing`: what is known of errors then.
+    """
 
     runs: Mapping[str, Part]
     errors: Mapping[str, Part]
     upper: int
     diffs: dict[str, Changes] = field(default_factory=dict)
+    failures: Mapping[str, Failure] = field(default_factory=dict)
+    standing: Mapping[str, Standing] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -143,7 +149,8 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
                 runs[name] = _part(output, upper)
             if len(failed):
                 errors[name] = _part(failed, upper)
-    staged = Staged(runs, errors, upper)
+    failures, standing = closing(state, upper, errors)
+    staged = Staged(runs, errors, upper, {}, failures, standing)
     for name, view in state.views.items():
         run = runs.get(name)
         if run is None or isinstance(run, Run):
@@ -167,6 +174,8 @@ def publish(state: State, staged: Staged) -> None:
         state.collection(name).publish(run)
     for name, run in staged.errors.items():
         state.views[name].errors.publish(run)
+    for name, known in staged.standing.items():
+        state.views[name].standing = known
     state.upper = staged.upper
     for collection in state.collections():
         collection.advance(state.upper)

@@ -188,14 +188,16 @@ class Collection:
         Raises:
             DataError: the weight of a row is none of an int64.
         """
-        parts = [piece for run in self.runs for piece in run.pieces(high=time + 1)]
-        if not parts:
-            return empty(self.schema)
-        found = concat(parts)
+        found = self.up_to(time)
         try:
             return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
         except DataError as problem:
             raise DataError(f"{self.name} cannot be read as of {time}: {problem}") from None
+
+    def up_to(self, time: int) -> Updates:
+        """All updates at or before a time."""
+        parts = [piece for run in self.runs for piece in run.pieces(high=time + 1)]
+        return concat(parts) if parts else empty(self.schema)
 
     def closing(self, low: int, high: int, staged: Part | None = None) -> Updates:
         """The consolidated updates that close when upper goes from `low` to `high`, those of a staged run included."""

@@ -200,7 +200,7 @@ class Engine:
         staged = self._store.room(self._state, staged)
         applied = Applied(
             at, upper, runner.name, clock.perf_counter() - started, diffs_of(staged.diffs), reason,
-            partial(self._changes_frame, staged.diffs),
+            partial(self._changes_frame, staged.diffs), {name: one.text for name, one in staged.failures.items()},
         )  # fmt: skip
         low, closing = self._state.upper, self._sinks.closing(self._state, staged)
         with self._unless_interrupted():
@@ -208,7 +208,7 @@ class Engine:
             publish(self._state, staged)
             for name, waiting in self._state.subscriptions.items():
                 for subscription in list(waiting):
-                    subscription.push(staged.diffs[name], upper)
+                    subscription.push(staged.diffs[name], upper, staged.failures.get(name))
         self._sinks.offer(self._state, low, closing)
         self._store.settle(self._state)
         return replace(applied, seconds=clock.perf_counter() - started)
@@ -309,6 +309,10 @@ class Engine:
             snapshot: begin with the contents as of `as_of` (at that `__time`); the changes after it follow.
 
         With `read_only` it ends with the changes that are closed now; subscribe again from its last time for more.
+
+        Raises:
+            UnknownName, UnsupportedSQL, InvalidTime; DataError: the view cannot be read as of `as_of`. The iterator
+                raises it, and ends, where it comes to the first time at which the view cannot be read.
         """
         with self._reading() as state:
             if name not in state.views:
@@ -318,8 +322,9 @@ class Engine:
                                          instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
                 raise UnknownName("materialized view", name, state.views)
             start, end = _optional(as_of), _optional(up_to)
-            first = reading.history(state, name, start, end, snapshot)
-            subscription = Subscription(first, end, self._changed, state.subscriptions.setdefault(name, []))
+            first, failure = reading.history(state, name, start, end, snapshot)
+            waiting = state.subscriptions.setdefault(name, [])
+            subscription = Subscription(first, end, self._changed, waiting, failure)
             if self._read_only or (end is not None and state.upper >= end):
                 subscription.close()
             return subscription

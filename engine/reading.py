@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.catalog.models import View
 from halfjoin.engine.adhoc import run, run_in_duckdb
 from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.run import make_run
 from halfjoin.engine.state import MaintainedView, State
+from halfjoin.engine.unreadable import Failure, first_failure, reason, unreadable, with_inputs
 from halfjoin.engine.updates import MOST_ROWS, Updates, concat, constant
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
@@ -60,18 +60,27 @@ def frame(state: State, name: str, as_of: int | None) -> Any:
     return state.runners.spark.query(flow, state, state.before_and_after({}), time, name)
 
 
-def history(state: State, name: str, as_of: int | None, up_to: int | None, snapshot: bool) -> list[pa.Table]:
-    """A view's contents as of a time, then its changes after that which are closed, each with `__time` and `__diff`."""
+def history(
+    state: State, name: str, as_of: int | None, up_to: int | None, snapshot: bool
+) -> tuple[list[pa.Table], Failure | None]:
+    """A view's contents as of a time, then its changes after that which are closed, each with `__time` and `__diff`.
+
+    They end before the first time at which the view cannot be read, which is told.
+    """
     start = readable(closed(state), [name], as_of)
     if as_of is None and state.upper == 0:
         start = -1  # nothing is closed, not even what holds always: it comes with the first change
+    end = state.upper if up_to is None else min(up_to, state.upper)
+    if up_to is not None and up_to <= start:
+        return [], None
+    failure = first_failure(state, name, start + 1, end)
     contents = state.views[name].contents
     tables = []
     if snapshot:
         found = contents.as_of(start, distinct=True)
         tables.append(Updates(found.columns, constant(start, len(found)), found.diff).table(changes=True))
-    later = contents.changes(start + 1, state.upper if up_to is None else min(up_to, state.upper))
-    return [*tables, later.table(changes=True)] if len(later) else tables
+    later = contents.changes(start + 1, end if failure is None else failure.time)
+    return [*tables, later.table(changes=True)] if len(later) else tables, failure
 
 
 def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Table:
@@ -107,7 +116,7 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
         for collection in users:
             collection.release(_QUERY)
     output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
-    _raise_first(errors, "the query", time)
+    _raise_any(errors, "the query", time)
     found = output
     return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
 
@@ -142,8 +151,10 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
     """
     # Before anything is closed there is nothing but constants, which hold at every time.
     time = max(state.upper - 1, 0) if as_of is None else as_of
-    for name in _with_inputs(state, names):
-        since = state.collection(name).since
+    names = list(names)
+    for name in with_inputs(state, names):
+        # Of the views below it takes the errors alone, which are kept as long as what is above promises.
+        since = state.collection(name).since if name in names else state.views[name].errors.since
         if time < since or (as_of is not None and as_of >= state.upper):
             remedy = (
                 "keep more history with Engine(retain=...) or WITH (RETAIN HISTORY FOR ...)"
@@ -155,8 +166,7 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
                 + remedy
             )
         if name in state.views:
-            found = state.views[name].errors.as_of(time, distinct=True)
-            _raise_first(found, name, time)
+            _raise_any(state.views[name].errors.up_to(time), name, time)
     return time
 
 
@@ -194,24 +204,7 @@ def expand(updates: Updates, name: str) -> Updates:
     return updates.take(np.repeat(np.arange(len(updates)), updates.diff))
 
 
-def _with_inputs(state: State, names: Iterable[str]) -> list[str]:
-    """The collections and the materialized views below them, whose errors are theirs too."""
-    found: dict[str, None] = {}
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found[name] = None
-            view = state.catalog.views.get(name)
-            if isinstance(view, View) and name in state.views:
-                waiting += [inner for inner in state.views[name].dataflow.plan.collections if inner in state.views]
-    return list(found)
-
-
-def _raise_first(errors: Updates, name: str, time: int) -> None:
-    found = consolidate(errors, by_time=False)  # of a row with a negative weight the error's count is negative too
-    if len(found):
-        text, row = found.columns["error"][0].as_py(), found.columns["row"][0].as_py()
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        where = f", for a row with {row}" if row else ""
-        raise DataError(f"{name} cannot be read as of {time}: {text}{where}{more}")
+def _raise_any(errors: Updates, name: str, time: int) -> None:
+    why = reason(errors)
+    if why is not None:
+        raise DataError(unreadable(name, time, why))

@@ -13,6 +13,7 @@ from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part, make_run
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.journal import Kept
+from halfjoin.engine.unreadable import with_inputs
 from halfjoin.sql.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")
@@ -72,6 +73,13 @@ def restore(
             attach("views", maintained.contents, view.name)
             attach("errors", maintained.errors, view.name)
             enter_indexes(view.name)
+    state.keep_promises()
+    for name, maintained in state.views.items():
+        errors = maintained.errors
+        errors.since = max(kept["errors", name].since, upper - max(errors.retain, 1))
+    for name, maintained in state.views.items():
+        contents = maintained.contents
+        contents.since = max([contents.since, *(state.views[one].errors.since for one in with_inputs(state, [name]))])
     for sink in document.sinks:
         catalog.add(sink)
     return state, by_id
@@ -92,4 +100,4 @@ def make_errors_anew(state: State) -> None:
         except HalfjoinError as problem:  # a function of the user's is not there, say
             _log.warning("%s may stay when the failing rows are gone; create the view again: %s", old.name, problem)
             continue
-        view.errors = made
+        view.errors, view.standing = made, None

@@ -38,6 +38,7 @@ from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftover
 from halfjoin.engine.storage.site import ARRANGEMENTS, arrangements_name, arrangements_of, place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.unreadable import first_failure
 from halfjoin.engine.updates import Updates
 from halfjoin.sql.errors import HalfjoinError, StorageError
 from halfjoin.sql.expr import Column
@@ -109,6 +110,7 @@ class Warehouse:
             return None
         ids = {id(collection): number for number, collection in self._ids.items()}
         changes: dict[str, Changes] = {}
+        errors: dict[str, str] = {}
         for name, view in state.views.items():
             contents = view.contents
             whole = contents.since < found.low or contents.since == 0
@@ -116,8 +118,11 @@ class Warehouse:
                 parts = contents.runs
                 stored = StoredChanges(contents.schema, parts, found.low, found.upper, consolidated=False)
                 changes[name] = self._links.lasting(stored) if contents.in_files else stored.table()
-        diffs = diffs_of(changes)
-        return found.mark, Applied(found.time, found.upper, found.runner, found.seconds, diffs, found.reason)
+                failure = first_failure(state, name, found.low, found.upper)
+                if failure is not None:
+                    errors[name] = failure.text
+        diffs, seconds = diffs_of(changes), found.seconds
+        return found.mark, Applied(found.time, found.upper, found.runner, seconds, diffs, found.reason, errors=errors)
 
     @property
     def staging(self) -> Path | None:
