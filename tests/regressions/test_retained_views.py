@@ -1,4 +1,4 @@
-"""What a view promises to keep is readable, whatever the views below it keep; and stats() tells how far back that is."""
+"""What a view promises to keep is readable, whatever the views below it keep; stats() tells how far back that is."""
 
 from __future__ import annotations
 
