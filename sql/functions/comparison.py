@@ -23,10 +23,9 @@ def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if type.kind is Kind.NUMERIC:
         type = SqlType(Kind.NUMERIC)
     value, *items = (coerce(arg, type) for arg in args)
-    constant = [item for item in items if isinstance(item, Literal)]
-    if type.kind in (Kind.ARRAY, Kind.INTERVAL):
-        constant = []
-    others = [resolve("=", (value, item)) for item in items if item not in constant]
+    listed = type.kind not in (Kind.ARRAY, Kind.INTERVAL)
+    constant = [item for item in items if listed and isinstance(item, Literal)]
+    others = [resolve("=", (value, item)) for item in items if not (listed and isinstance(item, Literal))]
     found = [Call("in", (value, *constant), BOOLEAN)] if len(constant) > 1 else [
         resolve("=", (value, item)) for item in constant]
     parts = [*found, *others]

@@ -1,1 +1,1 @@
-"""Defects that were found once, and the law that each of them broke."""
+"""What went wrong once: a test for each, by topic."""
