@@ -29,6 +29,7 @@ from halfjoin.engine.storage.parquet import has_order
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.scratch import Links
 from halfjoin.engine.storage.warehouse import sort_columns
+from halfjoin.engine.unreadable import first_failure
 from halfjoin.engine.updates import MINIMUM
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
@@ -165,7 +166,7 @@ class Sinks:
             courier.wait()
 
     def _supply(self, state: State, sink: Sink, courier: Courier) -> None:
-        """Close a gap: with the changes since, time by time as they were closed, or where history no longer reaches
+        """Close a gap: with the changes since, time by time where it can be read then, or if history no longer reaches
         back, with the whole contents."""
         collection, low, upper = state.collection(sink.collection), courier.end, state.upper
         courier.gap = False
@@ -183,7 +184,8 @@ class Sinks:
         if len(times) > MOST_MISSED:
             courier.offer(Delivery(low, upper, (since,), note=f"all changes since {low}"))
             return
-        ends = [*(time + 1 for time in times[:-1]), upper]
+        shown = (time for time in times[:-1] if first_failure(state, sink.collection, time, time + 1) is None)
+        ends = [*(time + 1 for time in shown), upper]
         for begin, end in zip([low, *ends[:-1]], ends, strict=True):
             courier.offer(Delivery(begin, end, (replace(since, low=begin, high=end),)))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 import halfjoin as hj
 
@@ -130,3 +131,15 @@ def test_errors_are_told_exactly_where_reads_fail(seed: int, tmp_path: Path) -> 
         if random.random() < 0.15:
             engine.close()
             engine = hj.Engine(path)
+
+
+def test_a_sink_shows_no_time_at_which_its_view_cannot_be_read(tmp_path: Path) -> None:
+    with made(tmp_path / "w") as engine:
+        engine.execute("CREATE SINK s FROM v INTO DELTA 'out'")
+        for time, rows in enumerate([[{"k": 3}], [{"k": 0}, {"k": 4}], [{"k": 6}], hj.deletes([{"k": 0}]), [{"k": 2}]]):
+            engine.apply({"t": rows}, time=time)
+        engine.flush()
+        uri = str(tmp_path / "w" / "sinks" / "out")
+        uppers = [int(one["halfjoin.upper"]) for one in DeltaTable(uri).history() if "halfjoin.upper" in one]
+        assert sorted(DeltaTable(uri).to_pyarrow_table()["q"].to_pylist()) == [2, 3, 4, 6]
+        assert 1 in uppers and 5 in uppers and not {2, 3} & set(uppers)
