@@ -96,10 +96,10 @@ def _own(errors: Collection, name: str, low: int, high: int, staged: Part | None
          ) -> tuple[Failure | None, str | None]:
     """The first failure in `[low, high)` by a view's own errors, and why it cannot be read as of `high - 1`."""
     runs = [*errors.runs, *([] if staged is None else [staged])]
-    parts = [piece for run in runs for piece in run.pieces(high=high)]
-    if not parts:
+    since_low = [piece for run in runs for piece in run.pieces(low, high)]
+    every = concat([errors.up_to(low - 1), *since_low]).not_before(low)
+    if not len(every):
         return None, None
-    every = concat(parts).not_before(low)
     times, failing = _steps(every)
     if not failing.any():
         return None, None
