@@ -107,11 +107,11 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     time = readable(state, planned.collections, as_of)
     flow = Dataflow(planned, state.functions)
     users = [state.collection(key.collection) for key in planned.arrangements if not key.collection.startswith("=")]
-    for key in planned.arrangements:
-        if not key.collection.startswith("="):
-            state.collection(key.collection).share(key, _QUERY, state.functions)
     moment = _Moment(state, time)
     try:
+        for key in planned.arrangements:
+            if not key.collection.startswith("="):
+                state.collection(key.collection).share(key, _QUERY, state.functions)
         parts = list(flow.fill(moment, moment.closed))
     finally:
         for collection in users:
@@ -120,6 +120,12 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     _raise_any(errors, "the query", time)
     found = output
     return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+
+
+def recover(state: State) -> None:
+    """Let go of what a query has left that was interrupted."""
+    for collection in state.collections():
+        collection.release(_QUERY)
 
 
 @dataclass(frozen=True, slots=True)

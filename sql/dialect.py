@@ -44,9 +44,17 @@ class ShowObjects(exp.Expression):
 
 
 class CreateSink(exp.Expression):
-    """CREATE SINK name FROM source INTO DELTA target; `exists` where IF NOT EXISTS is written."""
+    """CREATE SINK name FROM source INTO DELTA target; `exists` where IF NOT EXISTS, `replace` where OR REPLACE is."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": True, "target": True, "exists": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True, "source": True, "target": True, "exists": False, "replace": False,
+    }  # fmt: skip
+
+
+class Reset(exp.Expression):
+    """RESET name: a setting back to its default."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class RetainHistory(exp.Property):
@@ -90,6 +98,8 @@ class HalfjoinParser(MaterializeParser):
             return self._parse_explain()
         if self._match_text_seq("SHOW"):
             return self._parse_show_objects()
+        if self._match_text_seq("RESET"):
+            return self.expression(Reset(this=self._parse_column()))
         return self._with_as_of(super()._parse_statement())
 
     def _with_as_of(self, statement: exp.Expr | None) -> exp.Expr | None:
@@ -193,7 +203,9 @@ class HalfjoinParser(MaterializeParser):
 
     def _parse_create(self) -> Any:
         if self._match_text_seq("SINK"):
-            return self._parse_create_sink()
+            return self._parse_create_sink(replace=False)
+        if self._match_text_seq("OR", "REPLACE", "SINK"):
+            return self._parse_create_sink(replace=True)
         first = self._prev
         created = super()._parse_create()
         if first is not None and self._prev is not None:
@@ -205,8 +217,8 @@ class HalfjoinParser(MaterializeParser):
             kind = "SINK"
         return super()._parse_drop(exists, kind)
 
-    def _parse_create_sink(self) -> exp.Expr:
-        exists = self._match_text_seq("IF", "NOT", "EXISTS")
+    def _parse_create_sink(self, *, replace: bool) -> exp.Expr:
+        exists = not replace and self._match_text_seq("IF", "NOT", "EXISTS")
         name = self._parse_table_parts()
         if not self._match_text_seq("FROM"):
             raise self._refused("a sink needs FROM and the name of a view or table", SINK_SYNTAX)
@@ -220,7 +232,8 @@ class HalfjoinParser(MaterializeParser):
             raise self._refused("a sink needs a path or URL in quotes", SINK_SYNTAX)
         if self._curr and self._curr.token_type is not TokenType.SEMICOLON:
             raise self._refused("a sink has no options", SINK_SYNTAX)
-        return self.expression(CreateSink(this=name, source=source, target=target, exists=exists))
+        made = CreateSink(this=name, source=source, target=target, exists=exists, replace=replace)
+        return self.expression(made)
 
     def _parse_ddl_select(self) -> exp.Expr | None:
         first = self._curr

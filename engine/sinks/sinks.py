@@ -70,14 +70,20 @@ class Sinks:
         """Have a courier for each sink that is in the catalog, and no other."""
         for name, (sink, courier) in list(self._couriers.items()):
             if state.catalog.sinks.get(name) != sink:
-                del self._couriers[name]
                 courier.stop()
+                del self._couriers[name]
         for name, sink in state.catalog.sinks.items():
             if name not in self._couriers:
                 collection = state.collection(sink.collection)
                 source = Source(sink.collection, collection.schema, _sort(collection))
-                table = SinkTable(partial(place_of, sink.target, self.home), sink.id, source)
+                former = frozenset(state.catalog.former_sinks)
+                table = SinkTable(partial(place_of, sink.target, self.home), sink.id, source, former)
                 self._couriers[name] = (sink, Courier(name, table))
+
+    def begin(self, state: State) -> None:
+        """Fill the tables of sinks that have not begun, as those whose view was replaced."""
+        if names := [name for name, (_, courier) in self._couriers.items() if courier.end is None]:
+            self._catch_up(state, *names)
 
     def fill(self, state: State, name: str) -> None:
         """Make the table of a new sink.
@@ -85,7 +91,6 @@ class Sinks:
         Raises:
             StorageError, DataError: it cannot be made.
         """
-        self.follow(state)
         self._catch_up(state, name)
         courier = self._couriers[name][1]
         if courier.error is not None:

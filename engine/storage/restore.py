@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.collection import Cold, Collection
@@ -82,13 +82,14 @@ def restore(
         contents.since = max([contents.since, *(state.views[one].errors.since for one in with_inputs(state, [name]))])
     for sink in document.sinks:
         catalog.add(sink)
+    catalog.former_sinks = document.former_sinks
     return state, by_id
 
 
 def make_errors_anew(state: State) -> None:
     """The errors of all views, from their inputs' history: for a warehouse whose errors are told apart in another way,
     and so would stay when their rows go."""
-    for view in state.views.values():
+    for name, view in list(state.views.items()):
         if not len(view.errors):
             continue
         old, inputs = view.errors, [state.collection(name) for name in view.dataflow.plan.collections]
@@ -100,4 +101,4 @@ def make_errors_anew(state: State) -> None:
         except HalfjoinError as problem:  # a function of the user's is not there, say
             _log.warning("%s may stay when the failing rows are gone; create the view again: %s", old.name, problem)
             continue
-        view.errors, view.standing = made, None
+        state.views[name] = replace(view, errors=made, standing=None)
