@@ -21,6 +21,7 @@ from halfjoin.engine.run import Part, Run, make_run
 from halfjoin.engine.runners import LOCAL, Output, Runner
 from halfjoin.engine.state import State
 from halfjoin.engine.unnamed import filled
+from halfjoin.engine.unreadable import Failure, Standing, closing
 from halfjoin.engine.updates import MAXIMUM, Updates, concat, constant
 from halfjoin.engine.upserts import latest
 from halfjoin.sql.errors import InvalidRow, InvalidTime
@@ -31,12 +32,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What a batch will publish: a run for each collection that it changes, the views' closed changes, the clock."""
+    """What a batch will publish: a run for each collection that it changes, the views' closed changes, the clock.
+
+    `failures`: the views that cannot be read at some time that it closes; `standing`: what is known of errors then.
+    """
 
     runs: Mapping[str, Part]
     errors: Mapping[str, Part]
     upper: int
     diffs: dict[str, Changes] = field(default_factory=dict)
+    failures: Mapping[str, Failure] = field(default_factory=dict)
+    standing: Mapping[str, Standing] = field(default_factory=dict)
     clock: Clock | None = None
 
     @property
@@ -162,7 +168,8 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
                 runs[name] = _part(output, upper)
             if len(failed):
                 errors[name] = _part(failed, upper)
-    staged = Staged(runs, errors, upper)
+    failures, standing = closing(state, upper, errors)
+    staged = Staged(runs, errors, upper, {}, failures, standing)
     for name, view in state.views.items():
         run = runs.get(name)
         if run is None or isinstance(run, Run):
@@ -186,6 +193,8 @@ def publishing(state: State, staged: Staged) -> Callable[[], None]:
     def publish() -> None:
         for collection, held, cold in after:
             collection.held, collection.cold = held, cold
+        for name, known in staged.standing.items():
+            state.views[name].standing = known
         state.upper, state.clock = staged.upper, staged.clock
         for collection in collections:
             collection.advance(staged.upper)

@@ -17,6 +17,7 @@ from halfjoin.engine.run import KeyColumns, Part, Run, loaded_run, merge_runs
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import MINIMUM, Updates, concat, empty
 from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.errors import DataError
 
 # A run is merged into the one before unless that is this many times larger: few runs to look up in, and each row is
 # copied a logarithmic number of times.
@@ -186,13 +187,21 @@ class Collection:
         """Contents: what the updates at or before `time` add up to. With `distinct` one row per distinct row.
 
         The result's times are without meaning.
+
+        Raises:
+            DataError: the weight of a row is none of an int64.
         """
+        found = self.up_to(time)
+        try:
+            return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+        except DataError as problem:
+            raise DataError(f"{self.name} cannot be read as of {time}: {problem}") from None
+
+    def up_to(self, time: int) -> Updates:
+        """Updates at or before a time that add up to the contents then."""
         pieces = (piece.filter(piece.time <= time) for run in self.runs for piece in run.present(time + 1))
         parts = [piece for piece in pieces if len(piece)]
-        if not parts:
-            return empty(self.schema)
-        found = concat(parts)
-        return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+        return concat(parts) if parts else empty(self.schema)
 
     def closing(self, low: int, high: int, staged: Part | None = None) -> Updates:
         """The consolidated updates that close when upper goes from `low` to `high`, those of a staged run included."""

@@ -1,26 +1,34 @@
-"""Consolidation: equal updates are added up, and those that add up to nothing go away."""
+"""Consolidation: equal updates are added up, and those that add up to nothing go away.
+
+Sums are exact, so they do not depend on the order of updates, nor on how they were split and merged before. An update
+that no int64 holds stays in as few pieces as can be, which is the same form whatever it was added up from: nothing is
+lost where runs and files are merged, and a later batch can bring the sum back. Contents have no such form: where the
+weight of a row at a time is none of an int64, reading it is an error.
+"""
 
 from __future__ import annotations
+
+import textwrap
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
 from halfjoin.engine.codes import codes, factorize, same_rows
-from halfjoin.engine.updates import TOO_MANY, Ints, Mask, Updates, bits, constant, gather, indices_of
+from halfjoin.engine.updates import MAXIMUM, MINIMUM, TOO_MANY, Ints, Mask, Updates, bits, constant, gather, indices_of
 from halfjoin.sql.errors import DataError
 
 
-def consolidate(updates: Updates, *, by_time: bool = True, checked: bool = True) -> Updates:
-    """One update per distinct row (and time), diffs summed, zeros dropped.
+def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:
+    """One update per distinct row (and time), diffs summed, zeros dropped; a sum that no int64 holds stays in pieces.
 
     `by_time=False` sums over all times, for contents as of a time; the result's times are then without meaning.
-    The first of equal updates stands for all, and order is kept. What is only merged is not `checked` again.
+    The first of equal updates stands for all, and order is kept.
 
     Raises:
-        DataError: a sum does not fit into an int64.
+        DataError: `by_time=False`, and a sum does not fit into an int64.
     """
-    return _survivors(updates, *_sums(updates, by_time, checked=checked))
+    return _survivors(updates, *_sums(updates, by_time))
 
 
 def cancel(updates: Updates, *, by_time: bool = True) -> Updates:
@@ -60,29 +68,52 @@ def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:
     return Updates(kept.columns, kept.time, diffs)
 
 
-def _sums(updates: Updates, by_time: bool, *, checked: bool = False) -> tuple[Ints, Ints]:
+def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
     """Positions of the rows that stay, in order, and their summed diffs."""
     order, first = _groups(updates, by_time) if len(updates) > 1 else (np.zeros(0, np.int64), np.zeros(0, np.bool_))
     if len(order) == 0:  # all distinct
         positions = np.flatnonzero(updates.diff != 0)
         return positions, updates.diff[positions] if len(positions) < len(updates) else updates.diff
     starts = np.flatnonzero(first)
-    sums = np.add.reduceat(updates.diff[order], starts)
-    if checked and bits(updates.diff) + len(order).bit_length() > 63:
-        _check_sums(updates.diff[order], starts)
-    earliest = np.minimum.reduceat(order, starts)
+    diffs = updates.diff[order]
+    sums = np.add.reduceat(diffs, starts)  # modulo 2**64
+    positions = np.minimum.reduceat(order, starts)
     alive = sums != 0
-    earliest, sums = earliest[alive], sums[alive]
-    back = np.argsort(earliest)
-    return earliest[back], sums[back]
+    if bits(updates.diff) + len(order).bit_length() > 63 and len(wide := _wide(diffs, starts)):
+        alive[wide] = False
+        stops = np.append(starts[1:], len(order))
+        parts = [slice(start, stop) for start, stop in zip(starts[wide], stops[wide], strict=True)]
+        pieces = [_pieces(order[part], diffs[part]) for part in parts]
+        if not by_time:
+            raise DataError(_too_many(updates, int(pieces[0][0][0])))
+        positions = np.concatenate([positions[alive], *(where for where, _ in pieces)])
+        sums = np.concatenate([sums[alive], *(made for _, made in pieces)])
+    else:
+        positions, sums = positions[alive], sums[alive]
+    back = np.argsort(positions)
+    return positions[back], sums[back]
 
 
-def _check_sums(diffs: Ints, starts: Ints) -> None:
-    """Refuse sums that are none of an int64: their upper halves tell, with what the lower ones carry."""
+def _wide(diffs: Ints, starts: Ints) -> Ints:
+    """The groups whose sums are none of an int64: their upper halves tell, with what the lower ones carry."""
     upper, lower = (np.add.reduceat(half, starts) for half in (diffs >> 32, diffs & 0xFFFFFFFF))
     upper += lower >> 32
-    if (upper != upper.astype(np.int32)).any():
-        raise DataError(TOO_MANY)
+    return np.flatnonzero(upper != upper.astype(np.int32))
+
+
+def _pieces(positions: Ints, diffs: Ints) -> tuple[Ints, Ints]:
+    """A sum as the fewest int64s that add up to it, at the first positions of what was added up: all but one are the
+    greatest or all are the least there is, and so there are no more than there were."""
+    total = sum(diffs.tolist())
+    most = MAXIMUM if total > 0 else MINIMUM
+    count, rest = divmod(total, most)
+    parts = np.array([most] * count + ([rest] if rest else []), np.int64)
+    return np.sort(positions)[: len(parts)], parts
+
+
+def _too_many(updates: Updates, position: int) -> str:
+    row = {name: column[position].as_py() for name, column in updates.columns.items()}
+    return f"{TOO_MANY}: {textwrap.shorten(str(row), 500)}"
 
 
 def groups(columns: list[pa.Array], length: int, time: Ints | None = None) -> Ints:

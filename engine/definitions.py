@@ -117,6 +117,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
         catalog.add(view)
         if maintained is not None:
             state.views[name] = maintained
+            state.keep_promises()
             _share(state, planned, User("view", name), build=False)
             _renew_sinks(state, name)
     finally:
@@ -306,6 +307,7 @@ def drop_view(state: State, view: View) -> None:
     """Take a view out; arrangements that nobody else uses go with it."""
     state.catalog.remove(view)
     if state.views.pop(view.name, None) is not None:
+        state.keep_promises()
         for collection in state.collections():
             collection.release(User("view", view.name))
         state.subscriptions.pop(view.name, None)  # they end when this is kept

@@ -40,6 +40,7 @@ from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.state import State
 from halfjoin.engine.stats import Stats, stats
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
+from halfjoin.engine.storage.restore import make_errors_anew
 from halfjoin.engine.storage.store import BatchId, Nowhere, Store, retried
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
@@ -217,12 +218,15 @@ class Engine:
     ) -> Applied:  # fmt: skip
         """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
         runner, reason = choice
+        if self._store.has_older_errors():
+            self._define(lambda: make_errors_anew(self._state))
+            self._store.errors_renewed()
         staged = replace(stage(self._state, runs, times.upper, runner), clock=times.clock)
         staged = self._store.adopt(self._state, staged)
         staged = self._store.room(self._state, staged)
         applied = Applied(
             times.time, times.upper, runner.name, perf_counter() - started, diffs_of(staged.diffs), reason,
-            partial(self._changes_frame, staged.diffs),
+            partial(self._changes_frame, staged.diffs), {name: one.text for name, one in staged.failures.items()},
         )  # fmt: skip
         state, low = self._state, self._state.upper
         closing = self._sinks.closing(state, staged)
@@ -234,7 +238,7 @@ class Engine:
                 publish()
                 for name, waiting in state.subscriptions.items():
                     for subscription in list(waiting):
-                        subscription.push(staged.diffs[name], times.upper)
+                        subscription.push(staged.diffs[name], times.upper, staged.failures.get(name))
 
             return entry, done
 
@@ -340,6 +344,10 @@ class Engine:
             snapshot: begin with the contents as of `as_of` (at that `__time`); the changes after it follow.
 
         With `read_only` it ends with the changes that are closed now; subscribe again from its last time for more.
+
+        Raises:
+            UnknownName, UnsupportedSQL, InvalidTime; DataError: the view cannot be read as of `as_of`. The iterator
+                raises it, and ends, where it comes to the first time at which the view cannot be read.
         """
         with self._reading() as state:
             if name not in state.views:
@@ -349,9 +357,9 @@ class Engine:
                                          instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
                 raise UnknownName("materialized view", name, state.views)
             start, end = _optional(as_of), _optional(up_to)
-            first = reading.history(state, name, start, end, snapshot)
+            first, failure = reading.history(state, name, start, end, snapshot)
             others = state.subscriptions.setdefault(name, [])
-            subscription = Subscription(first, state.upper, end, (self._lock, self._changed), others)
+            subscription = Subscription(first, state.upper, end, (self._lock, self._changed), others, failure)
             if self._read_only or (end is not None and state.upper >= end):
                 subscription.close()
             return subscription

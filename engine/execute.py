@@ -16,7 +16,7 @@ from halfjoin.engine.explaining import explain_query, explain_view
 from halfjoin.engine.state import State
 from halfjoin.engine.times import time_of
 from halfjoin.engine.transaction import Transaction, check
-from halfjoin.engine.updates import Updates, concat
+from halfjoin.engine.updates import Updates, concat, empty
 from halfjoin.sql.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.errors import UnknownName, bounded
 from halfjoin.sql.parse import parse
@@ -167,7 +167,7 @@ def _changes(engine: Engine, state: State, name: str, as_of: int | None, up_to: 
     """SUBSCRIBE as a statement: the snapshot and every change that is closed by now, as one table."""
     subscription = engine.subscribe(name, as_of, up_to)
     subscription.close()
-    return pa.concat_tables(list(subscription))
+    return pa.concat_tables([empty(state.schema(name)).table(changes=True), *subscription])
 
 
 def _show(state: State, what: str, name: str | None) -> pa.Table:

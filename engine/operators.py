@@ -15,14 +15,13 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.evaluate import evaluate_all
-from halfjoin.engine.failures import DROPPED, Errors
+from halfjoin.engine.failures import Errors
 from halfjoin.engine.scalar import compile, mask_of
 from halfjoin.engine.tables import Registry, ordinality, table_function
 from halfjoin.engine.temporal import temporal_filter
 from halfjoin.engine.updates import Updates, product
 from halfjoin.planner.fallibility import step_fallible
-from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Step, Temporal
-from halfjoin.planner.liveness import reads
+from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Reports, Step, Temporal
 from halfjoin.sql.expr import TRUE, Call, Column, Expr, conjunction
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.types import BIGINT
@@ -34,16 +33,15 @@ Operator = Callable[[Updates, Errors], Updates]
 class LinearOperator:
     """A compiled `Linear`. Errors are appended to what it is given, or dropped where it does not report.
 
-    `reports` is false too where nothing can fail.
+    `reports` is None too where nothing can fail.
     """
 
     steps: tuple[Operator, ...]
-    reports: bool
-    identity: frozenset[str]  # the columns that its steps read: a complete row's are the same on every path
+    reports: Reports | None
 
     def __call__(self, updates: Updates, errors: list[Updates]) -> Updates:
         """The output updates; not consolidated."""
-        sink = Errors(errors, self.identity) if self.reports else DROPPED
+        sink = Errors(errors, self.reports)
         for step in self.steps:
             if not len(updates):
                 break
@@ -53,9 +51,8 @@ class LinearOperator:
 
 def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
     """Make a linear operator executable; `registry` has the user's table functions."""
-    reports = spec.reports and any(map(step_fallible, spec.steps))
-    identity = frozenset(name for step in spec.steps for name in reads(step))
-    return LinearOperator(tuple(_compile_step(step, registry) for step in spec.steps), reports, identity)
+    reports = spec.reports if any(map(step_fallible, spec.steps)) else None
+    return LinearOperator(tuple(_compile_step(step, registry) for step in spec.steps), reports)
 
 
 def _compile_step(step: Step, registry: Registry) -> Operator:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.catalog.models import View
 from halfjoin.engine.adhoc import run
 from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.dataflow import Dataflow
-from halfjoin.engine.run import Part, Run
-from halfjoin.engine.state import State
+from halfjoin.engine.run import Part, Run, make_run
+from halfjoin.engine.state import MaintainedView, State
+from halfjoin.engine.unreadable import Failure, first_failure, reason, unreadable, with_inputs
 from halfjoin.engine.updates import MINIMUM, MOST_ROWS, Updates, concat, constant
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
@@ -41,6 +41,7 @@ def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> U
         raise UnknownName("table or view", name, state.catalog.names())
     if state.catalog.columns(name) is None:  # a plain view
         return evaluate(state, bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), as_of)
+    state = closed(state)
     time = readable(state, [name], as_of)
     return state.collection(name).as_of(time, distinct=distinct)
 
@@ -49,6 +50,7 @@ def frame(state: State, name: str, as_of: int | None) -> Any:
     """What a table or view holds, as a Spark DataFrame. Raises as `contents`."""
     if name not in state.catalog.names():
         raise UnknownName("table or view", name, state.catalog.names())
+    state = closed(state)
     if state.catalog.columns(name) is not None:
         time, collection = readable(state, [name], as_of), state.collection(name)
         return state.runners.spark.dataframe(collection, state.before_and_after({}).kept(name, True), time)
@@ -58,36 +60,47 @@ def frame(state: State, name: str, as_of: int | None) -> Any:
     return state.runners.spark.query(flow, state, state.before_and_after({}), time, name)
 
 
-def history(state: State, name: str, as_of: int | None, up_to: int | None, snapshot: bool) -> list[pa.Table]:
-    """A view's contents as of a time, then its changes after that which are closed, each with `__time` and `__diff`."""
-    start = readable(state, [name], as_of)
+def history(
+    state: State, name: str, as_of: int | None, up_to: int | None, snapshot: bool
+) -> tuple[list[pa.Table], Failure | None]:
+    """A view's contents as of a time, then its changes after that which are closed, each with `__time` and `__diff`.
+
+    They end before the first time at which the view cannot be read, which is told.
+    """
+    start = readable(closed(state), [name], as_of)
     if as_of is None and state.upper == 0:
         start = -1  # nothing is closed, not even what holds always: it comes with the first change
+    end = state.upper if up_to is None else min(up_to, state.upper)
+    if up_to is not None and up_to <= start:
+        return [], None
+    failure = first_failure(state, name, start + 1, end)
     contents = state.views[name].contents
     tables = []
     if snapshot:
         found = contents.as_of(start, distinct=True)
         tables.append(Updates(found.columns, constant(start, len(found)), found.diff).table(changes=True))
-    later = contents.changes(start + 1, state.upper if up_to is None else min(up_to, state.upper))
-    return [*tables, later.table(changes=True)] if len(later) else tables
+    later = contents.changes(start + 1, end if failure is None else failure.time)
+    return [*tables, later.table(changes=True)] if len(later) else tables, failure
 
 
 @bounded()
 def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Table:
     """Any SELECT. The engine computes its values as it computes views'; DuckDB groups, sorts and removes duplicates."""
+    state = closed(state)
     names = sorted(tables_of(statement, state.catalog, text))
     time = readable(state, names, as_of)
     script = split(statement, state.catalog, text)
-    closed = replace(state, upper=max(state.upper, time + 1))  # what has always been can be read at any time
+    later = replace(state, upper=max(state.upper, time + 1))  # what has always been can be read at any time
 
     def evaluated(scratch: State, relation: Relation) -> Updates:
         return expand(evaluate(scratch, relation, time, distinct=False), "the query")
 
-    return run(script, closed, evaluated)
+    return run(script, later, evaluated)
 
 
 def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: bool = True) -> Updates:
     """Contents of a bound query, with `distinct` one row per distinct row; counted in diff."""
+    state = closed(state)
     planned = plan(relation, state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
     flow = Dataflow(planned, state.functions)
@@ -102,7 +115,7 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
         for collection in users:
             collection.release(_QUERY)
     output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
-    _raise_first(errors, "the query", time)
+    _raise_any(errors, "the query", time)
     found = output
     return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
 
@@ -141,6 +154,28 @@ class _Moment:
         return self.found[name]
 
 
+def closed(state: State) -> State:
+    """The state to read: without its open rows, where nothing is closed yet.
+
+    A read is as of a closed time, which open rows are above. Before there is one, all that can be seen is what holds at
+    every time: views over empty tables.
+    """
+    if state.upper > 0 or not any(map(len, state.tables.values())):
+        return state
+    start = replace(state, tables={name: _emptied(table) for name, table in state.tables.items()}, views={})
+    for name, view in state.views.items():
+        made = MaintainedView(view.dataflow, _emptied(view.contents), _emptied(view.errors))
+        for output, errors in view.dataflow.fill(start.before_and_after({})):
+            made.contents.publish(make_run(output, 0))
+            made.errors.publish(make_run(errors, 0))
+        start.views[name] = made
+    return start
+
+
+def _emptied(collection: Collection) -> Collection:
+    return Collection(collection.name, collection.schema, collection.retain)
+
+
 def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
     """The time to read at, once it is certain that all the collections can be read there.
 
@@ -149,8 +184,10 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
     """
     # Before anything is closed there is nothing but constants, which hold at every time.
     time = max(state.upper - 1, 0) if as_of is None else as_of
-    for name in _with_inputs(state, names):
-        since = state.collection(name).since
+    names = list(names)
+    for name in with_inputs(state, names):
+        # Of the views below it takes the errors alone, which are kept as long as what is above promises.
+        since = state.collection(name).since if name in names else state.views[name].errors.since
         if time < since or (as_of is not None and as_of >= state.upper):
             remedy = (
                 "keep more history with Engine(retain=...) or WITH (RETAIN HISTORY FOR ...)"
@@ -162,8 +199,7 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
                 + remedy
             )
         if name in state.views:
-            found = state.views[name].errors.as_of(time, distinct=True)
-            _raise_first(found, name, time)
+            _raise_any(state.views[name].errors.up_to(time), name, time)
     return time
 
 
@@ -201,24 +237,7 @@ def expand(updates: Updates, name: str) -> Updates:
     return updates.take(np.repeat(np.arange(len(updates)), updates.diff))
 
 
-def _with_inputs(state: State, names: Iterable[str]) -> list[str]:
-    """The collections and the materialized views below them, whose errors are theirs too."""
-    found: dict[str, None] = {}
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found[name] = None
-            view = state.catalog.views.get(name)
-            if isinstance(view, View) and name in state.views:
-                waiting += [inner for inner in state.views[name].dataflow.plan.collections if inner in state.views]
-    return list(found)
-
-
-def _raise_first(errors: Updates, name: str, time: int) -> None:
-    found = consolidate(errors, by_time=False)  # of a row with a negative weight the error's count is negative too
-    if len(found):
-        text, row = found.columns["error"][0].as_py(), found.columns["row"][0].as_py()
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        where = f", for a row with {row}" if row else ""
-        raise DataError(f"{name} cannot be read as of {time}: {text}{where}{more}")
+def _raise_any(errors: Updates, name: str, time: int) -> None:
+    why = reason(errors)
+    if why is not None:
+        raise DataError(unreadable(name, time, why))

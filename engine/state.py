@@ -17,6 +17,7 @@ from halfjoin.engine.run import Part, Run
 from halfjoin.engine.runners import Runners
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
+from halfjoin.engine.unreadable import Standing
 from halfjoin.engine.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 
@@ -32,11 +33,12 @@ ROW_BYTES = 100  # that a row and its indexes are taken to need before they are 
 
 @dataclass(slots=True)
 class MaintainedView:
-    """A materialized view: its dataflow, its contents and the errors of its rows."""
+    """A materialized view: its dataflow, its contents and the errors of its rows, and what is known of these now."""
 
     dataflow: Dataflow
     contents: Collection
     errors: Collection
+    standing: Standing | None = None
 
 
 @dataclass(slots=True)
@@ -76,6 +78,20 @@ class State:
         views = [part for view in self.views.values() for part in (view.contents, view.errors)]
         return [*self.tables.values(), *views]
 
+    def keep_promises(self) -> None:
+        """Have the errors of each view kept as long as any view above it can be read, since they are errors of that.
+
+        Called where views come or go. What is forgotten by then stays forgotten: a view is readable from where its
+        contents, and the errors of all that it reads, begin.
+        """
+        for view in self.views.values():
+            view.errors.retain = view.contents.retain
+        for view in reversed(self.views.values()):
+            for below in view.dataflow.plan.collections:
+                if below in self.views:
+                    errors = self.views[below].errors
+                    errors.retain = max(errors.retain, view.errors.retain)
+
     @property
     def history(self) -> int:
         """Time units that are kept readable of the collection that keeps the most."""
@@ -104,6 +120,7 @@ class State:
             self.catalog, self.tables, self.views, self.subscriptions = catalog, tables, views, subscriptions
             for collection, arrangements in shared:
                 collection.arrangements = arrangements
+            self.keep_promises()
 
         return restore
 

@@ -12,19 +12,22 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.changes import Changes, StoredChanges
 from halfjoin.engine.process import check_process
-from halfjoin.sql.errors import HalfjoinError
+from halfjoin.engine.unreadable import Failure
+from halfjoin.sql.errors import DataError, HalfjoinError
 
 
 class Subscription:
     """An iterator of Arrow tables (the view's columns, `__time`, `__diff`): a snapshot, then the changes of each batch.
 
     `next` waits for the next batch, which another thread applies, until the engine is closed or `up_to` is reached.
-    Once the view is dropped or replaced it raises `UnknownName`.
+    Where it comes to a time at which the view cannot be read, it raises the DataError that a read raises then, and
+    ends: the changes of the rows that do not fail would pass for the view's. Once the view is dropped or replaced it
+    raises `UnknownName`.
     """
 
     def __init__(
         self, first: list[pa.Table], upper: int, up_to: int | None, changed: tuple[Any, Condition],
-        others: list[Subscription],
+        others: list[Subscription], failure: Failure | None = None,
     ) -> None:  # fmt: skip
         self._waiting: deque[tuple[int, Changes]] = deque((upper, one) for one in first)  # with `upper` after them
         self._seen = upper  # of what was given out last
@@ -35,23 +38,38 @@ class Subscription:
         self._ended = False
         self._problem: HalfjoinError | None = None  # why it ended, if that was not to be expected
         others.append(self)
+        if failure is not None:
+            self._fail(failure)
 
-    def push(self, changes: Changes, upper: int) -> None:
+    def push(self, changes: Changes, upper: int, failure: Failure | None = None) -> None:
         """New closed changes; `upper` after them. The caller holds the lock. What is in files is read by `next`.
 
-        Pushed again, they are there once: who was interrupted need not know how far it got.
+        `failure`: the first of the times closed at which the view cannot be read. Pushed again, they are there once:
+        who was interrupted need not know how far it got.
         """
-        if self._up_to is not None:
+        if failure is not None and self._up_to is not None and failure.time >= self._up_to:
+            failure = None
+        end = self._up_to if failure is None else failure.time
+        if end is not None:
             if isinstance(changes, StoredChanges):
-                changes = changes.until(self._up_to)
+                changes = changes.until(end)
             else:
-                changes = changes.filter(pc.less(changes["__time"], self._up_to))
+                changes = changes.filter(pc.less(changes["__time"], end))
         last = self._waiting[-1][0] if self._waiting else self._seen
         if upper > last and (isinstance(changes, StoredChanges) or len(changes)):
             self._waiting.append((upper, changes))
-        if self._up_to is not None and upper >= self._up_to:
+        if failure is not None:
+            self._fail(failure)
+        elif self._up_to is not None and upper >= self._up_to:
             self._end()
         self._changed.notify_all()
+
+    def _fail(self, failure: Failure) -> None:
+        self._problem = DataError(
+            f"{failure.text}. The subscription ends before that; mend the rows, and subscribe again as of a time at "
+            "which the view can be read"
+        )
+        self._end()
 
     def close(self) -> None:
         """End: what has come is still given out, nothing is waited for."""

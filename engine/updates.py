@@ -132,7 +132,7 @@ def bits(diffs: Ints) -> int:
     """How many binary digits the largest has, its sign aside."""
     if diffs.strides == (0,):
         return abs(int(diffs[0])).bit_length()
-    return int(np.bitwise_or.reduce(np.abs(diffs))).bit_length()
+    return int(np.bitwise_or.reduce(np.abs(diffs).view(np.uint64))).bit_length()  # of the least, too
 
 
 def constant(value: int, length: int) -> Ints:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from halfjoin.planner.block import Aliases, Block, Function, Input, Known, expressions
 from halfjoin.planner.fallibility import explode_fallible, formula_fallible
-from halfjoin.planner.linear import Combination, Explode, Extend, Filter, Formula, Step, Temporal
+from halfjoin.planner.linear import Combination, Explode, Extend, Filter, Formula, Static, Step, Temporal
 from halfjoin.planner.links import Links, equality
 from halfjoin.sql.expr import Column, Expr, Literal, columns_of
 from halfjoin.sql.functions import fallible, render
@@ -125,7 +125,7 @@ class Agenda:
                 due.append(formula)
                 self._temporal.remove(formula)
         if due:
-            steps.append(Temporal(_all(due)))
+            steps.append(Temporal(_all([*_taken_back(steps), *due] if risky else due)))
 
     def _explodes(self, steps: list[Step], admits: Admits, risky: bool) -> None:
         for function in list(self._functions):
@@ -153,6 +153,19 @@ class Agenda:
         while name in self.owners or name in taken:  # members that differ in an implied cast alone are written alike
             name += "'"
         return name
+
+
+def _taken_back(steps: list[Step]) -> list[Formula]:
+    """The predicates that may fail of a filter just before: at a time at which a temporal filter that may fail, too, is
+    false, they do not make the row an error."""
+    last = steps[-1] if steps else None
+    if not isinstance(last, Filter):
+        return []
+    steps.pop()
+    safe = tuple(predicate for predicate in last.predicates if not fallible(predicate))
+    if safe:
+        steps.append(Filter(safe))
+    return [Static(predicate) for predicate in last.predicates if fallible(predicate)]
 
 
 def _all(formulas: list[Formula]) -> Formula:

@@ -3,7 +3,7 @@
 Linear law. An operator is its logic `row -> {(row2, time2, diff2)}`; an update `(row, time, diff)` yields
 `(row2, max(time, time2), diff * diff2)` for each. Filters, computed columns and projections have `time2` = the minimum
 and `diff2 = 1`; a table function gives several rows, each with its own weight and time; a temporal filter gives the
-times at which its formula turns true (+1) and false (-1). Two operators in a row are one: `f.followed_by(g)`.
+times at which its formula turns true (+1) and false (-1). Two operators in a row are one.
 """
 
 from __future__ import annotations
@@ -83,6 +83,18 @@ Step: TypeAlias = Filter | Extend | Keep | Explode | Temporal
 
 
 @dataclass(frozen=True, slots=True)
+class Reports:
+    """What tells failing rows apart: the branch of the view, and the row by those of its columns that the view reads.
+
+    The same on every path and in every plan of the view, so that an error goes when its row does. Columns that are not
+    there where a row fails are the same for all rows that fail there.
+    """
+
+    branch: int
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Linear:
     """A fused linear operator.
 
@@ -91,17 +103,4 @@ class Linear:
     """
 
     steps: tuple[Step, ...] = ()
-    reports: bool = False
-
-    def followed_by(self, other: Linear) -> Linear:
-        """One operator that does this, then the other; neighbouring filters and projections are fused."""
-        steps = list(self.steps)
-        for step in other.steps:
-            last = steps[-1] if steps else None
-            if isinstance(step, Filter) and isinstance(last, Filter):
-                steps[-1] = Filter(last.predicates + step.predicates)
-            elif isinstance(step, Keep) and isinstance(last, Keep):
-                steps[-1] = step
-            else:
-                steps.append(step)
-        return Linear(tuple(steps), self.reports or other.reports)
+    reports: Reports | None = None

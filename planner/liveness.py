@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from halfjoin.planner.block import Function, Input, expressions
 from halfjoin.planner.fallibility import step_fallible
-from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Step, Temporal
+from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Reports, Step, Temporal
 from halfjoin.planner.plan import HalfJoin, Path, Stage
 from halfjoin.sql.expr import columns_of
 
@@ -17,19 +17,24 @@ Names: TypeAlias = frozenset[str]
 
 @dataclass(frozen=True)
 class Draft:
-    """A path before it is known which columns it needs: no `fetch`, no Keep."""
+    """A path before it is known which columns it needs: no `fetch`, no Keep.
+
+    `alone` and `complete` tell rows apart that fail in `source` and in `final`.
+    """
 
     input: int
     source: Sequence[Step]
     stages: Sequence[tuple[HalfJoin, Sequence[Step]]]
     final: Sequence[Step]
+    alone: Reports
+    complete: Reports
 
 
 def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> Path:
     """The path that ends with exactly the columns `outputs`, and on its way carries no column for nothing."""
     # Backwards: what is needed before each step.
     live = frozenset(outputs)
-    final, complete = _needs(draft.final, live)
+    final, complete = _needs(draft.final, live, draft.complete)
     live = complete
     stages: list[tuple[HalfJoin, list[tuple[Step, Names]], Names]] = []
     for half_join, then in reversed(draft.stages):
@@ -37,7 +42,7 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
         fetch = _fetch(inputs[half_join.input], live)
         live = (live - {name for _, name in fetch}).union(*map(columns_of, half_join.probe))
         stages.append((replace(half_join, fetch=fetch), after, live))
-    source, live = _needs(draft.source, live)
+    source, live = _needs(draft.source, live, draft.alone)
     item = inputs[draft.input]
     own = _fetch(item, live)
 
@@ -55,26 +60,30 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
         segment.append(Keep(tuple(outputs)))
     return Path(
         draft.input, item.alias, item.collection, own,
-        _reporting(operators[0]),
+        _reporting(operators[0], draft.alone),
         tuple(Stage(join, Linear(tuple(then))) for join, then in zip(joins, operators[1:], strict=True)),
-        _reporting(segment),
+        _reporting(segment, draft.complete),
     )  # fmt: skip
 
 
-def _reporting(steps: Sequence[Step]) -> Linear:
+def _reporting(steps: Sequence[Step], told: Reports) -> Linear:
     """An operator that answers for its failures, where there can be any."""
-    return Linear(tuple(steps), reports=any(map(step_fallible, steps)))
+    return Linear(tuple(steps), told if any(map(step_fallible, steps)) else None)
 
 
 def _fetch(item: Input, live: Names) -> tuple[tuple[str, str], ...]:
     return tuple((item.bare(column.name), column.name) for column in item.columns if column.name in live)
 
 
-def _needs(steps: Sequence[Step], live: Names) -> tuple[list[tuple[Step, Names]], Names]:
+def _needs(
+    steps: Sequence[Step], live: Names, told: Reports | None = None
+) -> tuple[list[tuple[Step, Names]], Names]:
     """Each step with the columns needed before it; `live` are those needed after the last."""
     needed = []
     for step in reversed(steps):
         live = (live - frozenset(makes(step))).union(reads(step))
+        if told is not None and step_fallible(step):
+            live = live.union(told.columns)
         needed.append((step, live))
     return needed[::-1], live
 

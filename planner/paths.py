@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from halfjoin.planner import identity
 from halfjoin.planner.agenda import Agenda
 from halfjoin.planner.block import Block, Input
 from halfjoin.planner.cost import path_cost
 from halfjoin.planner.estimates import Estimates, selectivity
-from halfjoin.planner.linear import Linear, Step
+from halfjoin.planner.linear import Linear, Reports, Step
 from halfjoin.planner.liveness import Draft, finished
 from halfjoin.planner.lookups import Lookup, Lookups
 from halfjoin.planner.plan import ArrangementKey, Branch, HalfJoin, Path
@@ -21,20 +22,22 @@ from halfjoin.planner.plan import ArrangementKey, Branch, HalfJoin, Path
 _ALIKE = 4.0  # sizes within this factor count as equal, since they are guesses
 
 
-def branch(block: Block, estimates: Estimates, chosen: set[ArrangementKey]) -> Branch:
-    """One path per input; `chosen` collects the arrangements of this plan, which later paths prefer.
+def branch(block: Block, number: int, estimates: Estimates, chosen: set[ArrangementKey]) -> Branch:
+    """One path per input of the view's block with that number.
 
-    Paths are made in the order of the aliases, so that the order in which FROM lists the inputs decides nothing.
+    `chosen` collects the arrangements of this plan, which later paths prefer. Paths are made in the order of the
+    aliases, so that the order in which FROM lists the inputs decides nothing.
     """
     order = sorted(range(len(block.inputs)), key=lambda i: block.inputs[i].alias)
     shares = {item.alias: _share(block, item) for item in block.inputs}
     lookups = Lookups(block, estimates, chosen)
-    paths = {i: _path(block, i, estimates, lookups, shares) for i in order}
+    paths = {i: _path(block, number, i, estimates, lookups, shares) for i in order}
     fill = min(order, key=lambda i: estimates.rows(paths[i].collection) * path_cost(paths[i], estimates).lookups)
     return Branch(tuple(paths[i] for i in range(len(block.inputs))), fill)
 
 
-def _path(block: Block, start: int, estimates: Estimates, lookups: Lookups, shares: Mapping[str, float]) -> Path:
+def _path(block: Block, branch: int, start: int, estimates: Estimates, lookups: Lookups,
+          shares: Mapping[str, float]) -> Path:
     agenda = Agenda(block)
     first = block.inputs[start]
     source = agenda.arrive(first, report=True) + agenda.spread()
@@ -55,7 +58,9 @@ def _path(block: Block, start: int, estimates: Estimates, lookups: Lookups, shar
                 agenda.links.join(pair.equality, pair.member, pair.partner)
         then = agenda.arrive(item, report=False, used=tuple(pair.member for pair in best.pairs)) + agenda.spread()
         stages.append((half_join, then))
-    draft = Draft(start, source, stages, agenda.finish())
+    alone, complete = (Reports(branch, tuple(sorted(names)))
+                       for names in (identity.of_input(block, first), identity.of_complete_rows(block)))
+    draft = Draft(start, source, stages, agenda.finish(), alone, complete)
     return finished(draft, block.inputs, [column.name for column, _ in block.outputs])
 
 

@@ -35,7 +35,7 @@ def trace(relation: Relation, facts: Facts, name: str = "query") -> tuple[tuple[
     constants = _constants(blocks)
     estimates = Estimates(facts, {constant.name: len(constant.rows) for constant in constants}, name)
     chosen: set[ArrangementKey] = set()
-    branches = tuple(branch(block, estimates, chosen) for block in blocks)
+    branches = tuple(branch(block, number, estimates, chosen) for number, block in enumerate(blocks))
     columns = tuple(replace(column, type=stored(column)) for column in relation.columns)
     made = ViewPlan(columns, branches, constants)
     return tuple(steps), replace(made, warnings=warnings(made, estimates))

@@ -272,13 +272,15 @@ def _step(step: linear.Step, update: Update, errors: list[tuple[str, int, int]])
                 current = Call(step.function, step.args, step.args[0].type)
                 return _exploded(step, update)
             case linear.Temporal(formula):
-                current = formula_expr(formula)
-                return _temporal(formula, update)
+                return _temporal(formula, update, errors)
     except Failed:
         assert current is not None
-        values = ", ".join(f"{name} = {row[name]}" for name in sorted(columns_of(current)))
-        errors.append((f"{render(current)} for {values}", time, diff))
+        errors.append((_failure(current, row), time, diff))
         return []
+
+
+def _failure(expr: Expr, row: Row) -> str:
+    return f"{render(expr)} for {', '.join(f'{name} = {row[name]}' for name in sorted(columns_of(expr)))}"
 
 
 def _exploded(step: linear.Explode, update: Update) -> list[Update]:
@@ -292,44 +294,57 @@ def _exploded(step: linear.Explode, update: Update) -> list[Update]:
     return result
 
 
-def _temporal(formula: Formula, update: Update) -> list[Update]:
+def _temporal(formula: Formula, update: Update, errors: list[tuple[str, int, int]]) -> list[Update]:
     row, time, diff = update
-    bounds = list(_bounds(formula, row))
-    points = sorted({time, *(max(time, point) for bound in bounds for point in (bound, bound + 1))})
-    result, before = [], 0
+    points = sorted({time, *(max(time, point) for bound in _bounds(formula, row) for point in (bound, bound + 1))})
+    failure = _failure(formula_expr(formula), row)
+    result, was_in, failed = [], 0, 0
     for point in points:
-        now = int(_holds(formula, row, point) is True)
-        if now != before:
-            result.append((row, point, diff * (now - before)))
-        before = now
+        value = _holds(formula, row, point)
+        now_in, fails = int(value is True), int(value is FAILS)
+        if now_in != was_in:
+            result.append((row, point, diff * (now_in - was_in)))
+        if fails != failed:
+            errors.append((failure, point, diff * (fails - failed)))
+        was_in, failed = now_in, fails
     return result
 
 
 def _bounds(formula: Formula, row: Row) -> Iterator[int]:
     match formula:
-        case Static(expr):
-            scalar(expr, row)
         case Atom(_, bound):
-            value = scalar(bound, row)
-            if value is not None:
+            value = _scalar(bound, row)
+            if value is not None and value is not FAILS:
                 yield value
         case Combination(_, args):
             for arg in args:
                 yield from _bounds(arg, row)
 
 
-def _holds(formula: Formula, row: Row, now: int) -> bool | None:
+def _holds(formula: Formula, row: Row, now: int) -> Any:
+    """True, False, None for unknown, or FAILS."""
     match formula:
         case Static(expr):
-            value: bool | None = scalar(expr, row)
-            return value
+            return _scalar(expr, row)
         case Atom(op, bound):
-            against = scalar(bound, row)
-            return None if against is None else bool(BINARY[op](now, against))
+            against = _scalar(bound, row)
+            return against if against is None or against is FAILS else bool(BINARY[op](now, against))
         case Combination("not", args):
             inner = _holds(args[0], row, now)
-            return None if inner is None else not inner
+            return inner if inner is None or inner is FAILS else not inner
         case Combination(op, args):
             values = [_holds(arg, row, now) for arg in args]
             deciding = op == "or"
-            return deciding if deciding in values else None if None in values else not deciding
+            if deciding in values:
+                return deciding
+            return FAILS if FAILS in values else None if None in values else not deciding
+
+
+def _scalar(expr: Expr, row: Row) -> Any:
+    try:
+        return scalar(expr, row)
+    except Failed:
+        return FAILS
+
+
+FAILS = object()

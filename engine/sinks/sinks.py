@@ -18,7 +18,7 @@ import numpy as np
 from halfjoin.catalog.models import Sink
 from halfjoin.engine.changes import StoredChanges
 from halfjoin.engine.collection import Collection
-from halfjoin.engine.reading import readable
+from halfjoin.engine.reading import closed, readable
 from halfjoin.engine.run import Run
 from halfjoin.engine.sinks.courier import Courier
 from halfjoin.engine.sinks.delivery import Closed, Delivery
@@ -29,6 +29,7 @@ from halfjoin.engine.storage.parquet import has_order
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.scratch import Links
 from halfjoin.engine.storage.warehouse import sort_columns
+from halfjoin.engine.unreadable import first_failure
 from halfjoin.engine.updates import MINIMUM
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
@@ -119,7 +120,7 @@ class Sinks:
         for name, updates in closing.items():
             sink, courier = self._couriers[name]
             try:
-                readable(state, [sink.collection], None)
+                readable(closed(state), [sink.collection], None)
                 if not courier.gap:
                     courier.offer(Delivery(low, state.upper, (updates,)))
                 elif courier.wants_history:
@@ -161,7 +162,7 @@ class Sinks:
         for sink, courier in chosen:
             courier.wait()
             try:
-                readable(state, [sink.collection], None)
+                readable(closed(state), [sink.collection], None)
                 if courier.wants_history:
                     self._supply(state, sink, courier)
             except HalfjoinError as error:
@@ -170,7 +171,7 @@ class Sinks:
             courier.wait()
 
     def _supply(self, state: State, sink: Sink, courier: Courier) -> None:
-        """Close a gap: with the changes since, time by time as they were closed, or where history no longer reaches
+        """Close a gap: with the changes since, time by time where it can be read then, or if history no longer reaches
         back, with the whole contents."""
         collection, low, upper = state.collection(sink.collection), courier.end, state.upper
         courier.gap = False
@@ -188,7 +189,8 @@ class Sinks:
         if len(times) > MOST_MISSED:
             courier.offer(Delivery(low, upper, (since,), note=f"all changes since {low}"))
             return
-        ends = [*(time + 1 for time in times[:-1]), upper]
+        shown = (time for time in times[:-1] if first_failure(state, sink.collection, time, time + 1) is None)
+        ends = [*(time + 1 for time in shown), upper]
         for begin, end in zip([low, *ends[:-1]], ends, strict=True):
             courier.offer(Delivery(begin, end, (replace(since, low=begin, high=end),)))
 

@@ -40,16 +40,30 @@ def mapped(frame: Frame, task: Task) -> Frame:
 
 
 def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
-    """Equal rows (of one time) as one, diffs summed, zeros dropped.
+    """Equal rows (of one time) as one, diffs summed, zeros dropped; as `engine.consolidate` does, sums being exact.
 
     The floats of a group are equal but perhaps not the same (-0.0 and 0.0): one of them stands for all, as given.
     """
     names = [name for name in layout.in_spark if name != DIFF and (by_time or name != TIME)]
     floats = [f"c{i}" for i, (_, kind) in enumerate(layout.columns) if has_floats(kind)]
     given = [F.expr(f"first({name}) AS {name}_given") for name in floats]
-    total = F.expr(f"coalesce(try_sum({DIFF}), raise_error('{DATA_ERROR}{TOO_MANY}')) AS {DIFF}")
-    groups = frame.groupBy(*names).agg(total, *given).where(f"{DIFF} <> 0")
-    return groups.selectExpr(*(f"{name}_given AS {name}" if name in floats else name for name in names), DIFF)
+    halves = [F.expr(f"sum(shiftright({DIFF}, 32)) AS __upper"), F.expr(f"sum({DIFF} & 4294967295L) AS __lower")]
+    groups = frame.groupBy(*names).agg(*halves, *given).where("__upper <> 0 OR __lower <> 0")
+    groups = groups.withColumn("__upper", F.expr("__upper + shiftright(__lower, 32)"))
+    total = _PIECES if by_time else f"if({_FITS}, {_TOTAL}, raise_error('{DATA_ERROR}{TOO_MANY}'))"
+    kept = (f"{name}_given AS {name}" if name in floats else name for name in names)
+    return groups.selectExpr(*kept, f"{total} AS {DIFF}").where(f"{DIFF} <> 0")
+
+
+# A sum by its halves, the upper one with what the lower one carries; and where it is none of an int64, its pieces.
+_FITS = "__upper BETWEEN -2147483648L AND 2147483647L"
+_TOTAL = "shiftleft(__upper, 32) | (__lower & 4294967295L)"
+_EXACT = "(cast(__upper AS decimal(20, 0)) * 4294967296BD + cast(__lower & 4294967295L AS decimal(20, 0)))"
+_MOST = "if(__upper > 0, 9223372036854775807L, -9223372036854775807L - 1L)"
+_PIECES = (
+    f"explode(if({_FITS}, array({_TOTAL}), concat("
+    f"array_repeat({_MOST}, cast({_EXACT} div {_MOST} AS int)), array(cast({_EXACT} % {_MOST} AS bigint)))))"
+)
 
 
 def union(frames: Iterable[Frame]) -> Frame:

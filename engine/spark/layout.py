@@ -88,7 +88,7 @@ class Layout:
 
 def may_report(operator: Linear) -> bool:
     """Whether it may turn a row into an error."""
-    return operator.reports and any(map(step_fallible, operator.steps))
+    return operator.reports is not None and any(map(step_fallible, operator.steps))
 
 
 def may_multiply(operator: Linear) -> bool:

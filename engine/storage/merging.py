@@ -40,7 +40,7 @@ def merged(
     run, number = uuid.uuid4(), 0
     for low, high in zip([MINIMUM, *splits], [*splits, MAXIMUM], strict=True):
         parts = [part for source in sources for part in _between(source, schema, lead, low, high)]
-        updates = consolidate(concat(parts).not_before(since), checked=False) if parts else None
+        updates = consolidate(concat(parts).not_before(since)) if parts else None
         if updates is not None and len(updates):
             yield write_file(place, file_name(run, number), updates, schema, sort)
             number += 1

@@ -112,6 +112,13 @@ class Reader:
         self._entry, self._flushes = entry, self._journal.number("flushes")
         self._defined = defined
 
+    def has_older_errors(self) -> bool:
+        """The writer's to see to."""
+        return False
+
+    def errors_renewed(self) -> None:
+        """The writer's to see to."""
+
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.collection import Cold, Collection
 from halfjoin.engine.definitions import enter_index, enter_table, enter_view
 from halfjoin.engine.memory import Memory
-from halfjoin.engine.run import Part
+from halfjoin.engine.run import Part, make_run
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.journal import Kept
+from halfjoin.engine.unreadable import with_inputs
+from halfjoin.sql.errors import HalfjoinError
+
+_log = logging.getLogger("halfjoin")
 
 # A kept collection's updates, all that there are now, by its id; and what is closed.
 Fetch = Callable[[int, Collection, int], Sequence[Part]]
@@ -68,7 +73,32 @@ def restore(
             attach("views", maintained.contents, view.name)
             attach("errors", maintained.errors, view.name)
             enter_indexes(view.name)
+    state.keep_promises()
+    for name, maintained in state.views.items():
+        errors = maintained.errors
+        errors.since = max(kept["errors", name].since, upper - max(errors.retain, 1))
+    for name, maintained in state.views.items():
+        contents = maintained.contents
+        contents.since = max([contents.since, *(state.views[one].errors.since for one in with_inputs(state, [name]))])
     for sink in document.sinks:
         catalog.add(sink)
     catalog.former_sinks = document.former_sinks
     return state, by_id
+
+
+def make_errors_anew(state: State) -> None:
+    """The errors of all views, from their inputs' history: for a warehouse whose errors are told apart in another way,
+    and so would stay when their rows go."""
+    for name, view in list(state.views.items()):
+        if not len(view.errors):
+            continue
+        old, inputs = view.errors, [state.collection(name) for name in view.dataflow.plan.collections]
+        since = max([old.since, *(collection.since for collection in inputs)])
+        made = Collection(old.name, old.schema, old.retain, since)
+        try:
+            for _, errors in view.dataflow.fill(state.before_and_after({})):
+                made.publish(make_run(errors.not_before(since), state.upper))
+        except HalfjoinError as problem:  # a function of the user's is not there, say
+            _log.warning("%s may stay when the failing rows are gone; create the view again: %s", old.name, problem)
+            continue
+        state.views[name] = replace(view, errors=made, standing=None)

@@ -73,6 +73,12 @@ class Store(Protocol):
     def kept(self, collection: Collection) -> Sequence[Part] | None:
         """A collection's acknowledged updates, all that is in files left there; None where that is not to be had."""
 
+    def has_older_errors(self) -> bool:
+        """Whether the errors that are kept are told apart in an older form."""
+
+    def errors_renewed(self) -> None:
+        """They are made anew."""
+
     def adopt(self, state: State, staged: Staged) -> Staged:
         """A batch with its files where they stay; without effect as long as it is not kept."""
 
@@ -162,6 +168,13 @@ class Nowhere:
 
     def kept(self, collection: Collection) -> None:
         """There are no files."""
+
+    def has_older_errors(self) -> bool:
+        """There are none from before."""
+        return False
+
+    def errors_renewed(self) -> None:
+        """There are none from before."""
 
     def adopt(self, state: State, staged: Staged) -> Staged:
         """There are no files."""

@@ -21,6 +21,7 @@ from halfjoin.engine.changes import Changes, StoredChanges, diffs_of
 from halfjoin.engine.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.commit import NO_CHANGE, Entry, Step
+from halfjoin.engine.failures import FORM as ERRORS_FORM
 from halfjoin.engine.feeds.ids import prefix_of
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part, Run
@@ -40,6 +41,7 @@ from halfjoin.engine.storage.site import arrangements_folder, folder_of, in_site
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.times import now
+from halfjoin.engine.unreadable import first_failure
 from halfjoin.engine.updates import Updates
 from halfjoin.sql.errors import HalfjoinError, StorageError
 from halfjoin.sql.expr import Column
@@ -123,6 +125,7 @@ class Warehouse:
             return None
         ids = {id(collection): number for number, collection in self._ids.items()}
         changes: dict[str, Changes] = {}
+        errors: dict[str, str] = {}
         for name, view in state.views.items():
             contents = view.contents
             whole = contents.since < found.low or contents.since == 0
@@ -130,8 +133,11 @@ class Warehouse:
                 parts = contents.runs
                 stored = StoredChanges(contents.schema, parts, found.low, found.upper, consolidated=False)
                 changes[name] = self._links.lasting(stored) if contents.in_files else stored.table()
-        diffs = diffs_of(changes)
-        return found.mark, Applied(found.time, found.upper, found.runner, found.seconds, diffs, found.reason)
+                failure = first_failure(state, name, found.low, found.upper)
+                if failure is not None:
+                    errors[name] = failure.text
+        diffs, seconds = diffs_of(changes), found.seconds
+        return found.mark, Applied(found.time, found.upper, found.runner, seconds, diffs, found.reason, errors=errors)
 
     def closed_by(self, time: int) -> Closing | None:
         """Who closed a time, if it was one of the last batches."""
@@ -212,6 +218,14 @@ class Warehouse:
             return self._journal.entry > last
 
         return Entry(commit, kept, follow)
+
+    def has_older_errors(self) -> bool:
+        """Whether the errors that are kept are told apart in an older form."""
+        return self._journal.meta("errors") != ERRORS_FORM
+
+    def errors_renewed(self) -> None:
+        """They are made anew."""
+        self._journal.keep(errors=ERRORS_FORM)
 
     def recover(self) -> None:
         """Let go of a transaction that was interrupted."""

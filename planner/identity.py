@@ -1,0 +1,33 @@
+"""What tells rows of a join apart that fail: the columns that the view reads, the same on every path, in every plan."""
+
+from __future__ import annotations
+
+from halfjoin.planner.block import Block, Input, expressions
+from halfjoin.sql.expr import Column, columns_of
+
+
+def of_complete_rows(block: Block) -> frozenset[str]:
+    """For what fails on complete rows. Of columns that are equal one will do."""
+    read = _read(block)
+    for known in block.equalities:
+        columns = {member.name for member in known.members if isinstance(member, Column)}
+        if columns and not columns & read:
+            read |= {min(columns)}
+    return read
+
+
+def of_input(block: Block, item: Input) -> frozenset[str]:
+    """For what fails on rows of one input alone."""
+    members = (columns_of(member) for known in block.equalities for member in known.members)
+    owners, alone = block.owners, frozenset({item.alias})
+    return frozenset(name for name in _read(block).union(*members) if owners[name] == alone)
+
+
+def _read(block: Block) -> frozenset[str]:
+    """All columns that the view reads, but for those that are nothing but equal to others; and what functions make."""
+    exprs = [*block.predicates, *(expr for _, expr in block.outputs)]
+    exprs += [expr for formula in block.temporal for expr in expressions(formula)]
+    exprs += [arg for function in block.functions for arg in function.step.args]
+    exprs += [member for known in block.equalities for member in known.members if not isinstance(member, Column)]
+    made = (column.name for function in block.functions for column in function.columns)
+    return frozenset(made).union(*map(columns_of, exprs))
