@@ -14,6 +14,7 @@ from halfjoin.engine.updates import Positions, Updates
 from halfjoin.sql.expr import Expr, columns_of
 from halfjoin.sql.functions import render
 
+_SHOWN = 1000  # characters of each value of a failing row
 SCHEMA = {"error": pa.string(), "row": pa.string(), "code": pa.int64()}
 
 
@@ -50,9 +51,17 @@ def _describe(updates: Updates, names: Sequence[str]) -> pa.Array:
     """The rows as text: `a.x = 1, a.y = two`."""
     parts = [pa.array(np.full(len(updates), ""), pa.string())]
     for name in names:
-        text = pc.fill_null(_as_text(updates.columns[name]), "NULL")
+        text = pc.fill_null(_shortened(_as_text(updates.columns[name])), "NULL")
         parts.append(pc.binary_join_element_wise(f"{name} = ", text, ""))
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts[1:], ", ")
+
+
+def _shortened(text: pa.Array) -> pa.Array:
+    """An error is to be read: of what is long its beginning tells enough."""
+    if text.nbytes <= _SHOWN:
+        return text
+    begun = pc.binary_join_element_wise(pc.utf8_slice_codeunits(text, 0, _SHOWN), "...", "")
+    return pc.if_else(pc.greater(pc.utf8_length(text), _SHOWN), begun, text)
 
 
 def _as_text(column: pa.Array) -> pa.Array:
