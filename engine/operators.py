@@ -125,7 +125,7 @@ def _explode(step: Explode, registry: Registry) -> Operator:
         arguments, updates = evaluate_all(scalars, updates, errors)
         made = function(arguments, len(updates))
         if made.failed is not None:
-            errors.report(updates, made.failed, [made.message] * len(made.failed), call)
+            errors.report(updates, made.failed, made.messages, call)
         repeated = updates.take(made.rows)
         columns = dict(zip(names, made.columns, strict=True))
         if step.ordinality is not None:

@@ -13,9 +13,10 @@ from halfjoin.catalog.models import View
 from halfjoin.engine.adhoc import run, run_in_duckdb
 from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.consolidate import cancel, consolidate
-from halfjoin.engine.dataflow import Dataflow
+from halfjoin.engine.dataflow import MOST_BYTES, Dataflow
 from halfjoin.engine.state import State
-from halfjoin.engine.updates import MOST_ROWS, Updates, concat, constant
+from halfjoin.engine.scalar.bounds import sizes
+from halfjoin.engine.updates import ARRAY_BYTES, MOST_ROWS, Updates, concat, constant
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
 from halfjoin.sql.adhoc_split import split
@@ -97,7 +98,12 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
         if not key.collection.startswith("="):
             state.collection(key.collection).share(key, _QUERY, state.functions)
     try:
-        parts = list(flow.fill(state.before_and_after({})))
+        parts, size = list[tuple[Updates, Updates]](), 0
+        for part in flow.fill(state.before_and_after({})):
+            parts.append(part)
+            size += part[0].nbytes
+            if size > MOST_BYTES:
+                raise DataError(f"the query would make more than {MOST_BYTES:,} bytes of rows")
     finally:
         for collection in users:
             collection.release(_QUERY)
@@ -164,6 +170,10 @@ def expand(updates: Updates, name: str) -> Updates:
         raise DataError(
             f"{name} holds more than {MOST_ROWS:,} rows, copies counted; read(..., multiplicity=True) gives each once"
         )
+    for column, values in updates.columns.items():
+        if values.nbytes * int(updates.diff.max()) > ARRAY_BYTES and float(sizes(values) @ updates.diff) > ARRAY_BYTES:
+            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, copies counted; "
+                            "read(..., multiplicity=True) gives each once")
     return updates.take(np.repeat(np.arange(len(updates)), updates.diff))
 
 

@@ -19,7 +19,7 @@ import pyarrow.types as pt
 from halfjoin.engine.evaluate import evaluate_all
 from halfjoin.engine.failures import Errors
 from halfjoin.engine.scalar import compile
-from halfjoin.engine.updates import MINIMUM, Ints, Mask, Updates
+from halfjoin.engine.updates import MINIMUM, Ints, Mask, Updates, product
 from halfjoin.planner.block import expressions
 from halfjoin.planner.linear import Atom, Combination, Formula, Static
 from halfjoin.sql.expr import Expr
@@ -54,7 +54,7 @@ def temporal_filter(formula: Formula) -> Callable[[Updates, Errors], Updates]:
             diffs.append((now - before)[changed])
             before = now
         result = updates.take(np.concatenate(rows))
-        return Updates(result.columns, np.concatenate(when), result.diff * np.concatenate(diffs))
+        return Updates(result.columns, np.concatenate(when), product(result.diff, np.concatenate(diffs)))
 
     return run
 

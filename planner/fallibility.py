@@ -6,10 +6,13 @@ reported where the input itself changes; what reads several fails on complete ro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from halfjoin.planner.block import expressions
 from halfjoin.planner.linear import Explode, Extend, Filter, Formula, Keep, Step, Temporal
-from halfjoin.sql.expr import Literal
+from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions import fallible
+from halfjoin.sql.types import RESULT_ROWS
 
 
 def formula_fallible(formula: Formula) -> bool:
@@ -40,7 +43,7 @@ def explode_fallible(step: Explode) -> bool:
 def _function_fallible(step: Explode) -> bool:
     match step.function:
         case "generate_series":
-            return len(step.args) > 2 and not _is_step(step.args[2])
+            return not _is_short(step.args)
         case "regexp_split_to_table":
             return not isinstance(step.args[1], Literal)
         case "repeat_row" | "unnest":
@@ -49,6 +52,10 @@ def _function_fallible(step: Explode) -> bool:
             return True
 
 
-def _is_step(arg: object) -> bool:
-    """Whether it is a constant that is not zero."""
-    return isinstance(arg, Literal) and arg.value not in (0, (0, 0, 0))
+def _is_short(args: Sequence[Expr]) -> bool:
+    """Whether they are integer constants between which there are not too many."""
+    values = [arg.value for arg in args if isinstance(arg, Literal)]
+    if len(values) < len(args) or not all(isinstance(value, int) for value in values):
+        return False
+    start, stop, *step = (value for value in values if isinstance(value, int))
+    return abs(stop - start) < RESULT_ROWS and 0 not in step

@@ -17,13 +17,14 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.values import ARRAY_BYTES, TOO_LONG_TOGETHER, Datum, Kernel, broadcast, count
+from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, count
+from halfjoin.engine.updates import ARRAY_BYTES, TOO_LONG
 from halfjoin.sql.errors import DataError
 from halfjoin.sql.types import VALUE_BYTES
 
 Sizes = NDArray[np.int64]
 
-TOO_LONG = f"the result would be longer than {VALUE_BYTES:,} bytes"
+LONG = f"the result would be longer than {VALUE_BYTES:,} bytes"
 
 
 def bounded(kernel: Kernel, size: Callable[..., Sizes], *, strict: bool = True) -> Kernel:
@@ -69,9 +70,9 @@ def check(size: Sizes, n: int, *, strict: bool = True) -> None:
     """
     over = size > VALUE_BYTES
     if over.any():
-        raise Failed(TOO_LONG, over, strict=strict)
+        raise Failed(LONG, over, strict=strict)
     if int(size.sum()) * (n if len(size) == 1 else 1) > ARRAY_BYTES:
-        raise DataError(TOO_LONG_TOGETHER)
+        raise DataError(TOO_LONG)
 
 
 def sizes(datum: Datum) -> Sizes:

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.failures import Failed, Failures, Rows, merge
-from halfjoin.engine.scalar.values import TOO_LONG_TOGETHER, Datum, Kernel, broadcast, valid
+from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, valid
+from halfjoin.engine.updates import TOO_LONG
 from halfjoin.sql.errors import DataError
 
 
@@ -67,7 +68,7 @@ def apply(
         result, found = _isolate(kernel, data, n, error, type)
         failures = merge(failures, found)
     except pa.ArrowCapacityError as error:
-        raise DataError(TOO_LONG_TOGETHER) from error
+        raise DataError(TOO_LONG) from error
     if failures is not None:
         result = blank(result, n, failures)
     return result, failures
@@ -105,7 +106,7 @@ def _isolate(
     try:
         return pa.concat_arrays(pieces), reduce(merge, failures, None)
     except pa.ArrowInvalid as overflow:  # each fits into an array, all do not
-        raise DataError(TOO_LONG_TOGETHER) from overflow
+        raise DataError(TOO_LONG) from overflow
 
 
 def _halves(

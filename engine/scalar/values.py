@@ -16,9 +16,6 @@ from halfjoin.engine.scalar.failures import Failed
 Datum: TypeAlias = Any  # a pyarrow Array, or a Scalar that stands for the same value in every row
 Kernel: TypeAlias = Callable[..., Datum]  # Datum, ... -> Datum; raises Failed
 
-ARRAY_BYTES = (1 << 31) - 1  # of an Arrow array of texts: its offsets are int32
-TOO_LONG_TOGETHER = f"the values of one batch would take more than {ARRAY_BYTES:,} bytes; submit fewer rows at once"
-
 _DTYPES = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 

@@ -1,0 +1,39 @@
+"""Weights past an int64: the rows that have them are errors, which go when the weights that others bring cancel them.
+
+The diff of such an error is exact, whatever it was added up from: it is spread over three errors, whose diffs are the
+limbs of it, and an error is gone when all of them are 0. So what comes in one batch and goes in several leaves nothing,
+and no error goes before the row does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.failures import of_rows
+from halfjoin.engine.updates import MAXIMUM, MINIMUM, TOO_HEAVY, Updates, concat, is_wide
+
+_LIMB = 1 << 42  # two int64s multiply to three such limbs, and millions of limbs add up to an int64
+_NAMES = ("", " (its middle digits)", " (its first digits)")
+
+
+def split(updates: Updates) -> tuple[Updates, Updates]:
+    """The updates whose diffs an int64 holds, and the errors of the others."""
+    fits = ((updates.diff >= MINIMUM) & (updates.diff <= MAXIMUM)).astype(np.bool_)
+    light = updates.take(np.flatnonzero(fits))
+    heavy = updates.take(np.flatnonzero(~fits))
+    return Updates(light.columns, light.time, light.diff.astype(np.int64)), of_rows(heavy, TOO_HEAVY)
+
+
+def in_limbs(errors: Updates) -> Updates:
+    """Errors whose diffs may be none of an int64 as errors whose diffs are."""
+    if not is_wide(errors.diff):
+        return errors
+    sign, rest = np.sign(errors.diff), np.abs(errors.diff)
+    parts = []
+    for name in _NAMES:
+        text = pa.array([f"{error}{name}" for error in errors.columns["error"].to_pylist()], pa.string())
+        limb = (sign * (rest % _LIMB)).astype(np.int64)
+        parts.append(Updates({**errors.columns, "error": text}, errors.time, limb))
+        rest = rest // _LIMB
+    return concat(parts)
