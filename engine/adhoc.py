@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from halfjoin.catalog.facts import Schema
 from halfjoin.engine.collection import Collection
+from halfjoin.engine.memory import Memory, machine_memory
 from halfjoin.engine.run import make_run
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.state import State
@@ -21,6 +22,8 @@ from halfjoin.sql.adhoc_script import Evaluate, Made, Script
 from halfjoin.sql.errors import DataError, UnknownName, UnsupportedSQL
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import Query
+
+_LEAST = 1 << 26  # bytes without which DuckDB does little
 
 # DuckDB's errors that are about the query, not about a row.
 _REFUSALS = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.NotImplementedException,
@@ -34,7 +37,7 @@ def run(script: Script, state: State, evaluate: Callable[[State, Relation], Upda
         DataError: an expression fails for a row.
     """
     scratch = replace(state, tables=dict(state.tables))
-    with _connection() as connection:
+    with _connection(state.memory) as connection:
         for step in script.steps:
             if isinstance(step, Evaluate):
                 columns = evaluate(scratch, step.relation).columns
@@ -51,6 +54,9 @@ def _asked(connection: Any, text: str) -> pa.Table:
         return connection.sql(text).to_arrow_table()
     except _REFUSALS as problem:
         raise UnsupportedSQL(_message(problem)) from problem
+    except duckdb.OutOfMemoryException as problem:
+        raise DataError("the query needs more memory than the engine may use: ask for fewer rows, or give the engine "
+                        "more, Engine(memory=...)") from problem
     except duckdb.Error as problem:
         raise DataError(f"the query fails: {_message(problem)}") from problem
 
@@ -76,7 +82,7 @@ def _collection(made: Made, columns: Mapping[str, pa.Array]) -> Collection:
 
 
 def run_in_duckdb(
-    query: Query, schema: Schema, inputs: Mapping[str, pa.Table], refused: UnsupportedSQL, sql: str
+    query: Query, schema: Schema, inputs: Mapping[str, pa.Table], refused: UnsupportedSQL, sql: str, memory: Memory
 ) -> pa.Table:
     """The rows of a query that cannot be split; `inputs` are the contents of the tables and views that it names.
 
@@ -86,7 +92,7 @@ def run_in_duckdb(
         DataError: an expression fails for a row.
     """
     text = to_duckdb(query, schema, sql)
-    with _connection() as connection:
+    with _connection(memory) as connection:
         for name, table in inputs.items():
             for names in (inputs, table.column_names):  # DuckDB takes names that differ in case for one
                 if len({known.lower() for known in names}) < len(names):
@@ -102,8 +108,11 @@ def run_in_duckdb(
 
 
 @contextmanager
-def _connection() -> Iterator[Any]:
-    with duckdb.connect(":memory:", config={"enable_external_access": False}) as connection:
+def _connection(memory: Memory) -> Iterator[Any]:
+    """A database of its own: within the engine's budget, or half of the machine's memory, and without files."""
+    limit = max(memory.limit or machine_memory() // 2, _LEAST)
+    config = {"enable_external_access": False, "memory_limit": f"{limit}B", "temp_directory": ""}
+    with duckdb.connect(":memory:", config=config) as connection:
         for setting in (*SETTINGS, "SET python_enable_replacements = false", "SET lock_configuration = true"):
             connection.execute(setting)
         yield connection

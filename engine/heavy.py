@@ -1,8 +1,8 @@
-"""Weights past an int64: the rows that have them are errors, which go when the weights that others bring cancel them.
+"""Weights past an int64: the rows that have them are errors, until other such weights cancel theirs.
 
-The diff of such an error is exact, whatever it was added up from: it is spread over three errors, whose diffs are the
-limbs of it, and an error is gone when all of them are 0. So what comes in one batch and goes in several leaves nothing,
-and no error goes before the row does.
+The diff of such an error is exact: it is spread over three errors, whose diffs are its limbs. All of them are 0 only
+where it is, so no error goes before the row does, and it goes with the row that brought it. What came in one batch and
+goes in several, or the other way round, may leave limbs that cancel only each other: then the error stays.
 """
 
 from __future__ import annotations

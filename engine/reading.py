@@ -14,8 +14,8 @@ from halfjoin.engine.adhoc import run, run_in_duckdb
 from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.dataflow import MOST_BYTES, Dataflow
-from halfjoin.engine.state import State
 from halfjoin.engine.scalar.bounds import sizes
+from halfjoin.engine.state import State
 from halfjoin.engine.updates import ARRAY_BYTES, MOST_ROWS, Updates, concat, constant
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
@@ -79,7 +79,7 @@ def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Ta
     script = split(statement, state.catalog, text)
     if isinstance(script, UnsupportedSQL):
         inputs = {name: rows(state.collection(name), time) for name in names}
-        return run_in_duckdb(statement, state.catalog, inputs, script, text)
+        return run_in_duckdb(statement, state.catalog, inputs, script, text, state.memory)
     closed = replace(state, upper=max(state.upper, time + 1))  # what has always been can be read at any time
 
     def evaluated(scratch: State, relation: Relation) -> Updates:

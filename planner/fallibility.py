@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from halfjoin.planner.block import expressions
 from halfjoin.planner.linear import Explode, Extend, Filter, Formula, Keep, Step, Temporal
-from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.expr import Expr, Literal, columns_of
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.types import RESULT_ROWS
 
@@ -43,13 +43,27 @@ def explode_fallible(step: Explode) -> bool:
 def _function_fallible(step: Explode) -> bool:
     match step.function:
         case "generate_series":
-            return not _is_short(step.args)
+            return _of_one_input(step) and not _is_short(step.args) or len(step.args) > 2 and not _is_step(step.args[2])
         case "regexp_split_to_table":
             return not isinstance(step.args[1], Literal)
         case "repeat_row" | "unnest":
             return False
         case _:  # a user's
             return True
+
+
+def _of_one_input(step: Explode) -> bool:
+    """Whether its columns are of one alias.
+
+    A series over several inputs that is too long fails the view, not the row: else it would have to wait for complete
+    rows, and what is joined by its numbers would be joined to everything before.
+    """
+    return len({name.split(".")[0] for arg in step.args for name in columns_of(arg)}) <= 1
+
+
+def _is_step(arg: object) -> bool:
+    """Whether it is a constant that is not zero."""
+    return isinstance(arg, Literal) and arg.value not in (0, (0, 0, 0))
 
 
 def _is_short(args: Sequence[Expr]) -> bool:

@@ -1,7 +1,7 @@
 """Bounds on values: how long a result will be, from the lengths of the arguments, before anything of it is made.
 
-A result longer than `VALUE_BYTES` is an error of its row. Results that are too long together, for one array, are nobody's
-in particular: a `DataError`, by which the view fails (`engine.batch.stage`) or the query does.
+A result longer than `VALUE_BYTES` is an error of its row. Results that are too long together for one array are nobody's
+in particular: a `DataError`, by which the view fails (`engine.batch.stage`), or the query does.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from halfjoin.engine.scalar.bounds import Sizes, bounded, joined, lengths, sizes
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, on_arrays
 from halfjoin.sql.expr import Call, Literal
-from halfjoin.sql.types import BOOLEAN as BOOL
 from halfjoin.sql.types import BIGINT, BYTEA, INTEGER, TEXT, VALUE_BYTES, Kind, SqlType
+from halfjoin.sql.types import BOOLEAN as BOOL
 
 Builder = Callable[[Call], Kernel]
 _binary_length = call("binary_length")

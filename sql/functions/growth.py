@@ -1,6 +1,6 @@
 """How long a value may get: functions that join, fill up or replace make more bytes than they are given.
 
-A call that may pass `VALUE_BYTES` for some row is one that may fail; the evaluator looks at the lengths of its arguments
+A call that may pass `VALUE_BYTES` for some row may fail; the evaluator looks at the lengths of its arguments
 before it makes anything (`engine.scalar.bounds`).
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -58,8 +59,8 @@ def test_a_value_too_long_is_an_error_of_its_row(
         engine.read("v")
     assert len(str(problem.value)) < 30_000
     engine.apply({"t": hj.deletes([row(**values)])})
-    plain = f"SELECT k, {expression} AS x FROM t"
-    assert [line[0] for line in lines(engine.read("v"))] == [2, 3] and lines(engine.read("v")) == lines(engine.query(plain))
+    left = lines(engine.read("v"))
+    assert [k for k, _ in left] == [2, 3] and left == lines(engine.query(f"SELECT k, {expression} AS x FROM t"))
 
 
 def test_concat_past_the_bound_leaves_the_nulls_of_other_rows(engine: hj.Engine) -> None:
@@ -105,9 +106,8 @@ def boom(batch: pa.RecordBatch) -> Any:
 
 TABLES = [
     ("SELECT k, g FROM t, generate_series(1, n) AS g", 2 * 10**9, "generate_series makes 2,000,000,000 rows of one"),
-    ("SELECT k, y FROM t, boom(n) AS b(y)", -5, r"boom failed: ValueError: no negative numbers in boom\(t.n\), for a row "
-     r"with t.n = -5"),
-    ("SELECT k, y FROM t, boom(n) AS b(y)", 500, r"boom gave __row outside 0..0 in boom\(t.n\), for a row with t.n = 500"),
+    ("SELECT k, y FROM t, boom(n) AS b(y)", -5, r"boom failed: ValueError: no negative numbers in .* with t.n = -5"),
+    ("SELECT k, y FROM t, boom(n) AS b(y)", 500, r"boom gave __row outside 0..0 in boom\(t.n\), .* with t.n = 500"),
     ("SELECT k, y FROM t, boom(n) AS b(y)", 5000, r"boom must return .* with t.n = 5000"),
 ]
 
@@ -141,13 +141,13 @@ def test_weights_that_multiply_past_int64_are_an_error_of_the_row(engine: hj.Eng
     engine.execute("CREATE MATERIALIZED VIEW w AS SELECT k FROM u")
     engine.apply({"u": [weighed(1, 2**31), weighed(2, 2)]})
     assert engine.read("w", multiplicity=True).num_rows == 2
-    with pytest.raises(hj.DataError, match="weights of joined rows multiply .* for a row with .*k = 1"):
+    with pytest.raises(hj.DataError, match=r"weights of joined rows multiply .* for a row with .*k = 1"):
         engine.read("v")
     engine.apply({"u": [weighed(1, -(2**30))]})  # in pieces: each of them is joined with what is left
     with pytest.raises(hj.DataError, match="multiply"):
         engine.read("v")
-    engine.apply({"u": [weighed(1, 5 - 2**30)]})
-    assert dict(lines(engine.read("v", multiplicity=True))) == {1: 125, 2: 8}
+    engine.apply({"u": [weighed(1, -(2**30))]})
+    assert lines(engine.read("v", multiplicity=True)) == [(2, 8)]
 
 
 def test_repeat_row_past_int64_is_an_error_of_the_row(engine: hj.Engine) -> None:
@@ -189,7 +189,7 @@ def test_a_join_of_long_texts_past_the_bound_fails_its_view_alone(
     engine.apply({"t": [row(n=n, s="x" * 500_000) for n in range(40)]}, time=5)  # 1.6 GB
     assert max(widest) <= 1 << 25 and len(lines(engine.read("w"))) == 40
     for name in ("v", "by_key", "above"):
-        with pytest.raises(hj.DataError, match="more than 67,108,864 bytes of a view: .* from time 5 on"):
+        with pytest.raises(hj.DataError, match=r"more than 67,108,864 bytes of a view: .* from time 5 on"):
             engine.read(name)
     engine.apply({"t": [row(k=2)]}, time=6)
     with pytest.raises(hj.DataError, match="drop it and create it anew"):
@@ -213,3 +213,16 @@ def test_sums_past_int64_in_the_future_stop_nobody(engine: hj.Engine) -> None:
     assert lines(engine.read("w")) == [(7,)]
     with pytest.raises(hj.DataError, match="v cannot be read"):
         engine.read("v", multiplicity=True)
+
+
+def test_a_query_past_the_budget_is_an_error_without_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with hj.Engine(memory="64MB") as engine:
+        engine.execute("CREATE TABLE t (k bigint, s text)")
+        engine.apply({"t": pa.table({"k": range(400_000), "s": [f"{k * 7919 % 1000003:040d}" for k in range(400_000)]})})
+        lags = ", ".join(f"lag(s, {n}) OVER (ORDER BY s, k) AS s{n}" for n in range(1, 9))
+        with pytest.raises(hj.DataError, match="the query needs more memory than the engine may use"):
+            engine.query(f"SELECT k, {lags} FROM t")
+        assert lines(engine.query("SELECT count(*) FROM t")) == [(400_000,)] and not list(tmp_path.iterdir())
