@@ -18,10 +18,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from halfjoin.engine.engine import Engine
+from halfjoin.engine.scalar.casts_text import from_text
+from halfjoin.engine.scalar.failures import Failed
 from halfjoin.sql.errors import HalfjoinError
 from halfjoin.sql.functions import documentation
 from halfjoin.sql.type_names import type_named
-from halfjoin.sql.types import FLOATS, INTEGERS, Kind
+from halfjoin.sql.types import FLOATS, INTEGERS, Kind, SqlType
 
 app = typer.Typer(help="Incremental view maintenance in SQL.", no_args_is_help=True, add_completion=False,
                   pretty_exceptions_enable=False)
@@ -144,7 +146,7 @@ def _rows(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
         except pa.ArrowInvalid as error:
             raise pa.ArrowInvalid(f"{error} Only a file whose name ends in .csv is read as CSV.") from error
     # What is not one of these stays text, which the engine casts exactly; a guess would take 007 for a number.
-    plain = {**dict.fromkeys(INTEGERS, pa.int64()), **dict.fromkeys(FLOATS, pa.float64()), Kind.BOOLEAN: pa.bool_()}
+    plain = {**dict.fromkeys(INTEGERS, pa.int64()), Kind.BOOLEAN: pa.bool_()}
     options = pyarrow.csv.ConvertOptions(
         column_types={name: plain.get(kind, pa.string()) for name, kind in columns.items()},
         null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
@@ -158,6 +160,20 @@ def _rows(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
     if not {*columns} & {*rows.column_names}:
         raise pa.ArrowInvalid(f"its first line must name columns of the table ({', '.join(columns)}) with commas "
                               f"between them; it is {','.join(rows.column_names)}")  # fmt: skip
+    return _with_floats(rows, columns)
+
+
+def _with_floats(rows: pa.Table, columns: Mapping[str, Kind]) -> pa.Table:
+    """The texts of float columns as numbers; what is beyond their range is refused, not infinite or zero."""
+    for number, name in enumerate(rows.column_names):
+        kind = columns.get(name)
+        if kind in FLOATS:
+            texts = pa.concat_arrays(rows[number].chunks) if rows.num_rows else pa.nulls(0, pa.string())
+            try:
+                rows = rows.set_column(number, name, from_text(SqlType(kind))(texts))
+            except Failed as error:
+                where = f" in row {int(error.mask.argmax()) + 1}" if error.mask is not None else ""
+                raise pa.ArrowInvalid(f"column {name}{where}: {error.message}") from None
     return rows
 
 

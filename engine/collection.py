@@ -13,7 +13,7 @@ from halfjoin.engine.changes import StoredChanges
 from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.memory import INDEXED, Memory
-from halfjoin.engine.run import KeyColumns, Part, Run, make_run, merge_runs
+from halfjoin.engine.run import KeyColumns, Part, Run, loaded_run, merge_runs
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import MINIMUM, Updates, concat, empty
 from halfjoin.planner.plan import ArrangementKey
@@ -95,7 +95,7 @@ class Collection:
         # What the rows take is asked of the files, so only where they are not too many anyway.
         if memory.invites(indexes) and memory.invites(indexes + sum(part.loaded_bytes for part in stored)):
             self.held = tuple(
-                part if isinstance(part, Run) else make_run(concat([empty(self.schema), *part.pieces()]), upper)
+                part if isinstance(part, Run) else loaded_run([empty(self.schema), *part.pieces()], upper)
                 for part in self.held
             )
 
@@ -140,6 +140,7 @@ class Collection:
                 for run in self.held:
                     if isinstance(run, Run):
                         run.indexes.pop(key, None)
+                        run.gone.pop(key, None)
 
     def publish(self, run: Part) -> None:
         """Add a batch's run: the step from "before" to "after"."""
@@ -151,8 +152,7 @@ class Collection:
     def advance(self, upper: int) -> None:
         """Let history older than `retain` go, the next time its runs are merged."""
         self.since = max(self.since, upper - max(self.retain, 1))
-        for run in self.held:
-            run.close(upper)
+        self.held = tuple(run.closed(upper) for run in self.held)
 
     def tidy(self, upper: int) -> None:
         """Merge the newest runs until each is much larger than the next."""
@@ -184,7 +184,8 @@ class Collection:
 
         The result's times are without meaning.
         """
-        parts = [piece for run in self.runs for piece in run.pieces(high=time + 1)]
+        pieces = (piece.filter(piece.time <= time) for run in self.runs for piece in run.present(time + 1))
+        parts = [piece for piece in pieces if len(piece)]
         if not parts:
             return empty(self.schema)
         found = concat(parts)

@@ -14,7 +14,7 @@ from halfjoin.engine.half_join import HalfJoinOperator
 from halfjoin.engine.heavy import in_limbs, split
 from halfjoin.engine.memory import machine_memory
 from halfjoin.engine.operators import LinearOperator, compile_linear
-from halfjoin.engine.run import Part, Run
+from halfjoin.engine.run import Part, Run, present
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.stages import compile_stage
@@ -49,12 +49,14 @@ class CompiledPath:
         """The input's columns."""
         return [column for column, _ in self.spec.fetch]
 
-    def run(self, change: Updates, lookup: Lookup, errors: list[Updates]) -> Iterator[Updates]:
+    def run(self, change: Updates, lookup: Lookup, errors: list[Updates], closed: int) -> Iterator[Updates]:
         """What a change of this path's input adds to the view, a morsel at a time; not consolidated."""
         for morsel in _morsels(change):
-            yield from self._onward(self.source(morsel.renamed(self.spec.fetch), errors), 0, lookup, errors)
+            yield from self._onward(self.source(morsel.renamed(self.spec.fetch), errors), 0, lookup, errors, closed)
 
-    def _onward(self, stream: Updates, number: int, lookup: Lookup, errors: list[Updates]) -> Iterator[Updates]:
+    def _onward(
+        self, stream: Updates, number: int, lookup: Lookup, errors: list[Updates], closed: int
+    ) -> Iterator[Updates]:
         """The stream through the stages from `number` on; what a cross product makes goes through piece by piece."""
         if not len(stream):  # an operator that ran empty has not made all its columns
             return
@@ -65,9 +67,9 @@ class CompiledPath:
             return
         half_join, then = self.stages[number]
         runs = lookup(half_join.spec.arrangement.collection, half_join.spec.after)
-        for piece, parts in half_join.pieces(stream, runs):
-            for found in half_join(piece, parts):
-                yield from self._onward(then(found, errors), number + 1, lookup, errors)
+        for piece, parts in half_join.pieces(stream, runs, closed):
+            for found in half_join(piece, parts, closed):
+                yield from self._onward(then(found, errors), number + 1, lookup, errors, closed)
 
 
 class Dataflow:
@@ -84,22 +86,28 @@ class Dataflow:
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
 
-    def changes(self, staged: Mapping[str, Part], lookup: Lookup) -> tuple[Updates, Updates]:
-        """The view's output and error updates for a batch's staged runs, both consolidated."""
+    def changes(
+        self, staged: Mapping[str, Part], lookup: Lookup, closed: int = MINIMUM
+    ) -> tuple[Updates, Updates]:
+        """The view's output and error updates for a batch's staged runs, both consolidated.
+
+        No time of the batch is below `closed`, so what it looks up there is added up.
+        """
         made = _Made(self.schema)
         for paths in self.branches:
             for path in paths:
                 run = staged.get(path.spec.collection)
                 if run is not None:
                     for change in run.pieces(names=path.reads):
-                        for part in path.run(change, self._with_constants(lookup), made.errors):
+                        for part in path.run(change, self._with_constants(lookup), made.errors, closed):
                             made.take(part)
         return made.given()
 
-    def fill(self, lookup: Lookup) -> Iterator[tuple[Updates, Updates]]:
+    def fill(self, lookup: Lookup, closed: int = MINIMUM) -> Iterator[tuple[Updates, Updates]]:
         """The view's whole history so far, from one path per branch, in parts that memory holds.
 
-        Each part is the output and the error updates, both consolidated; there is at least one.
+        Each part is the output and the error updates, both consolidated; there is at least one. The history of times
+        below `closed` is not asked for, only what it adds up to.
 
         Corollary of the delta law: it is that path with its input's history as the change and all others "after".
         What fails in another input's own operator is reported by that input's path alone, so those operators run too.
@@ -111,9 +119,9 @@ class Dataflow:
                 if number != branch.fill and not path.source.reports:
                     continue
                 reads = whole(path.spec.collection, True)
-                for change in (piece for run in reads for piece in run.pieces(names=path.reads)):
+                for change in present(reads, closed, path.reads):
                     if number == branch.fill:
-                        for part in path.run(change, whole, made.errors):
+                        for part in path.run(change, whole, made.errors, closed):
                             made.take(part)
                             if made.rows >= FILL_ROWS or made.bytes >= FILL_BYTES:
                                 yield made.given()

@@ -20,13 +20,15 @@ from halfjoin.engine.codes import codes, is_exact, same
 from halfjoin.engine.evaluate import evaluate_all
 from halfjoin.engine.failures import DROPPED
 from halfjoin.engine.keys import key_columns
-from halfjoin.engine.run import KeyColumns, Part, Run
+from halfjoin.engine.netting import together
+from halfjoin.engine.run import KeyColumns, Part, Run, present
 from halfjoin.engine.scalar import Scalar, compile, mask_of
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import Ints, Mask, Updates, gather, indices_of, product
+from halfjoin.engine.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of, product
 from halfjoin.planner.plan import HalfJoin
 from halfjoin.sql.expr import Expr, columns_of
 
+_PROBE = "#probe"  # no SQL column has such a name
 _PAIRS = 1 << 20  # that are put together at a time
 _BYTES = 1 << 28  # of their texts
 _SORT_FROM = 1 << 14  # probes; searching so many sorted keeps to memory that is near
@@ -58,14 +60,16 @@ class HalfJoinOperator:
     asked: tuple[tuple[Scalar, Fetch], ...]  # conditions on partners alone, and the columns they read
     wanted: frozenset[str] | None  # of the result's columns; None: all
 
-    def pieces(self, stream: Updates, runs: Sequence[Part]) -> Iterator[tuple[Updates, Sequence[Part]]]:
+    def pieces(
+        self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM
+    ) -> Iterator[tuple[Updates, Sequence[Part]]]:
         """The stream, and the runs that it meets; where that is a cross product, in parts, each of which it multiplies
-        to a bounded number of rows."""
+        to a bounded number of rows. `closed` as for a call."""
         if self.probes:
             yield stream, runs
             return
         names = [column for column, _ in self.spec.fetch]
-        for piece in (piece for run in runs for piece in run.pieces(names=names) if len(piece)):
+        for piece in present(runs, closed, names):
             size = max(1, _PAIRS // len(piece))
             for start in range(0, len(stream), size):
                 yield stream.slice(start, min(start + size, len(stream))), [Run(piece)]
@@ -88,16 +92,20 @@ class HalfJoinOperator:
         near = [part.narrowed(self.spec.arrangement, self.columns, keys, names) for part in parts]
         probes, found = codes(keys, len(stream)), np.zeros(len(stream), np.int64)
         for run in near:
-            found += run.index(self.spec.arrangement, self.columns).count(probes)
+            for index in run.entries(self.spec.arrangement, self.columns):
+                found += index.count(probes)
         steps = np.cumsum(found) // most
         ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(stream)]
         for start, end in zip([0, *ends], ends, strict=False):
             yield stream.slice(start, end), near
 
-    def __call__(self, stream: Updates, runs: Sequence[Part]) -> Iterator[Updates]:
-        """The stream's rows with each of their partners in `runs`, in parts that memory holds."""
+    def __call__(self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM) -> Iterator[Updates]:
+        """The stream's rows with each of their partners in `runs`, in parts that memory holds.
+
+        Partners with times below `closed` are added up, which is right where the stream has no such times.
+        """
         if not self.probes:
-            yield from self._beside(stream, [], _everything(len(stream), runs))
+            yield from self._beside(stream, [], _everything(len(stream), runs), closed)
             return
         keys, stream = evaluate_all(self.probes, stream, DROPPED)
         stream, keys = self._without_nulls(stream, keys)
@@ -110,23 +118,28 @@ class HalfJoinOperator:
         names = [column for column, _ in self.spec.fetch]
         for part in runs:
             run = part.narrowed(self.spec.arrangement, self.columns, keys, names)
-            index = run.index(self.spec.arrangement, self.columns)
-            positions, rows = index.find(probes)
-            if not len(positions):
-                continue
-            if order is not None:
-                positions = order[positions]
-            certain = exact and index.exact
-            if self.spec.arrangement.through is not None:
-                positions, rows = _distinct_pairs(positions, rows, len(run))
-                certain = True
-            found.append(_Pairs(positions, run, rows, certain))
-        yield from self._beside(stream, keys, found)
+            for index in run.entries(self.spec.arrangement, self.columns, closed):
+                positions, rows = index.find(probes)
+                if not len(positions):
+                    continue
+                if order is not None:
+                    positions = order[positions]
+                certain = exact and index.exact
+                if self.spec.arrangement.through is not None:
+                    positions, rows = _distinct_pairs(positions, rows, len(run))
+                    certain = True
+                found.append(_Pairs(positions, run, rows, certain))
+        yield from self._beside(stream, keys, found, closed)
 
-    def _beside(self, stream: Updates, keys: list[pa.Array], found: Sequence[_Pairs]) -> Iterator[Updates]:
-        """Stream rows beside what they found: all at once, or piece by piece where that is much."""
+    def _beside(
+        self, stream: Updates, keys: list[pa.Array], found: Sequence[_Pairs], closed: int
+    ) -> Iterator[Updates]:
+        """Stream rows beside what they found: all at once, or piece by piece where that is much.
+
+        What would cancel in two pieces is found in the sum of what they make.
+        """
         for pairs in [found] if self._are_few(stream, found) else self._pieces(stream, found):
-            result = self._gather(stream, keys, pairs)
+            result = self._gather(stream, keys, pairs, closed)
             if result is not None:
                 yield result
 
@@ -193,7 +206,9 @@ class HalfJoinOperator:
             equal &= same(key.take(probe), array)
         return (positions, rows) if equal.all() else (positions[equal], rows[equal])
 
-    def _gather(self, stream: Updates, keys: list[pa.Array], pairs: Iterable[_Pairs]) -> Updates | None:
+    def _gather(
+        self, stream: Updates, keys: list[pa.Array], pairs: Iterable[_Pairs], closed: int
+    ) -> Updates | None:
         """Stream rows beside the rows they found, those that are asked for; None where there are none."""
         found = [part for part in (self._admitted(keys, *part) for part in pairs) if len(part[0])]
         if not found:
@@ -201,17 +216,23 @@ class HalfJoinOperator:
         wanted = self.wanted
         left = stream if wanted is None else stream.select(name for name in stream.columns if name in wanted)
         positions = _joined([positions for positions, _, _ in found])
-        if len(positions) != len(stream) or (positions != np.arange(len(stream))).any():
-            left = left.take(positions)
-        columns = dict(left.columns)
         sources = [(run.updates.columns, indices_of(rows)) for _, run, rows in found]
+        fetched = {}
         for column, name in self.spec.fetch:
             if wanted is None or name in wanted:
                 pieces = [gather(source[column], indices) for source, indices in sources]
-                columns[name] = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
+                fetched[name] = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
         time = _joined([run.updates.time[rows] for _, run, rows in found])
-        diff = _joined([run.updates.diff[rows] for _, run, rows in found])
-        return Updates(columns, np.maximum(left.time, time), product(left.diff, diff))
+        diff = _joined([run.diffs(rows, closed) for _, run, rows in found])
+        partners = Updates(fetched, time, diff)
+        if closed > MINIMUM:
+            positions, partners = _netted(positions, partners, closed)
+            if not len(positions):
+                return None
+        if len(positions) != len(stream) or (positions != np.arange(len(stream))).any():
+            left = left.take(positions)
+        columns = {**left.columns, **partners.columns}
+        return Updates(columns, np.maximum(left.time, partners.time), product(left.diff, partners.diff))
 
     def _admitted(
         self, keys: list[pa.Array], positions: Ints, run: Run, rows: Rows, certain: bool
@@ -241,6 +262,17 @@ def compile_half_join(
     conditions = [(compile(expr), tuple(pair for pair in spec.fetch if pair[1] in columns_of(expr))) for expr in asked]
     columns = key_columns(spec.arrangement, registry)
     return HalfJoinOperator(spec, probes, columns, tuple(needed), tuple(conditions), wanted)
+
+
+def _netted(positions: Ints, partners: Updates, closed: int) -> tuple[Ints, Updates]:
+    """Partners of the rows at these positions, those added up that are equal and closed."""
+    pairs = partners.with_columns({_PROBE: pa.array(positions)})
+    found = together(pairs, closed)
+    if found is None:
+        return positions, partners
+    rows, diffs = found
+    kept = partners.take(rows)
+    return positions[rows], Updates(kept.columns, kept.time, diffs)
 
 
 def _joined(parts: Sequence[Ints]) -> Ints:

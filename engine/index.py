@@ -87,6 +87,12 @@ class Index:
             counts[many] = self.codes.searchsorted(values[many], "right") - low[many]
         return counts
 
+    def split(self, mask: Mask) -> tuple[Index, Index]:
+        """The entries of rows that a mask over all rows has, and those of the others."""
+        mine = mask[self.rows]
+        first, second = (_index(self.codes[part], self.rows[part], self.exact) for part in (mine, ~mine))
+        return first, second
+
     def between(self, low: int, high: int) -> Rows:
         """Rows whose codes are in `[low, high)`; meaningful where codes are numbers in order."""
         start, stop = np.searchsorted(self.codes, [low, high], "left")

@@ -9,11 +9,11 @@ import numpy as np
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.codes import codes
-from halfjoin.engine.consolidate import groups
+from halfjoin.engine.consolidate import consolidate, groups
 from halfjoin.engine.index import Index, build
 from halfjoin.engine.key_pairs import Place, plain
 from halfjoin.engine.run import KeyColumns, Part, Run
-from halfjoin.engine.updates import Ints, Updates, concat
+from halfjoin.engine.updates import MAXIMUM, Ints, Positions, Updates, concat
 from halfjoin.engine.upserts import last_of_each
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import InvalidRow
@@ -66,13 +66,16 @@ class PrimaryKey:
         for run in near:
             numbers, rows = run.index(self.arrangement, self.columns).find(wanted)
             if len(rows):
-                found.append(Place(run.updates, rows, numbers))
+                found.append(_place(run, rows, numbers))
         return found
 
     def _check(self, held: Updates, updates: Updates, positions: Ints) -> None:
-        """`check` in full; `positions` are the updates' numbers in the batch."""
+        """`check` in full; `positions` are the updates' numbers in the batch.
+
+        What is held counts from before the batch on, whenever it came: added up, it may be under any earlier time.
+        """
         before = len(held)
-        both = concat([held, updates])
+        both = concat([held.not_before(int(updates.time.min()) - 1), updates])
         rows = groups(list(both.columns.values()), len(both))
         missing = _first_outside(rows, both, 0, np.iinfo(np.int64).max, before)
         keys = groups([both.columns[name] for name in self.table.primary_key], len(both))
@@ -107,14 +110,17 @@ class PrimaryKey:
         return every if every.diff.all() else every.filter(every.diff != 0)
 
     def _ended(self, held: Updates, first: Updates) -> Updates:
-        """Deletions, at the times of `first`, of what is held under their keys."""
+        """Deletions, at the times of `first`, of what the updates held under their keys add up to by then.
+
+        A row that came and went is none of it: were every update negated, each upsert would double those of its key.
+        """
         both = concat([first, held])
         numbers = groups([both.columns[name] for name in self.table.primary_key], len(both))
         start = np.full(int(numbers.max()) + 1, np.iinfo(np.int64).min)
         start[numbers[: len(first)]] = first.time
         begins = start[numbers[len(first) :]]
         known = (held.time <= begins) & (begins != np.iinfo(np.int64).min)
-        return Updates(held.columns, begins, -held.diff).filter(known)
+        return consolidate(Updates(held.columns, begins, -held.diff).filter(known))
 
     def _key(self, updates: Updates, row: int) -> str:
         values = ", ".join(repr(updates.columns[name][row].as_py()) for name in self.table.primary_key)
@@ -132,6 +138,14 @@ class PrimaryKey:
             if differing:
                 text += f"; in the row with that key {', '.join(differing[:3])}"
         return text
+
+
+def _place(run: Run, rows: Positions, numbers: Ints) -> Place:
+    diffs = run.diffs(rows, MAXIMUM)
+    if (diffs == run.updates.diff[rows]).all():
+        return Place(run.updates, rows, numbers)
+    found = run.updates.take(rows)
+    return Place(Updates(found.columns, found.time, diffs), np.arange(len(rows)), numbers)
 
 
 def arrangement_of(table: Table) -> ArrangementKey:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from halfjoin.engine.adhoc import run, run_in_duckdb
 from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.dataflow import MOST_BYTES, Dataflow
+from halfjoin.engine.run import Part, Run
 from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.state import State
-from halfjoin.engine.updates import ARRAY_BYTES, MOST_ROWS, Updates, concat, constant
+from halfjoin.engine.updates import ARRAY_BYTES, MINIMUM, MOST_ROWS, Updates, concat, constant
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
 from halfjoin.sql.adhoc_split import split
@@ -97,9 +98,10 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     for key in planned.arrangements:
         if not key.collection.startswith("="):
             state.collection(key.collection).share(key, _QUERY, state.functions)
+    moment = _Moment(state, time)
     try:
         parts, size = list[tuple[Updates, Updates]](), 0
-        for part in flow.fill(state.before_and_after({})):
+        for part in flow.fill(moment, moment.closed):
             parts.append(part)
             size += part[0].nbytes
             if size > MOST_BYTES:
@@ -111,6 +113,34 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     _raise_first(errors, "the query", time)
     found = output
     return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """The collections as they are at a time, whatever happened to their rows before.
+
+    Before the last time that is closed, an index does not tell what was there, so the contents are put together and
+    looked up there; of what stays in files, and does not fit into memory, the whole history is.
+    """
+
+    state: State
+    time: int
+    found: dict[str, Sequence[Part]] = field(default_factory=dict)
+
+    @property
+    def closed(self) -> int:
+        """Times below it are added up; what is open is not read."""
+        return self.time + 1 if self.time + 1 == self.state.upper else MINIMUM
+
+    def __call__(self, name: str, after: bool) -> Sequence[Part]:
+        """The runs to look up."""
+        if name not in self.found:
+            collection = self.state.collection(name)
+            runs = self.state.before_and_after({})(name, after)
+            if self.closed == MINIMUM and not collection.in_files:
+                runs = (Run(collection.as_of(self.time, distinct=False)),)
+            self.found[name] = runs
+        return self.found[name]
 
 
 def readable(state: State, names: Iterable[str], as_of: int | None) -> int:

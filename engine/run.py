@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from halfjoin.engine.consolidate import cancelled
 from halfjoin.engine.index import Index, build, build_from_codes, merge
+from halfjoin.engine.netting import NET_FROM, Net, laid, net, together
 from halfjoin.engine.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat
 from halfjoin.planner.plan import ArrangementKey
 
@@ -18,6 +19,7 @@ from halfjoin.planner.plan import ArrangementKey
 Entries = tuple[list[pa.Array], Positions | None]
 KeyColumns = Callable[[Updates], Entries]
 
+RENET = 8  # a run is netted anew when one in so many of the rows that are there has closed since
 CANCEL_FROM = 4096  # rows: below this, looking for what cancels costs more than carrying it
 
 
@@ -31,6 +33,9 @@ class Part(Protocol):
     ) -> Iterator[Updates]:
         """The updates with times in `[low, high)`, in parts that memory holds, with at least these columns (all)."""
 
+    def present(self, closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
+        """As `pieces`, where updates with times below `closed` may be added up."""
+
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
     ) -> Run:
@@ -43,8 +48,8 @@ class Part(Protocol):
     def closing(self, low: int, high: int) -> Updates:
         """The updates with times in `[low, high)`, where `low` is no less than `upper` was when the run was made."""
 
-    def close(self, upper: int) -> None:
-        """Take note that times below `upper` are closed."""
+    def closed(self, upper: int) -> Part:
+        """This part once times below `upper` are closed."""
 
     @property
     def latest(self) -> int:
@@ -72,24 +77,55 @@ class Run:
     """Updates and indexes on them. The updates never change; an index is added when first needed.
 
     `future` lists the rows whose times were still open when the run was made, by time: what closes later is found
-    there, so that a row is stored once however far ahead its time lies.
+    there, so that a row is stored once however far ahead its time lies. `net` says what the closed updates add up to
+    (None: it has not been looked at), and `gone` has the entries of rows that are then not there.
     """
 
     updates: Updates
     indexes: dict[ArrangementKey, Index] = field(default_factory=dict)
     future: Index | None = None
+    net: Net | None = None
+    gone: dict[ArrangementKey, Index] = field(default_factory=dict)
     _row_bytes: int | None = None
 
     def __len__(self) -> int:
         return len(self.updates)
 
     def index(self, key: ArrangementKey, columns: KeyColumns) -> Index:
-        """The index for an arrangement, built now if it is not there."""
+        """The index for an arrangement, of the rows that are there; built now if it is not there."""
         found = self.indexes.get(key)
         if found is None:
             arrays, rows = columns(self.updates)
-            found = self.indexes[key] = build(arrays, rows, len(self.updates) if rows is None else len(rows))
+            found = build(arrays, rows, len(self.updates) if rows is None else len(rows))
+            if self.net is not None and self.net.there is not None:
+                found, self.gone[key] = found.split(self.net.there)
+            self.indexes[key] = found
         return found
+
+    def entries(self, key: ArrangementKey, columns: KeyColumns, closed: int = MINIMUM) -> list[Index]:
+        """The indexes that together have all rows, save those that updates with times below `closed` add up to nothing
+        without."""
+        index = self.index(key, columns)
+        return [index] if self._nets(closed) or key not in self.gone else [index, self.gone[key]]
+
+    def diffs(self, rows: Positions, closed: int) -> Ints:
+        """The diffs of rows found in `entries`."""
+        if self.net is None or not self._nets(closed):
+            return self.updates.diff[rows]
+        return self.net.diffs_of(self.updates, rows)
+
+    def _nets(self, closed: int) -> bool:
+        """Whether all that is netted has times below `closed`."""
+        return self.net is not None and self.net.closed <= closed
+
+    def present(self, closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
+        """The updates, those that are netted added up if all their times are below `closed`."""
+        updates = self.updates if names is None else self.updates.select(names)
+        if self.net is not None and self.net.there is not None and self._nets(closed):
+            rows = np.flatnonzero(self.net.there)
+            found = updates.take(rows)
+            updates = Updates(found.columns, found.time, self.net.diffs_of(updates, rows))
+        yield updates
 
     def pieces(
         self, low: int = MINIMUM, high: int = MAXIMUM, names: Iterable[str] | None = None
@@ -115,10 +151,36 @@ class Run:
         rows = self.future.between(low, high)
         return self.updates if len(rows) == len(self.updates) else self.updates.take(np.sort(rows))
 
-    def close(self, upper: int) -> None:
-        """Forget the times of rows once all of them are closed."""
-        if self.future is not None and int(self.future.codes[-1]) < upper:
-            self.future = None
+    def closed(self, upper: int) -> Run:
+        """This run, netted anew once many of its updates have closed; the times of rows are forgotten when all have."""
+        if self.net is None:
+            # Of one time are most batches, and then only a row that comes and goes in the same one would cancel.
+            several = len(self) >= NET_FROM and int(self.updates.time.min()) < int(self.updates.time.max())
+            fresh = self if several else replace(self, net=Net(upper))
+        elif self.future is None:
+            return self
+        else:
+            there = len(self) if self.net.there is None else int(np.count_nonzero(self.net.there))
+            due = len(self.future.between(self.net.closed, upper)) * RENET >= max(there, NET_FROM)
+            fresh = self
+            several = due or int(self.future.codes[-1]) < upper
+        if several:
+            fresh = self.netted(upper)
+        if fresh.future is not None and int(fresh.future.codes[-1]) < upper:
+            fresh = replace(fresh, future=None)
+        return fresh
+
+    def netted(self, upper: int) -> Run:
+        """This run with the updates added up whose times are below `upper`."""
+        found = net(self.updates, upper, self.net)
+        if found.there is None:
+            return replace(self, net=found)
+        indexes, gone = {}, {}
+        for key, index in self.indexes.items():
+            before = self.gone.get(key)
+            whole = index if before is None else merge([(index, 0), (before, 0)], None)
+            indexes[key], gone[key] = whole.split(found.there)
+        return replace(self, net=found, indexes=indexes, gone=gone)
 
     @property
     def latest(self) -> int:
@@ -133,7 +195,9 @@ class Run:
     @property
     def index_bytes(self) -> int:
         """Memory held by the indexes, in bytes."""
-        return sum(index.nbytes for index in self.indexes.values()) + (self.future.nbytes if self.future else 0)
+        indexes = [*self.indexes.values(), *self.gone.values()]
+        more = sum(one.nbytes for one in (self.future, self.net) if one is not None)
+        return sum(index.nbytes for index in indexes) + more
 
     @property
     def loaded_bytes(self) -> int:
@@ -152,6 +216,11 @@ def make_run(updates: Updates, upper: int, indexes: dict[ArrangementKey, Index] 
     """A run of updates, where times below `upper` are closed, with the indexes that are there already."""
     rows = np.flatnonzero(updates.time >= upper)
     return Run(updates, indexes or {}, build_from_codes(updates.time[rows], rows, True) if len(rows) else None)
+
+
+def loaded_run(pieces: Sequence[Updates], upper: int) -> Run:
+    """A run of updates that were kept, of any times; those of times below `upper` are netted, as they may be many."""
+    return make_run(concat(pieces), upper).netted(upper)
 
 
 def merge_runs(
@@ -179,10 +248,38 @@ def merge_runs(
     elif diffs is not joined.diff:
         joined = Updates(joined.columns, joined.time, diffs)
     merged = make_run(joined, upper)
+    if kept is None and len(joined) >= NET_FROM:
+        merged.net = net(joined, upper, laid([(run.net, len(run)) for run in runs]))
+    elif len(joined) >= NET_FROM and bool(((joined.time > since) & (joined.time < upper)).any()):
+        merged.net = net(joined, upper)  # what is at since has been added up
+    else:
+        merged.net = Net(upper)
     before = np.concatenate([[0], np.cumsum([len(run) for run in runs])])
     largest = max(runs, key=len)
     for key, columns in live.items():
         if key in largest.indexes:
-            indexes = [run.index(key, columns) for run in runs]
-            merged.indexes[key] = merge(list(zip(indexes, before.tolist(), strict=False)), kept)
+            indexes = [(index, at) for run, at in zip(runs, before.tolist(), strict=False)
+                       for index in run.entries(key, columns)]  # fmt: skip
+            merged.indexes[key] = merge(indexes, kept)
+            if merged.net.there is not None:
+                merged.indexes[key], merged.gone[key] = merged.indexes[key].split(merged.net.there)
     return merged
+
+
+def present(parts: Iterable[Part], closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
+    """All updates of a collection, with at least these columns (all), where those with times below `closed` are added
+    up as far as they are in memory together."""
+    names, held = None if names is None else list(names), []
+    for part in parts:
+        for updates in part.present(closed, names):
+            if isinstance(part, Run) and closed > MINIMUM:
+                held.append(updates)
+            elif len(updates):
+                yield updates
+    found = concat(held) if len(held) > 1 and any(bool((one.diff < 0).any()) for one in held) else None
+    sums = None if found is None else together(found, closed)
+    if found is None or sums is None:
+        yield from (one for one in held if len(one))
+    elif len(sums[0]):
+        rest = found.take(sums[0])
+        yield Updates(rest.columns, rest.time, sums[1])

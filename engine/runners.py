@@ -52,6 +52,10 @@ class Held(Protocol):
 class Versioned(Protocol):
     """A collection's parts before or after a batch, as `dataflow.Lookup`; or as they are kept, without loading them."""
 
+    @property
+    def closed(self) -> int:
+        """No time of the batch is below this one."""
+
     def __call__(self, name: str, after: bool) -> Sequence[Part]: ...  # noqa: D102
 
     def kept(self, name: str, after: bool) -> Sequence[Part]:
@@ -85,7 +89,7 @@ class _Local:
     def changes(
         self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
     ) -> tuple[Output, Output]:
-        return flow.changes(staged, lookup)
+        return flow.changes(staged, lookup, lookup.closed)
 
     def fill(
         self, flow: Dataflow, held: Held, lookup: Versioned, title: str

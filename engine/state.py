@@ -161,6 +161,11 @@ class Versions:
     staged: Mapping[str, Part]
     found: dict[str, Sequence[Part]] = field(default_factory=dict)  # what `kept` gave, the same for a whole batch
 
+    @property
+    def closed(self) -> int:
+        """Times below it cannot be told apart by the batch."""
+        return self.state.upper
+
     def __call__(self, name: str, after: bool) -> Sequence[Part]:
         """The runs to look up."""
         collection = self.state.collection(name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from halfjoin.planner.block import Aliases, Block, Function, Input, expressions, inputs_of
+from halfjoin.planner.block import Aliases, Block, Function, Input, Known, expressions
 from halfjoin.planner.fallibility import explode_fallible, formula_fallible
 from halfjoin.planner.linear import Combination, Explode, Extend, Filter, Formula, Step, Temporal
 from halfjoin.planner.links import Links, equality
@@ -27,9 +27,9 @@ class Agenda:
         self.block, self.owners = block, block.owners
         self.present: set[str] = set()
         self.bound: set[str] = set()
-        self.links = Links(block.equalities)
+        self.links = Links(block.classes)
         self.computed: dict[Expr, Column] = {}  # members of equalities that are columns now
-        self._predicates = list(block.predicates)
+        self._predicates = list(block.conditions)
         self._temporal = list(block.temporal)
         self._functions = list(block.functions)
         self._outputs = {
@@ -46,6 +46,7 @@ class Agenda:
         the input is looked up, unless the lookup `used` them: a row whose key fails is not found.
         """
         self.bound.add(item.alias)
+        self.links.arrive(item.alias)
         self.present |= {column.name for column in item.columns}
         alone = frozenset({item.alias})
         steps = self._due(lambda inputs: inputs == alone, fallible_too=True)
@@ -68,9 +69,9 @@ class Agenda:
         items = tuple((column, expr) for column, expr in self.block.outputs if column.name not in self._early)
         return [*steps, Extend(items)] if items else steps
 
-    def available(self, member: Expr) -> bool:
-        """Whether an equality's member can be computed from the columns that are there."""
-        return self._has(columns_of(member))
+    def usable(self, member: Known) -> bool:
+        """Whether an equality's member can be computed from the inputs and columns that are there."""
+        return member.inputs <= self.bound and self._has(member.columns)
 
     def value(self, member: Expr) -> Expr:
         """An equality's member, by its column if it has been computed."""
@@ -94,23 +95,26 @@ class Agenda:
                 return steps
 
     def _filters(self, steps: list[Step], admits: Admits, risky: bool) -> None:
-        due = [
-            p for p in self._predicates
-            if fallible(p) is risky and self._has(columns_of(p)) and admits(inputs_of(p, self.owners))
-        ]  # fmt: skip
-        self._predicates = [p for p in self._predicates if p not in due]
+        due: list[Expr] = []
+        later: list[Known] = []
+        for known in self._predicates:
+            if known.fallible is risky and self._has(known.columns) and admits(known.inputs):
+                due.append(known.expr)
+            else:
+                later.append(known)
+        self._predicates = later
         for position, left, right in self.links.missing(lambda member: self._linkable(member, admits, risky)):
             null_safe = self.block.equalities[position].null_safe
             due.append(equality(self.value(left), self.value(right), null_safe))
         if due:
             steps.append(Filter(tuple(due)))
 
-    def _linkable(self, member: Expr, admits: Admits, risky: bool) -> bool:
-        if isinstance(member, Literal):
+    def _linkable(self, member: Known, admits: Admits, risky: bool) -> bool:
+        if isinstance(member.expr, Literal):
             return True
-        if not self.available(member) or (fallible(member) and not risky and member not in self.computed):
+        if not self._has(member.columns) or (member.fallible and not risky and member.expr not in self.computed):
             return False
-        return admits(inputs_of(member, self.owners))
+        return admits(member.inputs)
 
     def _temporals(self, steps: list[Step], admits: Admits, risky: bool) -> None:
         due = []
@@ -134,8 +138,9 @@ class Agenda:
     def _members(self, alone: Aliases, used: tuple[Expr, ...]) -> list[Step]:
         """Members of equalities that may fail, as columns."""
         items: list[tuple[Column, Expr]] = []
-        for member in dict.fromkeys(m for known in self.block.equalities for m in known.members):
-            if fallible(member) and member not in used and inputs_of(member, self.owners) == alone:
+        own = (known for members in self.block.classes for known in members if known.fallible and known.inputs == alone)
+        for member in dict.fromkeys(known.expr for known in own):
+            if member not in used:
                 column = Column(self._name(member), member.type)
                 items.append((column, member))
                 self.computed[member] = column

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from halfjoin.planner.linear import Atom, Combination, Explode, Formula, Static
 from halfjoin.sql.expr import Column, Expr, columns_of
+from halfjoin.sql.functions import fallible
 
 Row: TypeAlias = tuple[Expr, ...]
 Aliases: TypeAlias = frozenset[str]
@@ -52,6 +54,16 @@ class Equality:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """An expression with what every step of every path asks of it, so that it is worked out once."""
+
+    expr: Expr
+    columns: frozenset[str]
+    inputs: Aliases
+    fallible: bool
+
+
+@dataclass(frozen=True)
 class Block:
     """One join. A row of the view is an expression list over a combination of the inputs' rows for which all holds."""
 
@@ -67,12 +79,25 @@ class Block:
         """All inputs."""
         return frozenset(item.alias for item in self.inputs)
 
-    @property
+    @cached_property
     def owners(self) -> Mapping[str, Aliases]:
         """For each column the inputs that it is computed from."""
         owners = {column.name: frozenset({item.alias}) for item in self.inputs for column in item.columns}
         owners.update((column.name, function.inputs) for function in self.functions for column in function.columns)
         return owners
+
+    @cached_property
+    def conditions(self) -> tuple[Known, ...]:
+        """The predicates."""
+        return tuple(map(self._known, self.predicates))
+
+    @cached_property
+    def classes(self) -> tuple[tuple[Known, ...], ...]:
+        """The members of each equality."""
+        return tuple(tuple(map(self._known, equality.members)) for equality in self.equalities)
+
+    def _known(self, expr: Expr) -> Known:
+        return Known(expr, columns_of(expr), inputs_of(expr, self.owners), fallible(expr))
 
 
 Blocks: TypeAlias = tuple[Block, ...]

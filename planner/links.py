@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from halfjoin.planner.block import Equality
+from halfjoin.planner.block import Known
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions import resolve
 
@@ -12,26 +12,43 @@ from halfjoin.sql.functions import resolve
 class Links:
     """For each class its members in groups that are equal already; at the end of a path each class is one group."""
 
-    def __init__(self, equalities: Sequence[Equality]) -> None:
-        self.equalities = tuple(equalities)
-        self._groups = [[{member} for member in equality.members] for equality in equalities]
+    def __init__(self, classes: Sequence[Sequence[Known]]) -> None:
+        self._classes = classes
+        self._groups = [list(range(len(members))) for members in classes]  # each member's group, by a number
+        # The classes to look at: one of their inputs is there, and they are not one group yet.
+        self._open = {
+            position for position, members in enumerate(classes) if sum(not member.inputs for member in members) > 1
+        }
+
+    def arrive(self, alias: str) -> None:
+        """Take note that an input is there."""
+        for position, members in enumerate(self._classes):
+            if any(alias in member.inputs for member in members) and len(set(self._groups[position])) > 1:
+                self._open.add(position)
 
     def join(self, position: int, left: Expr, right: Expr) -> None:
         """Two members of a class are equal from now on."""
-        groups = self._groups[position]
-        together = [group for group in groups if left in group or right in group]
-        self._groups[position] = [group for group in groups if group not in together] + [set().union(*together)]
+        members = [known.expr for known in self._classes[position]]
+        self._unite(position, members.index(left), members.index(right))
 
-    def missing(self, available: Callable[[Expr], bool]) -> list[tuple[int, Expr, Expr]]:
+    def missing(self, available: Callable[[Known], bool]) -> list[tuple[int, Expr, Expr]]:
         """Pairs (class, member, member) that make the available members of each class equal; they count so then."""
         pairs = []
-        for position, equality in enumerate(self.equalities):
-            here = [member for member in equality.members if available(member)]
-            for member in here[1:]:
-                if not any(here[0] in group and member in group for group in self._groups[position]):
-                    pairs.append((position, here[0], member))
-                    self.join(position, here[0], member)
+        for position in sorted(self._open):
+            members, groups = self._classes[position], self._groups[position]
+            here = [number for number, member in enumerate(members) if available(member)]
+            for number in here[1:]:
+                if groups[number] != groups[here[0]]:
+                    pairs.append((position, members[here[0]].expr, members[number].expr))
+                    self._unite(position, here[0], number)
         return pairs
+
+    def _unite(self, position: int, left: int, right: int) -> None:
+        groups = self._groups[position]
+        into, gone = groups[left], groups[right]
+        groups[:] = [into if group == gone else group for group in groups]
+        if len(set(groups)) == 1:
+            self._open.discard(position)
 
 
 def equality(left: Expr, right: Expr, null_safe: bool) -> Expr:

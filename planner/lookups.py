@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from halfjoin.planner.agenda import Agenda, through
-from halfjoin.planner.block import Input, inputs_of
+from halfjoin.planner.block import Block, Input, Known
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.linear import Explode, Filter, Linear, Step
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column, Expr, Literal, columns_of, substitute
-from halfjoin.sql.functions import cast, common_type, fallible, render
+from halfjoin.sql.functions import cast, common_type, render
 from halfjoin.sql.types import Kind
 
 _FEW = 32.0  # rows that a lookup may find without a longer key of its own
@@ -43,85 +43,135 @@ class Lookup:
     fan_out: float
 
 
-def lookup(agenda: Agenda, item: Input, sources: dict[str, str], estimates: Estimates,
-           chosen: Collection[ArrangementKey]) -> Lookup:
-    """The best way to look `item` up from what the agenda has bound.
+class Lookups:
+    """The ways to look up the inputs of one block.
 
-    A unique key, if the equalities cover one; else the longest key of an arrangement that exists, or that this plan has
-    `chosen` already, unless it finds many more rows than the key of all equalities; else that key.
-    Equalities that are not in the key are filters after the lookup.
+    Paths ask the same again and again, so what one answer was made of is remembered with it: planning n inputs takes
+    n * n steps, each of which compares only the inputs that some equality connects with what is bound.
     """
-    pairs = _pairs(agenda, item, estimates)
 
-    def way(parts: Iterable[Pair], steps: Linear | None = None) -> Lookup:
-        ordered = tuple(sorted(parts, key=lambda pair: render(pair.key)))
-        key = ArrangementKey(item.collection, tuple(pair.key for pair in ordered), steps)
-        return Lookup(
-            item, key, ordered, estimates.is_unique(key), estimates.exists(key) or key in chosen,
-            estimates.fan_out(key, [pair.probe for pair in ordered], sources),
-        )  # fmt: skip
+    def __init__(self, block: Block, estimates: Estimates, chosen: set[ArrangementKey]) -> None:
+        self._estimates, self._chosen = estimates, chosen
+        self._sources = {item.alias: item.collection for item in block.inputs}
+        unique = {column.name for item in block.inputs for column in item.columns
+                  if frozenset({item.bare(column.name)}) in estimates.unique_keys(item.collection)}  # fmt: skip
+        self._partners = [sorted(_plain(members), key=lambda m: _preference(m, unique)) for members in block.classes]
+        self._own = {item.alias: _own(block, item) for item in block.inputs}
+        self._found: dict[tuple[object, ...], Lookup] = {}
 
-    plain = [pair for pair in pairs if columns_of(pair.member) <= {column.name for column in item.columns}]
-    if not plain:
-        return way(*_through(agenda, item, pairs)) if pairs else way(())
-    by_name = {pair.key.name: pair for pair in plain if isinstance(pair.key, Column)}
-    for unique in estimates.unique_keys(item.collection):
-        if unique <= by_name.keys():
-            return way(by_name[name] for name in unique)
-    full = way(plain)
-    if full.exists or len(plain) > _MOST_SEARCHED:
+    def choose(self, arrangement: ArrangementKey) -> None:
+        """Prefer an arrangement from now on, as this plan has it anyway."""
+        if arrangement not in self._chosen:
+            self._chosen.add(arrangement)
+            self._found.clear()
+
+    def ways(self, agenda: Agenda, waiting: Iterable[Input]) -> list[Lookup]:
+        """The best way to look each input up from what the agenda has bound; those that nothing connects come last,
+        and are left out while there are others."""
+        partners = [self._partner(members, agenda) for members in self._partners]
+        ways, apart = [], []
+        for item in waiting:
+            pairs = [(position, member, partner) for position, member in self._own[item.alias]
+                     if (partner := partners[position]) is not None]  # fmt: skip
+            if pairs:
+                ways.append(self._remembered(agenda, item, pairs))
+            else:
+                apart.append(item)
+        return ways or [self._remembered(agenda, item, []) for item in apart]
+
+    @staticmethod
+    def _partner(members: Sequence[Known], agenda: Agenda) -> Known | None:
+        """The member of a class to probe with: the first that is there, rather one that cannot fail any more."""
+        first = None
+        for member in members:
+            if agenda.usable(member):
+                if not member.fallible or member.expr in agenda.computed:
+                    return member
+                first = first or member
+        return first
+
+    def _remembered(self, agenda: Agenda, item: Input, pairs: Sequence[tuple[int, Known, Known]]) -> Lookup:
+        probes = ((position, id(partner), partner.expr in agenda.computed) for position, _, partner in pairs)
+        asked = (item.alias, *probes)
+        if asked not in self._found:
+            self._found[asked] = self._lookup(agenda, item, _pairs(agenda, item, pairs))
+        return self._found[asked]
+
+    def _lookup(self, agenda: Agenda, item: Input, pairs: Sequence[Pair]) -> Lookup:
+        """The best way to look `item` up by these equalities.
+
+        A unique key, if they cover one; else the longest key of an arrangement that exists, or that this plan has
+        chosen already, unless it finds many more rows than the key of all equalities; else that key.
+        Equalities that are not in the key are filters after the lookup.
+        """
+        estimates = self._estimates
+
+        def way(parts: Iterable[Pair], steps: Linear | None = None) -> Lookup:
+            ordered = tuple(sorted(parts, key=lambda pair: render(pair.key)))
+            key = ArrangementKey(item.collection, tuple(pair.key for pair in ordered), steps)
+            return Lookup(
+                item, key, ordered, estimates.is_unique(key), estimates.exists(key) or key in self._chosen,
+                estimates.fan_out(key, [pair.probe for pair in ordered], self._sources),
+            )  # fmt: skip
+
+        plain = [pair for pair in pairs if columns_of(pair.member) <= {column.name for column in item.columns}]
+        if not plain:
+            return way(*_through(agenda, item, pairs)) if pairs else way(())
+        by_name = {pair.key.name: pair for pair in plain if isinstance(pair.key, Column)}
+        for unique in estimates.unique_keys(item.collection):
+            if unique <= by_name.keys():
+                return way(by_name[name] for name in unique)
+        full = way(plain)
+        if full.exists or len(plain) > _MOST_SEARCHED:
+            return full
+        for size in range(len(plain) - 1, 0, -1):
+            found = [part for part in map(way, combinations(plain, size)) if part.exists]
+            found = [part for part in found if part.fan_out <= max(_FEW, 4 * full.fan_out)]
+            if found:
+                return min(found, key=lambda part: (part.fan_out, _text(part.arrangement)))
         return full
-    for size in range(len(plain) - 1, 0, -1):
-        found = [part for part in map(way, combinations(plain, size)) if part.exists]
-        found = [part for part in found if part.fan_out <= max(_FEW, 4 * full.fan_out)]
-        if found:
-            return min(found, key=lambda part: (part.fan_out, _text(part.arrangement)))
-    return full
 
 
 def _text(key: ArrangementKey) -> str:
     return ", ".join(map(render, key.keys))
 
 
-def _pairs(agenda: Agenda, item: Input, estimates: Estimates) -> list[Pair]:
+def _own(block: Block, item: Input) -> list[tuple[int, Known]]:
+    """For each equality that reads the input alone its position, and the input's best member of it as a key."""
+    alone = frozenset({item.alias})
+    bare = {column.name for column in item.columns}
+
+    def rank(member: Known) -> tuple[bool, bool, str]:  # last what reads columns that a table function makes
+        return not member.columns <= bare, not isinstance(member.expr, Column), render(member.expr)
+
+    own = ((position, [member for member in members if member.inputs == alone])
+           for position, members in enumerate(block.classes))  # fmt: skip
+    return [(position, min(members, key=rank)) for position, members in own if members]
+
+
+def _plain(members: Iterable[Known]) -> list[Known]:
+    """Without constants, which are no way to look up."""
+    return [member for member in members if not isinstance(member.expr, Literal)]
+
+
+def _preference(member: Known, unique: Collection[str]) -> tuple[bool, bool, str]:
+    """Columns first, of those unique ones, since they say most about how many rows a lookup finds."""
+    expr = member.expr
+    return not isinstance(expr, Column), not (isinstance(expr, Column) and expr.name in unique), render(expr)
+
+
+def _pairs(agenda: Agenda, item: Input, given: Iterable[tuple[int, Known, Known]]) -> list[Pair]:
     """The usable equalities between the input and the stream, one per key expression."""
     found: dict[Expr, Pair] = {}
     fixed: dict[Expr, Pair] = {}  # of classes with a constant, where the filters of both sides do the work
-    alone = frozenset({item.alias})
     names = {column.name: Column(item.bare(column.name), column.type, column.nullable) for column in item.columns}
-    for position, equality in enumerate(agenda.block.equalities):
-        own = [m for m in equality.members if inputs_of(m, agenda.owners) == alone]
-        partners = [m for m in equality.members if not isinstance(m, Literal) and _usable(m, agenda)]
-        if not own or not partners:
-            continue
-        member = min(own, key=lambda m: (_is_made(m, item), not isinstance(m, Column), render(m)))
-        partner = min(partners, key=lambda m: _preference(m, agenda, estimates))
-        key, probe = _aligned(substitute(member, names), agenda.value(partner))
-        pair = Pair(position, member, partner, key, probe, equality.null_safe)
+    for position, member, partner in given:
+        equality = agenda.block.equalities[position]
+        key, probe = _aligned(substitute(member.expr, names), agenda.value(partner.expr))
+        pair = Pair(position, member.expr, partner.expr, key, probe, equality.null_safe)
         into = fixed if any(isinstance(m, Literal) for m in equality.members) else found
         into.setdefault(pair.key, pair)
     return list((found or fixed).values())
-
-
-def _usable(member: Expr, agenda: Agenda) -> bool:
-    inputs = inputs_of(member, agenda.owners)
-    return inputs <= agenda.bound and agenda.available(member)
-
-
-def _is_made(member: Expr, item: Input) -> bool:
-    """Whether it reads a column that a table function makes."""
-    return not columns_of(member) <= {column.name for column in item.columns}
-
-
-def _preference(member: Expr, agenda: Agenda, estimates: Estimates) -> tuple[bool, bool, bool, str]:
-    """Columns first, of those unique ones, since they say most about how many rows a lookup finds."""
-    unique = False
-    if isinstance(member, Column):
-        for item in agenda.block.inputs:
-            if member in item.columns:
-                unique = frozenset({item.bare(member.name)}) in estimates.unique_keys(item.collection)
-    safe = not fallible(member) or member in agenda.computed
-    return not safe, not isinstance(member, Column), not unique, render(member)
 
 
 def _aligned(key: Expr, probe: Expr) -> tuple[Expr, Expr]:

@@ -15,7 +15,7 @@ from halfjoin.planner.cost import path_cost
 from halfjoin.planner.estimates import Estimates, selectivity
 from halfjoin.planner.linear import Linear, Step
 from halfjoin.planner.liveness import Draft, finished
-from halfjoin.planner.lookups import Lookup, lookup
+from halfjoin.planner.lookups import Lookup, Lookups
 from halfjoin.planner.plan import ArrangementKey, Branch, HalfJoin, Path
 
 _ALIKE = 4.0  # sizes within this factor count as equal, since they are guesses
@@ -28,26 +28,24 @@ def branch(block: Block, estimates: Estimates, chosen: set[ArrangementKey]) -> B
     """
     order = sorted(range(len(block.inputs)), key=lambda i: block.inputs[i].alias)
     shares = {item.alias: _share(block, item) for item in block.inputs}
-    paths = {i: _path(block, i, estimates, chosen, shares) for i in order}
+    lookups = Lookups(block, estimates, chosen)
+    paths = {i: _path(block, i, estimates, lookups, shares) for i in order}
     fill = min(order, key=lambda i: estimates.rows(paths[i].collection) * path_cost(paths[i], estimates).lookups)
     return Branch(tuple(paths[i] for i in range(len(block.inputs))), fill)
 
 
-def _path(block: Block, start: int, estimates: Estimates, chosen: set[ArrangementKey],
-          shares: Mapping[str, float]) -> Path:
+def _path(block: Block, start: int, estimates: Estimates, lookups: Lookups, shares: Mapping[str, float]) -> Path:
     agenda = Agenda(block)
     first = block.inputs[start]
     source = agenda.arrive(first, report=True) + agenda.spread()
-    sources = {first.alias: first.collection}
+    numbers = {item.alias: number for number, item in enumerate(block.inputs)}
     waiting = [item for item in block.inputs if item is not first]
     stages: list[tuple[HalfJoin, Sequence[Step]]] = []
     while waiting:
-        ways = [lookup(agenda, item, sources, estimates, chosen) for item in waiting]
-        best = _best(ways, estimates, shares)
-        item = best.input
-        waiting.remove(item)
-        chosen.add(best.arrangement)
-        number = block.inputs.index(item)
+        best = _best(lookups.ways(agenda, waiting), estimates, shares)
+        item, number = best.input, numbers[best.input.alias]
+        waiting = [other for other in waiting if other is not item]
+        lookups.choose(best.arrangement)
         half_join = HalfJoin(
             number, item.alias, best.arrangement, tuple(pair.probe for pair in best.pairs),
             tuple(pair.null_safe for pair in best.pairs), number < start, (),
@@ -57,7 +55,6 @@ def _path(block: Block, start: int, estimates: Estimates, chosen: set[Arrangemen
                 agenda.links.join(pair.equality, pair.member, pair.partner)
         then = agenda.arrive(item, report=False, used=tuple(pair.member for pair in best.pairs)) + agenda.spread()
         stages.append((half_join, then))
-        sources[item.alias] = item.collection
     draft = Draft(start, source, stages, agenda.finish())
     return finished(draft, block.inputs, [column.name for column, _ in block.outputs])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -21,19 +20,18 @@ class Aliases:
     """Makes names that are unique: `orders`, then `orders#2`."""
 
     def __init__(self) -> None:
-        self._taken: set[str] = set()
+        self._taken: dict[str, int] = {}  # with the number after which the next of that name is looked for
 
     def fresh(self, name: str) -> str:
         """The name itself if it is free, numbered otherwise; without a dot, which parts alias and column."""
         name = name.replace(".", "_")
-        free = next(made for made in self._numbered(name) if made not in self._taken)
-        self._taken.add(free)
+        free, number = name, self._taken.get(name, 1)
+        while free in self._taken:
+            number += 1
+            free = f"{name}#{number}"
+        self._taken[name] = number
+        self._taken.setdefault(free, 1)
         return free
-
-    @staticmethod
-    def _numbered(name: str) -> Iterator[str]:
-        yield name
-        yield from (f"{name}#{number}" for number in count(2))
 
 
 @dataclass(frozen=True)

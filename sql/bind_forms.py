@@ -16,6 +16,7 @@ from halfjoin.sql.type_names import sql_type
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,
+    FLOATS,
     INTEGER,
     INTERVAL,
     STRINGS,
@@ -54,7 +55,8 @@ def number(text: str) -> Literal:
     scale = -int(shape.exponent)
     precision = max(len(shape.digits), scale, 1)
     if precision > WORKING_DIGITS:
-        raise UnsupportedSQL(f"a number may have {WORKING_DIGITS} digits", instead="write it as double precision")
+        raise UnsupportedSQL(f"a number may have {WORKING_DIGITS} digits",
+                             instead="write it as double precision: '1e300'::double precision")
     return Literal(decimal, numeric(precision, scale))
 
 
@@ -120,6 +122,8 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     type = sql_type(node.to, scalars.context.sql)
     if isinstance(node.this, exp.Array) and not node.this.expressions and type.kind is Kind.ARRAY:
         return Literal([], type)
+    if type.kind in FLOATS and isinstance(node.this, exp.Literal):  # `1e300::float8` is no numeric on its way
+        return functions.cast(Literal(node.this.name, UNKNOWN), type, explicit=True)
     return functions.cast(scalars.value(node.this), type, explicit=True)
 
 
@@ -193,7 +197,6 @@ def _array(scalars: Scalars, node: exp.Array) -> Expr:
 
 FORMS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Literal: _literal,
-    exp.ByteString: _string,
     exp.RawString: _string,
     exp.Concat: _joined_strings,
     exp.Null: lambda scalars, node: Literal(None, UNKNOWN),

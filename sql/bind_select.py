@@ -191,11 +191,16 @@ def _union(query: exp.SetOperation, context: Context) -> Selected:
 
 
 def _branches(query: exp.Expr, context: Context) -> list[exp.Expr]:
-    """The parts of a chain of UNION ALL."""
-    if not isinstance(query, exp.SetOperation) or query.args.get("with_"):
-        return [query]
-    refuse_set_operation(query, context)
-    return [*_branches(query.this, context), *_branches(query.expression, context)]
+    """The parts of a chain of UNION ALL, in order."""
+    found, waiting = list[exp.Expr](), [query]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, exp.SetOperation) and not part.args.get("with_"):
+            refuse_set_operation(part, context)
+            waiting += [part.expression, part.this]
+        else:
+            found.append(part)
+    return found
 
 
 def common(values: Sequence[Expr]) -> SqlType:

@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.locate import place_of
+from halfjoin.sql.string_escapes import unescaped
 
 
 class AsOf(exp.Expression):
@@ -57,6 +58,8 @@ class RetainHistory(exp.Property):
 SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "columns")
 SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder'"
 INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+TYPED = MaterializeParser.TYPE_TOKENS - {TokenType.INTERVAL}  # an interval's unit may follow its text
+STRING_TOKENS = (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING)
 AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.VAR,
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
 
@@ -70,6 +73,10 @@ class HalfjoinParser(MaterializeParser):
     }
     NO_PAREN_FUNCTION_PARSERS: ClassVar = {
         name: MaterializeParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("ANY", "CASE")
+    }
+    PRIMARY_PARSERS: ClassVar = {
+        **MaterializeParser.PRIMARY_PARSERS,
+        TokenType.BYTE_STRING: lambda self, token: self._parse_escapes(token),
     }
     PROPERTY_PARSERS: ClassVar = {
         **MaterializeParser.PROPERTY_PARSERS,
@@ -160,6 +167,29 @@ class HalfjoinParser(MaterializeParser):
             raise self._refused("a range of units is not supported",
                                 "write the units in the text: INTERVAL '1 year 2 months'")
         return self.expression(exp.Interval(this=text, unit=unit))
+
+    def _parse_escapes(self, token: Token) -> exp.Literal:
+        """`E'...'`, read from the text itself: the tokenizer's reading of escapes is not PostgreSQL's."""
+        try:
+            text = unescaped(self.sql[token.start + 2 : token.end])
+        except ValueError as error:
+            line, column = place_of(token.start, self.sql)
+            raise UnsupportedSQL(str(error), sql=self.sql, line=line, column=column, wrong=True) from None
+        return self.expression(exp.Literal(this=text, is_string=True), token=token)
+
+    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
+        """`type 'text'` is a constant as it stands, so that a cast behind it is a cast of the constant."""
+        index = self._index
+        if not fallback_to_identifier and self._curr and self._curr.token_type in TYPED:
+            type = self._parse_types(check_func=True, allow_identifiers=False)
+            text = self._parse_primary() if isinstance(type, exp.DataType) and self._at_string() else None
+            if isinstance(text, (exp.Literal, exp.Concat, exp.RawString)):
+                return self._parse_column_ops(self.expression(exp.Cast(this=text, to=type)))
+            self._retreat(index)
+        return super()._parse_type(parse_interval, fallback_to_identifier)
+
+    def _at_string(self) -> bool:
+        return bool(self._curr) and self._curr.token_type in STRING_TOKENS
 
     def _parse_create(self) -> Any:
         if self._match_text_seq("SINK"):

@@ -32,8 +32,12 @@ class Literal:
     def __hash__(self) -> int:
         return hash((repr(self.value), self.type))
 
-    def __eq__(self, other: object) -> bool:  # 1, 1.0 and True are different literals
-        return isinstance(other, Literal) and repr(self.value) == repr(other.value) and self.type == other.type
+    def __eq__(self, other: object) -> bool:  # 1, 1.0 and True are different literals, as are 1.0 and 1.00
+        if not isinstance(other, Literal) or type(self.value) is not type(other.value):
+            return False
+        if isinstance(self.value, (int, str)):
+            return self.value == other.value and self.type == other.type
+        return repr(self.value) == repr(other.value) and self.type == other.type
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,14 +54,14 @@ def _too_deep() -> UnsupportedSQL:
 
 
 def _check_depth(tree: exp.Expr) -> None:
-    """Refuse what would exhaust Python's stack later; a chain of AND or OR is walked in a loop, and so counts once."""
+    """Refuse what would exhaust Python's stack later; a chain of AND, OR, UNION ALL, walked in a loop, counts once."""
     waiting = [(tree, 0)]
     while waiting:
         node, depth = waiting.pop()
         if depth > MAX_DEPTH:
             raise _too_deep()
         for child in node.iter_expressions():
-            chained = isinstance(node, (exp.And, exp.Or)) and type(child) is type(node)
+            chained = isinstance(node, (exp.And, exp.Or, exp.Union)) and type(child) is type(node)
             waiting.append((child, depth if chained else depth + 1))
 
 

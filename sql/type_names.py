@@ -49,7 +49,7 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
     if kind in STRINGS:
         if sizes and sizes[0] < 1:
             raise refuse(node, sql, "the length of a text type must be at least 1")
-        default = 1 if STRINGS[kind] is t.Kind.CHAR else None
+        default = 1 if kind in (exp.DType.CHAR, exp.DType.NCHAR) else None
         return SqlType(STRINGS[kind], sizes[0] if sizes else default)
     if kind in WITH_PRECISION and sizes not in ([], [6]):
         raise refuse(node, sql, f"{NAMED[kind]} has a precision of 6 (microseconds)", f"write {NAMED[kind]}")

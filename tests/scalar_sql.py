@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from halfjoin.engine.scalar import Result, arrow_type, compile
 from halfjoin.engine.scalar.literals import scalar_of
+from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
 from halfjoin.sql.functions import cast
 from halfjoin.sql.relation import Project
@@ -110,3 +111,16 @@ def same(got: str | None, wanted: str | None) -> bool:
         return False
     places = min(-int(a.as_tuple().exponent), -int(b.as_tuple().exponent))
     return places >= 10 and abs(a - b) <= Decimal(1).scaleb(-places) / 2
+
+
+def wrong(sql: str, wanted: str | None) -> list[str | None]:
+    """The answers of an expression that are not the one wanted, as a constant and over columns; its refusal is one."""
+    try:
+        expr = shown(expression(sql))
+    except UnsupportedSQL as error:
+        return [] if wanted and wanted.startswith("ERROR") else [str(error)]
+    over = [over_columns(expr, first) for first in (False, True)]
+    got = [answer(constant(expr), 0), *(answer(result, row) for result in over for row in (0, 2, 4))]
+    failed = wanted is not None and wanted.startswith("ERROR")
+    return [text for text in got if not (text or "").startswith("ERROR") if failed or not same(text, wanted)] + [
+        text for text in got if (text or "").startswith("ERROR") and not failed]

@@ -146,8 +146,9 @@ def test_casts_by_themselves_and_on_demand() -> None:
     ("types", "wanted"),
     [
         ([INTEGER, BIGINT], BIGINT), ([INTEGER, numeric(5, 2)], numeric(12, 2)), ([REAL, INTEGER], REAL),
-        ([DOUBLE, numeric(5, 2)], DOUBLE), ([UNKNOWN, DATE], DATE), ([UNKNOWN, UNKNOWN], TEXT), ([VARCHAR, TEXT], TEXT),
-        ([VARCHAR, VARCHAR], VARCHAR), ([VARCHAR, UNKNOWN], TEXT), ([DATE, TIMESTAMPTZ], TIMESTAMPTZ),
+        ([DOUBLE, numeric(5, 2)], DOUBLE), ([UNKNOWN, DATE], DATE), ([UNKNOWN, UNKNOWN], TEXT),
+        ([VARCHAR, TEXT], SqlType(Kind.VARCHAR)), ([TEXT, VARCHAR], TEXT),
+        ([VARCHAR, VARCHAR], VARCHAR), ([VARCHAR, UNKNOWN], SqlType(Kind.VARCHAR)), ([DATE, TIMESTAMPTZ], TIMESTAMPTZ),
         ([array(INTEGER), array(BIGINT)], array(BIGINT)), ([numeric(38, 0), numeric(38, 10)], numeric(48, 10)),
     ],
 )  # fmt: skip

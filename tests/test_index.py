@@ -81,5 +81,5 @@ def test_what_closes_is_found_by_time(rows, upper, later):
     high = upper + later
     closing = run.closing(upper, high)
     assert sorted(closing.time.tolist()) == sorted(time for _, time, _ in rows if upper <= time < high)
-    run.close(high)
+    run = run.closed(high)
     assert (run.future is None) == all(time < high for _, time, _ in rows) or not rows

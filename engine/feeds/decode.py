@@ -12,7 +12,9 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.feeds.decimals import unscaled
 from halfjoin.engine.feeds.encodings import Encoding
+from halfjoin.engine.scalar.casts_text import from_text
 from halfjoin.engine.scalar.duck import rows_of
+from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates import Ints, Mask
 from halfjoin.sql.types import FLOATS, INTEGERS, STORED_DIGITS, STRINGS, WORKING_DIGITS, Kind, SqlType
 
@@ -138,7 +140,7 @@ def _decoded(values: Values, type: SqlType, encoding: Encoding | None, exactly: 
         case kind if kind in FLOATS:
             finite = pc.or_(pc.is_in(values.kind, pa.array(_NUMBERS)), pc.is_in(values.text, pa.array(_NOT_FINITE)))
             values.refuse(pc.invert(finite), lambda text: f"{text} is no {type}")
-            return values.text.cast(pa.float64())
+            return _floats(values, type)
         case Kind.NUMERIC:
             if name != "string":
                 values.refuse(pc.equal(values.kind, "VARCHAR"), lambda text: (
@@ -154,6 +156,16 @@ def _decoded(values: Values, type: SqlType, encoding: Encoding | None, exactly: 
             if type.kind in STRINGS and name in ("bytes", "Bits", "Decimal"):
                 values.refuse(values.text.is_valid(), lambda text: f"{text} is bytes in base64, no {type}")
             return values.only(type, _TEXT)
+
+
+def _floats(values: Values, type: SqlType) -> pa.Array:
+    """Each the nearest number of its type; one beyond the type's range is refused, not infinite or zero."""
+    try:
+        return from_text(type)(values.text)
+    except Failed as error:
+        bad = error.mask if error.mask is not None else np.ones(len(values.text), np.bool_)
+        values.refuse(pa.array(bad), lambda text: f"{text} is out of range for {type}")
+        raise
 
 
 def _exact(values: Values, type: SqlType, exactly: Exactly | None) -> pa.Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +26,7 @@ from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, TEXT, Kind, SqlType
 
 _SPACE = " \t\n\r\v\f"
 _STRING = pa.string()
+_not_zero = call("match_substring_regex", pc.MatchSubstringOptions("^[^e]*[1-9]"))
 _no_plain_year = call("match_substring_regex", pc.MatchSubstringOptions("^(-|0000-|<)"))
 
 
@@ -79,22 +81,27 @@ def _float_text(source: SqlType) -> Kernel:
 
     @on_arrays
     def run(a: Any) -> Datum:
-        text = a.cast(_STRING)
+        text = a.cast(_STRING)  # right up to 1e10, where Arrow's exponents begin
         values = raw(a)
         size = np.abs(values)
-        odd = ~np.isfinite(values) | (size >= high) | ((size < 1e-4) & (size > 0))
+        odd = ~np.isfinite(values) | (size >= min(high, 1e10)) | ((size < 1e-4) & (size > 0))
         odd &= mask_of(a.is_valid())
         if not odd.any():
             return text
+        whole = odd & (size < high) & (values == np.rint(values))
+        if whole.any():
+            odd &= ~whole
+            digits = pa.array(np.where(whole, values, 0).astype(np.int64)).cast(_STRING)
+            text = pc.if_else(pa.array(whole), digits, text)
         fixed = np.full(len(values), None, object)
-        fixed[odd] = [_odd_float(value) for value in values[odd]]
+        fixed[odd] = [_odd_float(value, high) for value in values[odd]]
         return pc.if_else(pa.array(odd), pa.array(fixed, _STRING), text)
 
     return run
 
 
-def _odd_float(value: Any) -> str:
-    """One number with an exponent, or none."""
+def _odd_float(value: Any, high: float) -> str:
+    """One number as text, with an exponent unless it is below `high` and no fraction alone."""
     if np.isnan(value):
         return "NaN"
     if np.isinf(value):
@@ -102,13 +109,15 @@ def _odd_float(value: Any) -> str:
     exact = Fraction(float(value))
     with np.errstate(over="ignore"):
         below, above = (np.nextafter(value, value.dtype.type(end)) for end in (-np.inf, np.inf))
-    low = (exact + Fraction(float(below))) / 2 if np.isfinite(below) else exact - 1
-    high = (exact + Fraction(float(above))) / 2 if np.isfinite(above) else exact + 1
-    for digits in range(1, 18):  # strictly between the midpoints to its neighbours, no other number is nearer
-        text = f"{float(value):.{digits - 1}e}"
-        if low < Fraction(text) < high:
-            break
-    return text
+    step = exact - Fraction(float(below)) if np.isfinite(below) else Fraction(float(above)) - exact
+    least = exact - step / 2
+    most = (exact + Fraction(float(above))) / 2 if np.isfinite(above) else exact + step / 2
+    text = np.format_float_scientific(value, trim="-", exp_digits=2)
+    digits = 1
+    while not least < Fraction(text) < most:  # just between two numbers, where PostgreSQL takes a longer text
+        text = f"{float(value):.{digits}e}"
+        digits += 1
+    return f"{Decimal(text):f}" if 1 <= abs(exact) < high else text
 
 
 def _clock_text(suffix: str) -> Callable[[SqlType], Kernel]:
@@ -201,11 +210,19 @@ def from_text(target: SqlType) -> Kernel:
                 result = convert(a)
             except (pa.ArrowInvalid, Failed):
                 return _parsed(a, target, type)
-            if target.kind not in FLOATS or np.isfinite(raw(result)[mask_of(a.is_valid())]).all():
+            if target.kind not in FLOATS or not _beyond_range(a, result):
                 return result
         return _parsed(a, target, type)
 
     return run
+
+
+def _beyond_range(texts: Any, values: Any) -> bool:
+    """Whether a number is infinite, or zero where its text is not."""
+    size = np.abs(raw(values)[mask_of(texts.is_valid())])
+    if not np.isfinite(size).all():
+        return True
+    return not size.all() and any_true(pc.and_(pc.equal(values, 0), _not_zero(texts)))
 
 
 def _simple_numeric(type: Any) -> Kernel:

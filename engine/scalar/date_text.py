@@ -29,15 +29,22 @@ class _Parts:
         self.days, self.clock = np.divmod(micros, DAY)
         self.date = self.days.astype("datetime64[D]")
         months = self.date.astype("datetime64[M]").astype(np.int64)
-        self.year, self.month = months // 12 + 1970, months % 12 + 1
+        years, self.month = months // 12 + 1970, months % 12 + 1
+        self.year, self.century = _counted(years), np.where(years > 0, (years + 99) // 100, -(-years // 100) - 1)
         self.day = self.days - self.date.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) + 1
         self.day_of_year = self.days - self.date.astype("datetime64[Y]").astype("datetime64[D]").astype(np.int64) + 1
         self.hour = self.clock // 3_600_000_000
         self.weekday = (self.days + 4) % 7
         thursday = self.days - (self.days + 3) % 7 + 3
         iso = thursday.astype("datetime64[D]").astype("datetime64[Y]")
-        self.iso_year = iso.astype(np.int64) + 1970
+        self.iso_year = _counted(iso.astype(np.int64) + 1970)
         self.iso_week = (thursday - iso.astype("datetime64[D]").astype(np.int64)) // 7 + 1
+
+
+def _counted(years: _Numbers) -> _Numbers:
+    """Years before Christ count from 1, backwards, and print without a sign."""
+    counted: _Numbers = np.where(years > 0, years, 1 - years)
+    return counted
 
 
 # Field: its number, and the digits it is filled up to with zeros.
@@ -47,7 +54,7 @@ _NUMBERS: dict[str, tuple[Callable[[_Parts], _Numbers], int]] = {
     "DD": (lambda p: p.day, 2), "DDD": (lambda p: p.day_of_year, 3), "D": (lambda p: p.weekday + 1, 1),
     "ID": (lambda p: (p.weekday + 6) % 7 + 1, 1), "IW": (lambda p: p.iso_week, 2),
     "WW": (lambda p: (p.day_of_year - 1) // 7 + 1, 2), "W": (lambda p: (p.day - 1) // 7 + 1, 1),
-    "Q": (lambda p: (p.month - 1) // 3 + 1, 1), "CC": (lambda p: (p.year + 99) // 100, 2),
+    "Q": (lambda p: (p.month - 1) // 3 + 1, 1), "CC": (lambda p: p.century, 2),
     "J": (lambda p: p.days + 2_440_588, 1), "HH24": (lambda p: p.hour, 2),
     "HH12": (lambda p: (p.hour + 11) % 12 + 1, 2), "HH": (lambda p: (p.hour + 11) % 12 + 1, 2),
     "MI": (lambda p: p.clock // 60_000_000 % 60, 2), "SS": (lambda p: p.clock // 1_000_000 % 60, 2),
@@ -68,7 +75,7 @@ def to_char(expr: Call) -> Kernel:
     """The kernel of a constant pattern."""
     pattern = expr.args[1]
     assert isinstance(pattern, Literal)
-    if pattern.value is None:
+    if not pattern.value:  # of no pattern there is no text
         null = pa.scalar(None, pa.string())
         return lambda *_: null
     fields = [_field(name, fill) for name, fill in tokens(str(pattern.value))]
@@ -84,14 +91,21 @@ def to_char(expr: Call) -> Kernel:
     return lambda a, _: run(a)
 
 
+def _signed(numbers: _Numbers, pad: Kernel) -> Any:
+    """Digits filled up, behind the minus of a century before Christ."""
+    text = pad(pa.array(np.abs(numbers)).cast(pa.string()))
+    negative = numbers < 0
+    return pc.if_else(pa.array(negative), _join("-", text, ""), text) if negative.any() else text
+
+
 def _field(name: str, fill: bool) -> Any:
     """A constant text, or a function of the parts to an array of text."""
     if name.startswith("'"):
         return pa.scalar(name[1:])
     if name in _NUMBERS:
         number, width = _NUMBERS[name]
-        pad = call("utf8_lpad", pc.PadOptions(1 if fill else width, "0"))
-        return lambda parts: pad(pa.array(number(parts)).cast(pa.string()))
+        pad = call("utf8_lpad", pc.PadOptions(1 if fill and name not in ("MS", "US") else width, "0"))
+        return lambda parts: _signed(number(parts), pad)
     words, index, width = _WORDS[name.lower()]
     if name.isupper():
         words = tuple(word.upper() for word in words)

@@ -21,6 +21,7 @@ from halfjoin.sql.types import Kind
 _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
 _FLOORS = {"microseconds": "microsecond", "milliseconds": "millisecond", "decade": "year"}
 _YEARS = {"decade": 10, "century": 100, "millennium": 1000}
+_YEAR_2000 = 946_684_800.0  # in seconds since 1970
 _Numbers = NDArray[np.int64]
 
 
@@ -183,11 +184,11 @@ def _to_timestamp(expr: Call) -> Kernel:
         nan = np.isnan(seconds)
         if nan.any():
             raise Failed("timestamp cannot be NaN", nan)
-        micros = np.rint(seconds * 1e6)
-        bad = (micros < -210_866_803_200_000_000) | (micros >= 9_223_371_331_200_000_000)
+        bad = ~((seconds >= -210_866_803_200.0) & (seconds < 9_223_371_331_200.0))
         if bad.any():
             raise Failed("timestamp out of range", bad)
-        return from_numpy(micros.astype(np.int64), type, null)
+        micros = np.rint((seconds - _YEAR_2000) * 1e6)  # rounded where PostgreSQL counts from
+        return from_numpy(micros.astype(np.int64) + int(_YEAR_2000) * _SECOND, type, null)
 
     return run
 

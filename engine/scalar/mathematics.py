@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,7 +37,8 @@ def _rounding(expr: Call) -> Kernel:
     wide = decimal_type(min(source.precision + 1, WORKING_DIGITS), source.scale)
     compute = call("round", pc.RoundOptions(places, _MODES[name]))
     if places <= -(source.precision - source.scale):  # beyond every digit, where Arrow refuses
-        return lambda a, n=None: _beyond(a, Decimal(10) ** -places, name, result)
+        beyond = _beyond(source, places, name, result)
+        return lambda a, n=None: null if n is not None and not n.is_valid else beyond(a)
 
     def run(a: Datum, n: Datum = None) -> Datum:
         if n is not None and not n.is_valid:
@@ -49,15 +51,22 @@ def _rounding(expr: Call) -> Kernel:
     return run
 
 
-def _beyond(a: Datum, unit: Decimal, name: str, result: object) -> Datum:
-    """Rounded to a unit that is larger than any value: 0, or one unit from its half on."""
-    zero, half = pa.scalar(Decimal(0), result), unit / 2
-    if name == "trunc":
-        return pc.if_else(pc.is_valid(a), zero, pa.scalar(None, result))
-    values = a.to_pylist() if isinstance(a, pa.Array) else [a.as_py()]
-    rounded = [None if v is None else Decimal(0) if v.copy_abs() < half else unit.copy_sign(v) for v in values]
-    array = pa.array(rounded, result)
-    return array if isinstance(a, pa.Array) else array[0]
+def _beyond(source: Any, places: int, name: str, result: Any) -> Kernel:
+    """Rounding to a unit larger than any value of the type: one unit up or down, or 0."""
+    zero = pa.scalar(Decimal(0), result)
+    nearest = name == "round" and -places == source.precision - source.scale  # else a value is less than half a unit
+    if name in ("round", "trunc") and not nearest:
+        return lambda a: pc.if_else(pc.is_valid(a), zero, pa.scalar(None, result))
+    unit = Decimal(10) ** -places
+    plus, minus = pa.scalar(unit, result), pa.scalar(-unit, result)
+    high, low = (pa.scalar(value, source) for value in ((unit / 2, -unit / 2) if nearest else (Decimal(0), Decimal(0))))
+    reaches = pc.greater_equal if nearest else pc.greater
+
+    def run(a: Datum) -> Datum:
+        raised = zero if name == "floor" else pc.if_else(reaches(a, high), plus, zero)
+        return raised if name == "ceil" else pc.if_else(reaches(low, a), minus, raised)
+
+    return run
 
 
 def _sign(expr: Call) -> Kernel:

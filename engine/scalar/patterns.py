@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +13,14 @@ from halfjoin.engine.scalar.arrays import list_of
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.bounds import Sizes, bounded, check, lengths, sizes
 from halfjoin.engine.scalar.duck import duck_kernel
-from halfjoin.engine.scalar.values import Datum, Kernel, call, on_arrays
+from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, on_arrays
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.functions.patterns import like_pattern
 from halfjoin.sql.functions.regex import replacement, to_re2
 from halfjoin.sql.types import BOOLEAN, VALUE_BYTES
+
+_duck_like = duck_kernel("$1 LIKE $2 ESCAPE '\\'", BOOLEAN)
+_cut_off = call("match_substring_regex", pc.MatchSubstringOptions(r"(?s)^(?:[^\\]|\\.)*\\$"))
 
 
 def _constant(expr: Call, position: int, default: str | None = None) -> str | None:
@@ -34,19 +38,44 @@ def _null(expr: Call) -> Kernel:
 
 
 def _like(ignore_case: bool) -> Callable[[Call], Kernel]:
-    operator = "ILIKE" if ignore_case else "LIKE"
+    """ILIKE is LIKE in lower case, letter by letter: `ſ` is not s."""
+    lower = call("utf8_lower")
 
     def build(expr: Call) -> Kernel:
         if not isinstance(expr.args[1], Literal):
-            return duck_kernel(f"$1 {operator} $2 ESCAPE '\\'", BOOLEAN)
+            return (lambda a, b, *_: _by_pattern(lower(a), lower(b))) if ignore_case else _by_pattern
         pattern, escape = _constant(expr, 1), _constant(expr, 2, "\\")
         if pattern is None or escape is None:
             return _null(expr)
-        options = pc.MatchSubstringOptions(like_pattern(pattern, escape), ignore_case=ignore_case)
-        match = call("match_like", options)
-        return lambda a, *_: match(a)
+        pattern = like_pattern(pattern, escape)
+        if not ignore_case:
+            match = call("match_like", pc.MatchSubstringOptions(pattern))
+            return lambda a, *_: match(a)
+        folded = call("match_like", pc.MatchSubstringOptions(lower(pa.scalar(pattern)).as_py()))
+        return lambda a, *_: folded(lower(a))
 
     return build
+
+
+@on_arrays
+def _by_pattern(a: Any, patterns: Any, *_: Any) -> Datum:
+    """Patterns in a column. One that ends with its escape character fails where the text reaches that end."""
+    cut = _cut_off(patterns)
+    if not any_true(cut):
+        return _duck_like(a, patterns)
+    codes = patterns.dictionary_encode()
+    ends = pa.array([pattern and _reaching(pattern) for pattern in codes.dictionary.to_pylist()], pa.string())
+    reached = pc.and_(cut, _duck_like(a, ends.take(codes.indices)))
+    fail_where(reached, "LIKE pattern must not end with escape character")
+    return pc.and_(pc.invert(cut), _duck_like(a, pc.if_else(cut, "", patterns)))
+
+
+def _reaching(pattern: str) -> str:
+    """The pattern of texts that get to the end of `pattern`, with a character left unless a `%` comes before."""
+    head = re.fullmatch(r"((?:[^\\]|\\.)*?)(%[%_]*)?\\", pattern, re.DOTALL)
+    if head is None:
+        return ""
+    return head[1] + "_" * max((head[2] or "").count("_"), 1) + "%"
 
 
 def _match(flags: str, negated: bool) -> Callable[[Call], Kernel]:

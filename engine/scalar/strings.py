@@ -168,7 +168,7 @@ def _split_part(expr: Call) -> Kernel:
 
         return known
     part = duck_kernel(
-        "CASE WHEN $2 = '' THEN CASE WHEN $3 IN (1, -1) THEN $1 WHEN $1 IS NOT NULL THEN '' END "
+        "CASE WHEN $2 = '' THEN CASE WHEN $3 IN (1, -1) THEN $1 WHEN $1 IS NOT NULL AND $3 IS NOT NULL THEN '' END "
         "ELSE split_part($1, $2, $3) END", TEXT)  # fmt: skip
 
     def run(a: Datum, delimiter: Datum, n: Datum) -> Datum:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.memory import INDEXED, Memory
-from halfjoin.engine.run import Part, make_run
+from halfjoin.engine.run import Part, loaded_run
 from halfjoin.engine.storage.arranging import arrangements
 from halfjoin.engine.storage.delta import DeltaFolder
 from halfjoin.engine.storage.encoding import decode
@@ -15,7 +15,6 @@ from halfjoin.engine.storage.journal import Journal, Kept, app_of
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.site import Site, arrangements_of, place_of
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import concat
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import StorageError
 
@@ -44,7 +43,7 @@ class Disk:
             base = replace(base, arranged=self._arranged(kept, collection, versions))
             stored: list[Part] = [run for run in (base, recent) if len(run)]
         elif len(base) + len(recent):
-            stored = [make_run(concat([*base.pieces(), *recent.pieces()]), upper)]
+            stored = [loaded_run([*base.pieces(), *recent.pieces()], upper)]
         else:
             stored = []
         return [*stored, *self._in_journal(pieces, collection, upper)]
@@ -81,7 +80,7 @@ class Disk:
         self, pieces: Sequence[bytes | StoredFile], collection: Collection, upper: int
     ) -> Sequence[Part]:
         new = decode([piece for piece in pieces if isinstance(piece, bytes)], collection.schema)
-        return [make_run(new, upper)] if len(new) else []
+        return [loaded_run([new], upper)] if len(new) else []
 
     def _arranged(
         self, kept: Kept, collection: Collection, versions: dict[str, int]

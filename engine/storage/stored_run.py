@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.netting import together
 from halfjoin.engine.run import KeyColumns, Run
 from halfjoin.engine.storage.lookup import Lookup, key_reads, lookup
 from halfjoin.engine.storage.parquet import StoredFile
@@ -69,8 +70,9 @@ class StoredRun:
         runs = [self, *self.arranged.values()]
         return sum(len(run.files) for run in runs), sum(file.size for run in runs for file in run.files)
 
-    def close(self, upper: int) -> None:
+    def closed(self, upper: int) -> StoredRun:
         """Files know their times."""
+        return self
 
     def closing(self, low: int, high: int) -> Updates:
         """The updates with times in `[low, high)`."""
@@ -96,6 +98,14 @@ class StoredRun:
                 found = updates if everything else updates.filter((low <= updates.time) & (updates.time < high))
                 if len(found):
                     yield found
+
+    def present(self, closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
+        """The updates, added up as far as they are read together."""
+        for updates in self.pieces(names=names):
+            sums = together(updates, closed) if closed > MINIMUM else None
+            found = updates if sums is None else updates.take(sums[0])
+            if len(found):
+                yield found if sums is None else Updates(found.columns, found.time, sums[1])
 
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]

@@ -19,10 +19,13 @@ _STYLE = """
     --input: #1c2c40; --lookup: #1d3125; --new: #3a2f18; --cross: #43221f; --final: #2a2540; --view: #223652; }
 }
 body { background: var(--ground); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto;
-  max-width: 96rem; padding: 0 1rem; }
+  max-width: 96rem; overflow-wrap: anywhere; padding: 0 1rem; }
 h2 { font-size: 1.15rem; margin: 0 0 .5rem; }
 section { margin-bottom: 2.5rem; }
 .scroll { overflow-x: auto; }
+.scroll::-webkit-scrollbar, pre::-webkit-scrollbar { height: 10px; }
+.scroll::-webkit-scrollbar-track, pre::-webkit-scrollbar-track { background: var(--final); border-radius: 5px; }
+.scroll::-webkit-scrollbar-thumb, pre::-webkit-scrollbar-thumb { background: var(--line); border-radius: 5px; }
 .plan { display: block; width: 100%; height: auto; }
 .plan text { fill: var(--ink); font: 12px ui-monospace, monospace; }
 .plan text.title { font-weight: 600; }

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import zip_longest
 
 from halfjoin.planner.explain.model import Explanation, Lookup, PathModel
 from halfjoin.planner.explain.text import number, times
 
-CHARACTERS = 34  # in a line of a box
+CHARACTERS = 34  # in a line of a box, at the most
+FEWER = 26  # where paths are long, so that they fit beside each other
+LONG = 4  # boxes of a path, from which it is long
 LINE, PAD, GAP, MARGIN = 17, 10, 46, 16
-WIDTH = CHARACTERS * 7 + 2 * PAD
-VIEW_WIDTH = 170
+ADVANCE = 7.4  # of a character of 12 px, in the widest of the usual fonts
+SMALLEST = 0.6  # of its size to which a picture shrinks before it is scrolled
 
 
 @dataclass(frozen=True)
@@ -29,21 +33,28 @@ class _Box:
     def height(self) -> int:
         return 2 * PAD + LINE * (1 + len(self.lines))
 
+    @property
+    def width(self) -> int:
+        return 2 * PAD + math.ceil(ADVANCE * max(map(len, (self.title, *self.lines))))
+
 
 def picture(said: Explanation) -> str:
     """One SVG element for the whole plan."""
-    rows = [_boxes(path) for paths in said.joins for path in paths]
-    columns = max((len(row) for row in rows), default=1)
-    view_x = MARGIN + columns * (WIDTH + GAP)
+    paths = [path for paths in said.joins for path in paths]
+    most = FEWER if any(len(path.lookups) >= LONG - 1 for path in paths) else CHARACTERS
+    rows = [_boxes(path, most) for path in paths]
+    widths = [max(box.width for box in column if box) for column in zip_longest(*rows)]
+    starts = [MARGIN + sum(widths[:position]) + GAP * position for position in range(len(widths) + 1)]
+    view_x = starts[-1]
     parts: list[str] = []
     y: float = MARGIN
     middles = []
     for row in rows:
         height = max(box.height for box in row)
-        middles.append((y + height / 2, MARGIN + len(row) * (WIDTH + GAP) - GAP))
+        middles.append((y + height / 2, starts[len(row)] - GAP))
         for position, box in enumerate(row):
-            x, top = MARGIN + position * (WIDTH + GAP), y + (height - box.height) / 2
-            parts.append(_drawn(box, x, top, WIDTH))
+            x, top = starts[position], y + (height - box.height) / 2
+            parts.append(_drawn(box, x, top, widths[position]))
             if position:
                 parts.append(_arrow(x - GAP, y + height / 2, x, y + height / 2, box.arrow))
         y += height + 2 * MARGIN
@@ -52,40 +63,42 @@ def picture(said: Explanation) -> str:
     centre = bottom / 2
     for middle, x in middles:
         parts.append(_curve(x, middle, view_x, centre))
-    parts.append(_drawn(view, view_x, centre - view.height / 2, VIEW_WIDTH))
+    parts.append(_drawn(view, view_x, centre - view.height / 2, view.width))
     bottom = max(bottom, centre + view.height / 2 + MARGIN)
-    width = view_x + VIEW_WIDTH + MARGIN
+    width = view_x + view.width + MARGIN
     return (
-        f'<svg class="plan" viewBox="0 0 {width} {bottom:.0f}" style="min-width:{width * 0.62:.0f}px;'
+        f'<svg class="plan" viewBox="0 0 {width} {bottom:.0f}" style="min-width:{width * SMALLEST:.0f}px;'
         f'max-width:{width}px" role="img" '
         f'aria-label="Delta paths of {escape(said.name, quote=True)}">{_MARKER}{"".join(parts)}</svg>'
     )
 
 
-def _boxes(path: PathModel) -> list[_Box]:
+def _boxes(path: PathModel, most: int) -> list[_Box]:
+    """The boxes of one path, their lines of so many characters at the most."""
     word = "constant" if path.constant else "Δ"
     named = path.input if path.input == path.collection else f"{path.input} ({path.collection})"
     last = path.lookups[-1].steps if path.lookups else path.source
     cost = f"{times(path.expected_lookups, 'lookup')}, {times(path.expected_found, 'row')} found"
     lines = [*path.source] if path.lookups else []
-    first = _box("input", f"{word} {named}", [*lines, cost] if path.lookups else lines)
-    middle = [_lookup(lookup) for lookup in path.lookups]
+    first = _box("input", f"{word} {named}", [*lines, cost] if path.lookups else lines, most)
+    middle = [_lookup(lookup, most) for lookup in path.lookups]
     steps = [*path.final] if path.lookups else [*last, *path.final]
-    return [first, *middle, *([_box("final", "then", steps)] if steps else [])]
+    return [first, *middle, *([_box("final", "then", steps, most)] if steps else [])]
 
 
-def _lookup(lookup: Lookup) -> _Box:
+def _lookup(lookup: Lookup, most: int) -> _Box:
     when = "after" if lookup.after else "before"
     arrangement = lookup.arrangement
     each = number(lookup.found / lookup.lookups) if lookup.lookups else "0"
     by = f"by {', '.join(lookup.by)}" if lookup.by else "every row: a cross product"
     kind = "cross" if not lookup.by and arrangement.state != "constant" else arrangement.state
-    return _box(f"lookup {kind}", f"⋈ {arrangement.name}", [by, arrangement.text, *lookup.steps], f"{each}x {when}")
+    return _box(f"lookup {kind}", f"⋈ {arrangement.name}", [by, arrangement.text, *lookup.steps], most,
+                f"{each}x {when}")
 
 
-def _box(kind: str, title: str, lines: Sequence[str], arrow: str = "") -> _Box:
-    heading, *more = _wrapped([title], CHARACTERS - 4, ", ")
-    return _Box(kind, heading, (*more, *(part for line in lines for part in _wrapped([line], CHARACTERS))), arrow)
+def _box(kind: str, title: str, lines: Sequence[str], most: int, arrow: str = "") -> _Box:
+    heading, *more = _wrapped([title], most)
+    return _Box(kind, heading, (*more, *(part for line in lines for part in _wrapped([line], most))), arrow)
 
 
 def _wrapped(texts: Sequence[str], width: int, joined: str = ", ") -> list[str]:

@@ -14,7 +14,7 @@ from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFunction, UnionAll, Values
 from halfjoin.sql.types import BOOLEAN, INTEGER
 
-MOST_BRANCHES = 64
+MOST_BRANCHES = 1024
 
 
 def flatten(relation: Relation) -> Blocks:
@@ -55,9 +55,7 @@ def _blocks(relation: Relation) -> Blocks:
                 for block in _blocks(input)
             )
         case UnionAll(inputs, columns):
-            blocks = [block for item in inputs for block in _blocks(item)]
-            _limit(len(blocks))
-            return tuple(_renamed(block, columns) for block in blocks)
+            return tuple(_renamed(block, columns) for item in inputs for block in _blocks(item))
 
 
 def _limit(count: int) -> None:

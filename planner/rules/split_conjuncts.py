@@ -25,7 +25,7 @@ def _factored(predicate: Expr) -> list[Expr]:
     """`(p AND q) OR (p AND r)` as `p`, `q OR r`."""
     if not (isinstance(predicate, Call) and predicate.function == "or"):
         return [predicate]
-    arms = [_split(arm) for arm in predicate.args]
+    arms = [dict.fromkeys(_split(arm)) for arm in predicate.args]
     common = [part for part in arms[0] if all(part in arm for arm in arms[1:])]
     if not common:
         return [predicate]

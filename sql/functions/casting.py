@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
 from halfjoin.sql.functions.coercion import NUMBERS, as_numeric, assignable, castable, common_type, same_values
-from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, rounded, type_of_decimal
+from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of, rounded, type_of_decimal
 from halfjoin.sql.functions.text_input import parse
 from halfjoin.sql.types import FLOATS, INTEGER, INTEGERS, STRINGS, TEXT, Kind, SqlType, array, numeric
 
@@ -25,6 +25,8 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
     type = _with_digits(expr, type)
     if expr.type == type:
         return expr
+    if type.kind in (Kind.BYTEA, Kind.UUID):
+        expr = padded(expr)
     if isinstance(expr, Literal):
         folded = _fold(expr, type, explicit)
         if folded is not None:
@@ -36,6 +38,19 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
         if length is None or length > type.precision:
             return Call("fit", (text, Literal(type.precision, INTEGER)), type)
     return Cast(expr, type)
+
+
+def padded(expr: Expr) -> Expr:
+    """A char(n) as text, with the blanks that fill it up: they are not kept, and count for some functions only."""
+    if expr.type.kind is not Kind.CHAR or (isinstance(expr, Literal) and expr.value is None):
+        return expr
+    length = expr.type.precision
+    if length is None:
+        raise UnsupportedSQL("a char without a length of its own, where trailing blanks count",
+                             instead="cast it to text, or to char(n)")
+    if isinstance(expr, Literal):
+        return Literal(str(expr.value).ljust(length), TEXT)
+    return Call("rpad", (expr, Literal(length, INTEGER)), TEXT)
 
 
 def coerce(expr: Expr, type: SqlType) -> Expr:
@@ -131,14 +146,13 @@ def _number(value: int | float | Decimal, source: SqlType, type: SqlType) -> int
                 raise UnsupportedSQL(f"numeric has no {value}", instead="use double precision")
             value = Decimal(f"{value:.{6 if source.kind is Kind.REAL else 15}g}")
         return decimal_of(Decimal(value), type)
-    number = float(value)
-    if type.kind is Kind.REAL and math.isfinite(number):
-        try:
-            number = float(struct.unpack("f", struct.pack("f", number))[0])
-        except OverflowError:
-            raise UnsupportedSQL(f"value out of range for type {type}: {value}") from None
+    if type.kind is Kind.REAL and math.isfinite(value) and value:
+        number = real_of(Fraction(value))
+        if number is None:
+            raise UnsupportedSQL(f"value out of range for type {type}: {value}")
+        return number
     assert type.kind in FLOATS
-    return number
+    return float(value)
 
 
 def _moment(value: datetime, type: SqlType) -> object | None:

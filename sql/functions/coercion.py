@@ -93,7 +93,8 @@ def digits(type: SqlType) -> tuple[int, int]:
 def common_type(types: Iterable[SqlType]) -> SqlType:
     """The one type of the branches of CASE, COALESCE, UNION, VALUES, IN; text when all are untyped literals.
 
-    A literal may be longer than a varchar(n) beside it, so the common type has a length only if all have the same.
+    Of text types, the first decides. A literal may be longer than a varchar(n) beside it, so the common type has a
+    length only if all have the same.
     """
     types = list(types)
     known = [type for type in types if type.kind is not Kind.UNKNOWN]
@@ -113,13 +114,20 @@ def common_type(types: Iterable[SqlType]) -> SqlType:
     if chosen.kind in STRINGS:
         if all(type == chosen for type in types):
             return chosen
-        return SqlType(Kind.CHAR) if all(type.kind is Kind.CHAR for type in known) else TEXT
+        return SqlType(chosen.kind)
     return chosen
 
 
 def comparison_type(types: Sequence[SqlType]) -> SqlType:
-    """As `common_type`, but a real meets another kind of number as double precision, which holds both exactly."""
+    """The type that values are compared in.
+
+    As `common_type`, but a real meets another kind of number as double precision, which holds both exactly. Of text
+    types, text decides over the others, and char(n), where trailing blanks mean nothing, over varchar.
+    """
     chosen = common_type(types)
+    if chosen.kind in STRINGS:
+        kinds = {type.kind for type in types}
+        return SqlType(Kind.CHAR) if Kind.CHAR in kinds and Kind.TEXT not in kinds else TEXT
     if chosen.kind is Kind.REAL and any(type.kind not in (Kind.REAL, Kind.UNKNOWN) for type in types):
         return DOUBLE
     return chosen

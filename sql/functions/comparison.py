@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions.casting import coerce
-from halfjoin.sql.functions.coercion import comparison_type
+from halfjoin.sql.functions.casting import coerce, unify
+from halfjoin.sql.functions.coercion import common_type, comparison_type
 from halfjoin.sql.functions.signature import Resolve, function
-from halfjoin.sql.types import BOOLEAN, Kind, SqlType
+from halfjoin.sql.types import BOOLEAN, STRINGS, Kind, SqlType
 
 _SAME = "any, any -> boolean"
 
@@ -20,16 +20,31 @@ def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if not items:
         raise UnsupportedSQL("IN of an empty list", instead="write false")
     type = comparison_type([arg.type for arg in args])
+    if type.kind in STRINGS:
+        return _in_texts(resolve, value, items)
     if type.kind is Kind.NUMERIC:
         type = SqlType(Kind.NUMERIC)
     value, *items = (coerce(arg, type) for arg in args)
-    constant = [item for item in items if isinstance(item, Literal)]
-    if type.kind in (Kind.ARRAY, Kind.INTERVAL):
-        constant = []
-    others = [resolve("=", (value, item)) for item in items if item not in constant]
+    listed = type.kind not in (Kind.ARRAY, Kind.INTERVAL)
+    constant = [item for item in items if listed and isinstance(item, Literal)]
+    others = [resolve("=", (value, item)) for item in items if not (listed and isinstance(item, Literal))]
     found = [Call("in", (value, *constant), BOOLEAN)] if len(constant) > 1 else [
         resolve("=", (value, item)) for item in constant]
     parts = [*found, *others]
+    return parts[0] if len(parts) == 1 else resolve("or", parts)
+
+
+def _in_texts(resolve: Resolve, value: Expr, items: Sequence[Expr]) -> Expr:
+    """Several constants have one type together, by which they are compared; any other item is compared by its own."""
+    constant = [item for item in items if isinstance(item, Literal)]
+    if len(constant) == 1:
+        constant = []
+    parts = [resolve("=", (value, item)) for item in items if item not in constant]
+    if constant:
+        shared = common_type([value.type, *(item.type for item in constant)])
+        type = comparison_type([value.type, shared])
+        found = (coerce(item, type) for item in unify([Literal(None, value.type), *constant])[1:])
+        parts.insert(0, Call("in", (coerce(value, type), *found), BOOLEAN))
     return parts[0] if len(parts) == 1 else resolve("or", parts)
 
 

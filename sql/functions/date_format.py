@@ -14,6 +14,8 @@ FIELDS = (
 )  # fmt: skip
 _ANY_CASE = {field for field in FIELDS if field.isupper() and field not in ("MONTH", "MON", "DAY", "DY", "AM", "PM")}
 _REFUSED = ("TZ", "OF", "RM", "BC", "AD", "B.C.", "A.D.", "TM", "SP", "FF", "IDDD", "IYY", "IY", "Y,YYY")
+_QUOTED = re.compile(r'"((?:\\.|[^"])*)"?', re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _FIELD = re.compile(
     "|".join(
         re.escape(field) if field not in _ANY_CASE else f"(?i:{re.escape(field)})"
@@ -28,11 +30,13 @@ def tokens(pattern: str) -> list[tuple[str, bool]]:
     position, fill = 0, False
     while position < len(pattern):
         rest = pattern[position:]
-        if rest[0] == '"':
-            end = rest.find('"', 1)
-            end = len(rest) if end < 0 else end
-            out.append(("'" + rest[1:end], False))
-            position += end + 1
+        if quoted := _QUOTED.match(rest):
+            out.append(("'" + _ESCAPE.sub(r"\1", quoted[1]), False))
+            position, fill = position + quoted.end(), False
+            continue
+        if rest.startswith('\\"'):  # outside quotes a backslash is nothing special but here
+            out.append(("'\"", False))
+            position, fill = position + 2, False
             continue
         if rest[:2].upper() == "FM":
             fill, position = True, position + 2
@@ -47,11 +51,11 @@ def tokens(pattern: str) -> list[tuple[str, bool]]:
             if pattern[position : position + 2].upper() == "TH":
                 raise UnsupportedSQL(f"to_char pattern '{pattern}' holds an ordinal ending (TH)")
             out.append((name, fill))
-            fill = False
         else:
             if rest[0].isalpha():
                 raise UnsupportedSQL(f"to_char pattern '{pattern}': '{rest[0]}' is no field",
                                      instead='quote text: "..."')
             out.append(("'" + rest[0], False))
             position += 1
+        fill = False  # it means what comes next, be that a field or not
     return out

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce, unify
-from halfjoin.sql.functions.coercion import common_type
+from halfjoin.sql.functions.coercion import common_type, comparison_type
 from halfjoin.sql.functions.signature import Function, Resolve, function
 from halfjoin.sql.types import BOOLEAN, DOUBLE, FLOATS, INTEGERS, UNKNOWN, Kind, SqlType
 
@@ -29,7 +29,7 @@ def _case(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     """(condition, value, ..., default); the default may be left out and is NULL then."""
     if len(args) % 2 == 0:
         args = (*args, Literal(None, UNKNOWN))
-    *values, default = unify((*args[1::2], args[-1]))
+    default, *values = unify((args[-1], *args[1::2]))  # the default comes first where the first type decides
     parts: list[Expr] = []
     for condition, value in zip(args[:-1:2], values, strict=True):
         if condition.type.kind not in (BOOLEAN.kind, UNKNOWN.kind):
@@ -61,7 +61,7 @@ def _compared(types: list[SqlType]) -> SqlType:
     families = [(*INTEGERS,), (*FLOATS,), (Kind.NUMERIC,), (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)]
     if first.kind is second.kind or any(first.kind in kinds and second.kind in kinds for kinds in families):
         return first
-    wider = common_type(types)
+    wider = comparison_type(types)
     return DOUBLE if wider.kind in FLOATS else wider
 
 

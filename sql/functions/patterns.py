@@ -9,7 +9,7 @@ from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.regex import to_re2
 from halfjoin.sql.functions.signature import function
 
-_LIKE = ("text, text -> boolean", "text, text, text -> boolean")
+_LIKE = ("text, text -> boolean or error", "text, text, text -> boolean or error")  # of a pattern in a column
 
 
 def _check_like(args: Sequence[Expr]) -> None:
@@ -19,6 +19,10 @@ def _check_like(args: Sequence[Expr]) -> None:
         raise UnsupportedSQL("LIKE ... ESCAPE with a pattern that is not constant", instead="escape with \\")
     if constants and constants[0] is not None and constants[-1] is not None and isinstance(args[1], Literal):
         like_pattern(str(constants[0]), str(constants[1]) if len(args) == 3 else "\\")
+
+
+def _constant_pattern(args: Sequence[Expr]) -> bool:
+    return isinstance(args[1], Literal)
 
 
 def like_pattern(pattern: str, escape: str) -> str:
@@ -66,23 +70,24 @@ _MATCH = "text, text -> boolean"
 
 PATTERNS = (
     function("like", "patterns", "`%` any characters, `_` any one, `\\` escapes", *_LIKE, check=_check_like,
-        evaluator="arrow, duckdb", examples=[
+        safe=_constant_pattern, blanks=True, evaluator="arrow, duckdb", examples=[
         ("'abc' LIKE 'a%'", "true"), ("'abc' LIKE '_b_'", "true"), ("'abc' LIKE 'c'", "false"),
         ("'a%c' LIKE 'a\\%c'", "true"), ("'abc' LIKE 'a\\%c'", "false"), ("'10%' LIKE '10#%' ESCAPE '#'", "true"),
         ("'a.c' LIKE 'a.c'", "true"), ("E'a\\nb' LIKE 'a_b'", "true"), ("'é' LIKE '_'", "true"),
         ("NULL LIKE 'a'", None), ("'abc' NOT LIKE 'a%'", "false")]),
-    function("ilike", "patterns", "LIKE without regard to case", *_LIKE, check=_check_like,
-        evaluator="arrow, duckdb", examples=[
+    function("ilike", "patterns", "LIKE without regard to case", *_LIKE, check=_check_like, safe=_constant_pattern,
+        blanks=True, evaluator="arrow, duckdb", examples=[
         ("'ABC' ILIKE 'a%'", "true"), ("'É' ILIKE 'é'", "true"), ("'abc' ILIKE 'B%'", "false")]),
-    function("~", "patterns", "Matches a regular expression", _MATCH, check=_check_regex(False), examples=[
+    function("~", "patterns", "Matches a regular expression", _MATCH, check=_check_regex(False), blanks=True,
+        examples=[
         ("'thomas' ~ 't.*ma'", "true"), ("'thomas' ~ '^T'", "false"), ("'a1' ~ '^[[:alpha:]]\\d$'", "true"),
         ("E'a\\nb' ~ 'a.b'", "true"), ("'abc' ~ 'b|z'", "true"), ("'abc' ~ ''", "true")]),
-    function("~*", "patterns", "Matches a regular expression without regard to case", _MATCH, check=_check_regex(False),
-        examples=[("'thomas' ~* 'T.*MA'", "true"), ("'x' ~* 'Y'", "false")]),
-    function("!~", "patterns", "Does not match", _MATCH, check=_check_regex(False), examples=[
+    function("~*", "patterns", "Matches a regular expression without regard to case", _MATCH,
+        check=_check_regex(False), blanks=True, examples=[("'thomas' ~* 'T.*MA'", "true"), ("'x' ~* 'Y'", "false")]),
+    function("!~", "patterns", "Does not match", _MATCH, check=_check_regex(False), blanks=True, examples=[
         ("'thomas' !~ 't.*max'", "true")]),
-    function("!~*", "patterns", "Does not match, without regard to case", _MATCH, check=_check_regex(False), examples=[
-        ("'thomas' !~* 'T.*ma'", "false")]),
+    function("!~*", "patterns", "Does not match, without regard to case", _MATCH, check=_check_regex(False),
+        blanks=True, examples=[("'thomas' !~* 'T.*ma'", "false")]),
     function("regexp_replace", "patterns", "The first match replaced, or all with flag g; `\\1` is a group",
         "text, text, text -> text", "text, text, text, text -> text", check=_check_regex(True, 3), examples=[
         ("regexp_replace('Thomas', '.[mN]a.', 'M')", "ThM"), ("regexp_replace('foobarbaz', 'b..', 'X', 'g')", "fooXX"),

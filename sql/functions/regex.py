@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.functions import regex_extent
+from halfjoin.sql.functions.regex_chars import SHORT, cases, named, quoted
 from halfjoin.sql.functions.regex_nodes import (
     ALL,
     Alternatives,
@@ -23,17 +24,8 @@ from halfjoin.sql.functions.regex_nodes import (
     Sequence,
     complement,
     folded,
-    ranges_of,
 )  # fmt: skip
 
-# Class: how RE2 spells it inside brackets, and its code points (all beyond ASCII where letters are meant).
-_CLASSES = {
-    "alpha": (r"\p{L}", "AZaz\x80\U0010ffff"), "digit": ("0-9", "09"), "alnum": (r"\p{L}0-9", "09AZaz\x80\U0010ffff"),
-    "upper": (r"\p{Lu}", "AZ\x80\U0010ffff"), "lower": (r"\p{Ll}", "az\x80\U0010ffff"), "space": (r"\t-\r ", "\t\r  "),
-    "word": (r"\p{L}0-9_", "09AZ__az\x80\U0010ffff"), "punct": (r"!-/:-@\[-`{-~", "!/:@[`{~"),
-    "blank": (r"\t ", "\t\t  "), "xdigit": ("0-9A-Fa-f", "09AFaf"), "cntrl": (r"\x00-\x1f\x7f", "\0\x1f\x7f\x7f"),
-}  # fmt: skip
-_SHORT = {"d": "digit", "w": "word", "s": "space"}
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "a": "\a", "e": "\x1b"}
 _LONGEST_REPEAT = 255
 
@@ -66,7 +58,7 @@ def to_re2(pattern: str, flags: str = "", *, spans: bool = False) -> Regex:
             raise UnsupportedSQL(
                 f"regular expression '{pattern}': {reason}, so that its longest match is not its first",
                 instead="write it so that each part can begin in one way only")
-    return Regex(f"(?s{'i' if fold else ''}){tree.text()}", parser.groups, tree.width()[0] == 0, "g" in flags,
+    return Regex(f"(?s){tree.text()}", parser.groups, tree.width()[0] == 0, "g" in flags,
                  regex_extent.has_optional_group(tree))
 
 
@@ -196,7 +188,9 @@ class _Parser:
                 return self._char(char)
 
     def _char(self, char: str) -> Chars:
-        return Chars(_quoted(char), folded(((ord(char), ord(char)),), self.fold))
+        others = cases(char, char) if self.fold else ""
+        text = f"[{''.join(map(quoted, char + others))}]" if others else quoted(char)
+        return Chars(text, folded(((ord(char), ord(char)),), self.fold))
 
     def _group(self) -> Node:
         number = None
@@ -212,8 +206,9 @@ class _Parser:
 
     def _escape(self) -> Node:
         char = self._next()
-        if char in _SHORT or (char.lower() in _SHORT and char):
-            text, ranges = _named(_SHORT[char.lower()])
+        found = named(SHORT.get(char.lower(), ""), self.fold)
+        if found is not None:
+            text, ranges = found
             negated = char.isupper()
             return Chars(f"[{'^' if negated else ''}{text}]", complement(ranges) if negated else ranges)
         if char == "A":
@@ -245,18 +240,19 @@ class _Parser:
             first = False
             if self._accept("[:"):
                 name, _, _ = self.pattern[self.position :].partition(":]")
-                if name not in _CLASSES:
+                found = named(name, self.fold)
+                if found is None:
                     raise self._refuse(f"the class [:{name}:]")
                 self.position += len(name) + 2
-                text, more = _named(name)
             else:
                 escaped = self._accept("\\")
-                if escaped and self._peek() in _SHORT:
-                    text, more = _named(_SHORT[self._next()])
+                found = named(SHORT.get(self._peek(), ""), self.fold) if escaped else None
+                if found is not None:
+                    self.position += 1
                 else:
-                    text, more = self._range(escaped)
-            texts.append(text)
-            ranges += more
+                    found = self._range(escaped)
+            texts.append(found[0])
+            ranges += found[1]
         self.position += 1
         ranges = folded(ranges, self.fold)
         return Chars(f"[{'^' if negated else ''}{''.join(texts)}]", complement(ranges) if negated else ranges)
@@ -269,8 +265,9 @@ class _Parser:
             high = self._member(self._accept("\\"))
             if high < low:
                 raise self._refuse("a range that ends before it begins")
-            return f"{_quoted(low)}-{_quoted(high)}", ((ord(low), ord(high)),)
-        return _quoted(low), ((ord(low), ord(low)),)
+            others = cases(low, high) if self.fold else ""
+            return f"{quoted(low)}-{quoted(high)}" + "".join(map(quoted, others)), ((ord(low), ord(high)),)
+        return "".join(map(quoted, low + (cases(low, low) if self.fold else ""))), ((ord(low), ord(low)),)
 
     def _member(self, escaped: bool) -> str:
         char = self._next()
@@ -279,15 +276,3 @@ class _Parser:
         if char == "[" and not escaped and self._peek() in (".", "="):
             raise self._refuse("collating elements")
         return self._escaped(char) if escaped else char
-
-
-def _named(name: str) -> tuple[str, tuple[tuple[int, int], ...]]:
-    text, ends = _CLASSES[name]
-    return text, ranges_of(ends)
-
-
-def _quoted(char: str) -> str:
-    """The character for RE2, inside or outside brackets."""
-    if char.isalnum() or ord(char) >= 128 or char in " _":
-        return char
-    return f"\\x{{{ord(char):x}}}" if ord(char) < 32 or ord(char) == 127 else "\\" + char

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions.casting import coerce
+from halfjoin.sql.functions.casting import coerce, padded
 from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Function, Overload, type_named
@@ -31,6 +31,8 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
         raise UnknownName("function", name, _NAMES)
     if function.special is not None:
         return function.special(resolve, args)
+    if function.blanks and args:
+        args = (padded(args[0]), *args[1:])
     overload = choose(function, args)
     if function.check is not None:
         function.check(args)

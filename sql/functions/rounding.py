@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
 
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType
@@ -41,6 +42,17 @@ def type_of_decimal(value: Decimal) -> SqlType:
     if before + scale > STORED_DIGITS:
         raise UnsupportedSQL(f"a numeric constant of more than {STORED_DIGITS} digits: {value}")
     return SqlType(Kind.NUMERIC, max(before + scale, 1), scale)
+
+
+def real_of(value: Fraction) -> float | None:
+    """The nearest of the numbers of 24 binary digits that real has; None beyond its range, at either end."""
+    if not value:
+        return 0.0
+    top = abs(value.numerator).bit_length() - value.denominator.bit_length()
+    top -= abs(value) < Fraction(2) ** top
+    unit = Fraction(2) ** (max(top, -126) - 23)
+    nearest = round(value / unit) * unit
+    return float(nearest) if 0 < abs(nearest) < 1 << 128 else None
 
 
 def fit(text: str, type: SqlType, truncate: bool = True) -> str:

@@ -53,7 +53,8 @@ class Function:
     resolution for forms whose types follow rules of their own (CASE, IN, ...).
     `safe` tells calls of a fallible overload which cannot fail all the same, such as division by a constant;
     `evaluator`: Arrow alone, or DuckDB too for arrays or for columns where a constant is usual;
-    `check` refuses arguments that no row could make right, such as a malformed pattern.
+    `check` refuses arguments that no row could make right, such as a malformed pattern;
+    `blanks` where the blanks that fill a char(n) up count in the first argument, which elsewhere are nothing.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Function:
     special: Special | None = None
     safe: Callable[[Sequence[Expr]], bool] | None = None
     check: Callable[[Sequence[Expr]], None] | None = None
+    blanks: bool = False
 
 
 def function(
@@ -79,11 +81,12 @@ def function(
     special: Special | None = None,
     safe: Callable[[Sequence[Expr]], bool] | None = None,
     check: Callable[[Sequence[Expr]], None] | None = None,
+    blanks: bool = False,
 ) -> Function:
     """An entry from signatures such as `"text, integer... -> text or error"`."""
     overloads = tuple(parse_signature(text) for text in signatures)
     shown = tuple(Example(sql, answer) for sql, answer in examples)
-    return Function(name, category, doc, overloads, shown, evaluator, numeric, special, safe, check)
+    return Function(name, category, doc, overloads, shown, evaluator, numeric, special, safe, check, blanks)
 
 
 def parse_signature(text: str) -> Overload:

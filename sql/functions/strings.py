@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
-from halfjoin.sql.functions.casting import cast, coerce
+from halfjoin.sql.functions.casting import cast, coerce, padded
 from halfjoin.sql.functions.signature import Function, Resolve, function
 from halfjoin.sql.types import BYTEA, STRINGS, TEXT, Kind, SqlType
 
@@ -16,7 +16,7 @@ def _text(resolve: Resolve, arg: Expr) -> Expr:
     if arg.type.kind is Kind.BOOLEAN:
         letter = [Literal(word, TEXT) for word in ("t", "f")]
         return resolve("case", (resolve("is null", (arg,)), Literal(None, TEXT), arg, letter[0], letter[1]))
-    return coerce(arg, TEXT)
+    return coerce(padded(arg), TEXT)
 
 
 def _concat(resolve: Resolve, args: Sequence[Expr]) -> Expr:
@@ -66,8 +66,8 @@ STRINGS_TABLE = (
     function("length", "strings", "Number of characters; of bytes for bytea", "text -> integer", "bytea -> integer",
         examples=[("length('jose')", "4"), ("length('é')", "1"), ("length('')", "0"), ("length(NULL)", None),
         ("length('\\x0102'::bytea)", "2")]),
-    function("octet_length", "strings", "Number of bytes", "text -> integer", "bytea -> integer", examples=[
-        ("octet_length('é')", "2")]),
+    function("octet_length", "strings", "Number of bytes", "text -> integer", "bytea -> integer", blanks=True,
+        examples=[("octet_length('é')", "2"), ("octet_length('é'::char(3))", "4")]),
     function("lower", "strings", "In lower case", "text -> text", examples=[
         ("lower('TOM')", "tom"), ("lower('ÀÉ')", "àé")]),
     function("upper", "strings", "In upper case", "text -> text", examples=[

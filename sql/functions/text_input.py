@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 
 from halfjoin.sql.errors import UnsupportedSQL
-from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of
-from halfjoin.sql.functions.text_input_dates import date_of, interval_of, time_of, timestamp_of, timestamptz_of
+from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of
+from halfjoin.sql.functions.text_input_dates import date_of, time_of, timestamp_of, timestamptz_of
+from halfjoin.sql.functions.text_input_intervals import interval_of
 from halfjoin.sql.types import Kind, SqlType
 
-_INTEGER = re.compile(r"[+-]?\d+")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _SPACE = " \t\n\r\v\f"
 
 
@@ -53,13 +54,10 @@ def _float(text: str, type: SqlType) -> float | None:
         return -names[bare] if body.startswith("-") else names[bare]
     if not _NUMBER.fullmatch(body):
         return None
-    value = float(body)
-    if type.kind is Kind.REAL and not math.isinf(value):
-        try:
-            value = struct.unpack("f", struct.pack("f", value))[0]
-        except OverflowError:
-            value = math.inf
-    if math.isinf(value) or (value == 0 and Decimal(body) != 0):
+    value: float | None = float(body)
+    if value and math.isfinite(value) and type.kind is Kind.REAL:
+        value = real_of(Fraction(body))  # of the text itself: by way of a double it would be rounded twice
+    if value is None or math.isinf(value) or (value == 0 and Decimal(body) != 0):
         raise UnsupportedSQL(f'"{text}" is out of range for type {type}')
     return value
 

@@ -1,1 +1,1 @@
-"""Defects that were found once, each in the smallest program that shows it."""
+"""What went wrong once: a test for each, by topic."""

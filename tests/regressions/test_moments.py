@@ -1,0 +1,79 @@
+"""Intervals and timestamps: which texts are intervals, to_char before Christ, seconds in floating point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from halfjoin.engine.scalar import compile
+from halfjoin.sql.expr import Column, Literal
+from halfjoin.sql.functions import resolve
+from halfjoin.sql.types import TEXT, TIMESTAMP
+from tests.scalar_sql import wrong
+
+INTERVALS = {
+    "2 03:00:00": "2 days 03:00:00", "1-2 3 04:00:00": "1 year 2 mons 3 days 04:00:00",
+    "-1-2 3 -4:05:06": "-1 years -2 mons +3 days -04:05:06", "-2 03:00": "-2 days +03:00:00", "2": "00:00:02",
+    "30 1 hour": "30 days 01:00:00", "1 min 30": "00:01:30", "1:30 h": "01:30:00", "1:2.5": "00:01:02.5",
+    "1 day ago 2": "-1 days -00:00:02", "1 day - 1 hour": "1 day -01:00:00", "1 day, 2 hours": "1 day 02:00:00",
+    "1-": "1 year", "1y2mon3d4h5m6s": "1 year 2 mons 3 days 04:05:06", "1.5 2:00": "1 day 14:00:00",
+    "0.0000015 sec": "00:00:00.000001", "@ 1 day ago": "-1 days", "PT": "00:00:00", "1 hour 1.5 d": "1 day 13:00:00",
+    "P0001-02-03T04:05:06": "1 year 2 mons 3 days 04:05:06", "P-1Y2M": "-10 mons", "2:00 1.5 d": "1 day 02:00:00",
+}  # fmt: skip
+NO_INTERVALS = [
+    "3 4", "1 2 3:00", "1 day 03:00:00 2", "1:90", "1-12", "1 day 1 day", "1 hour 2 minutes 1 hour", "-.5 days",
+    "1day2hours", "1 2 days 1:00", "3.days", "p1y", "1 ago", "day", "", "1:00 -2", "٣ days",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", INTERVALS)
+def test_intervals_are_read_as_in_postgresql(text: str) -> None:
+    assert wrong(f"(interval '{text}')::text", INTERVALS[text]) == []
+    assert wrong(f"'{text}'::text::interval::text", INTERVALS[text]) == []
+
+
+@pytest.mark.parametrize("text", NO_INTERVALS)
+def test_other_texts_are_no_intervals(text: str) -> None:
+    assert wrong(f"'{text}'::text::interval::text", "ERROR: invalid input syntax") == []
+
+
+BEFORE_CHRIST = {  # of 44-03-15 BC and of 1-12-31 BC, which is the day before 1-01-01
+    "YYYY-MM-DD": ("0044-03-15", "0001-12-31"), "YYY": ("044", "001"), "YY": ("44", "01"), "Y": ("4", "1"),
+    "IYYY": ("0044", "0001"), "CC": ("-01", "-01"), "FMCC": ("-1", "-1"), "FMYYYY": ("44", "1"),
+    "Day": ("Friday   ", "Sunday   "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", BEFORE_CHRIST)
+def test_years_before_christ_print_without_a_sign(pattern: str) -> None:
+    moments = pa.array(np.array(["-0043-03-15", "0000-12-31"], "datetime64[us]"))
+    expr = compile(resolve("to_char", (Column("a", TIMESTAMP), Literal(pattern, TEXT))))
+    assert tuple(expr.evaluate({"a": moments}, 2).values.to_pylist()) == BEFORE_CHRIST[pattern]
+
+
+MOMENT = "timestamp '2024-01-05 03:04:05.006'"
+PATTERNS = {
+    '"a\\"b\\\\"DD': 'a"b\\05', 'DD\\"MM': '05"01', "DD\\MM": "05\\01", '"a': "a", "FM-DD": "-05", "FMDD": "5",
+    "FMMS FMUS": "006 006000",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_patterns_are_read_as_in_postgresql(pattern: str) -> None:
+    assert wrong(f"to_char({MOMENT}, '{pattern}')", PATTERNS[pattern]) == []
+
+
+def test_no_pattern_makes_no_text() -> None:
+    assert wrong(f"to_char({MOMENT}, '')", None) == []
+
+
+SECONDS = [  # each lies between two microseconds, as near to the one as to the other when counted from 1970
+    ("3154893404.5420527", "2069-12-21 23:16:44.542053+00"), ("970959894.1722705", "2000-10-07 23:04:54.172271+00"),
+    ("-1.5", "1969-12-31 23:59:58.5+00"), ("0", "1970-01-01 00:00:00+00"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("seconds", "answer"), SECONDS)
+def test_seconds_are_rounded_as_in_postgresql(seconds: str, answer: str) -> None:
+    assert wrong(f"to_timestamp({seconds}::float8)", answer) == []

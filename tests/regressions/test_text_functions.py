@@ -1,0 +1,65 @@
+"""Text functions in their corners: patterns, the case of special letters, classes, split_part."""
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import halfjoin as hj
+from halfjoin.engine.scalar import compile
+from halfjoin.sql.expr import Column
+from halfjoin.sql.functions import resolve
+from halfjoin.sql.types import TEXT
+from tests.scalar_sql import wrong
+
+CASES = [  # letter by letter
+    ("lower('İΣς')", "iσς"), ("upper('ſςßᾳ')", "SΣßᾼ"), ("'ſ' ILIKE 's'", "false"), ("'ς' ILIKE 'Σ'", "false"),
+    ("'σ' ILIKE 'Σ'", "true"), ("'İ' ILIKE 'i'", "true"), ("'K' ILIKE 'k'", "true"), ("'ſ' ~* 's'", "false"),
+    ("'S' ~* 'ſ'", "true"), ("'ς' ~* 'σ'", "false"), ("'Σ' ~* 'ς'", "true"), ("'ſ' ~* '[a-z]'", "false"),
+    ("'É' ~* 'é'", "true"), ("'É' ~* '[à-ý]'", "true"), ("'a' ~* '[[:upper:]]'", "true"), ("'B' ~* '[^b]'", "false"),
+    ("regexp_replace('Straſse', 'S', 'x', 'gi')", "xtraſxe"),
+]  # fmt: skip
+CLASSES = [
+    ("'…' ~ '[[:punct:]]'", "true"), ("'€' ~ '[[:punct:]]'", "true"), ("'a' ~ '[[:punct:]]'", "false"),
+    ("E'\\u2003' ~ '\\s'", "true"), ("E'\\u00a0' ~ '\\s'", "false"), ("E'\\u3000' ~ '[[:space:]]'", "true"),
+    ("'५' ~ '\\w'", "true"), ("'५' ~ '\\d'", "false"), ("'Ⅷ' ~ '[[:alpha:]]'", "true"),
+    ("E'\\u0085' ~ '[[:cntrl:]]'", "true"), ("E'\\u2003' ~ '\\S'", "false"),
+]  # fmt: skip
+SPLIT = [
+    ("split_part('a,b', '', NULL)", None), ("split_part('a,b', ',', NULL)", None), ("split_part('a,b', '', -1)", "a,b"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "answer"), CASES + CLASSES + SPLIT)
+def test_text_functions_are_as_in_postgresql(sql: str, answer: str | None) -> None:
+    assert wrong(sql, answer) == []
+
+
+# text, pattern, whether it fails: where the text gets to the escape character at the pattern's end
+ENDS = [
+    ("abc", "ab\\", True), ("ab", "ab\\", False), ("xbc", "ab\\", False), ("abc", "%\\", True), ("", "%\\", False),
+    ("abc", "ab%_\\", True), ("ab", "ab%\\", False), ("a%b", "a\\%\\", True), ("abc", "ab\\\\", False),
+    ("a", None, False), (None, "%\\", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("operator", ["like", "ilike"])
+def test_a_pattern_that_ends_with_its_escape_fails(operator: str) -> None:
+    expr = compile(resolve(operator, (Column("a", TEXT), Column("b", TEXT))))
+    texts, patterns, fails = zip(*ENDS, strict=True)
+    result = expr.evaluate({"a": pa.array(texts), "b": pa.array(patterns)}, len(ENDS))
+    assert result.failures is not None
+    assert set(result.failures.rows.tolist()) == {row for row, bad in enumerate(fails) if bad}
+    assert result.values.to_pylist()[1] is False and result.values.to_pylist()[-1] is None
+
+
+def test_such_a_pattern_is_data_not_the_end_of_the_view() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (a text, b text); CREATE MATERIALIZED VIEW v AS SELECT a FROM t WHERE a LIKE b")
+    engine.apply({"t": [{"a": "ab", "b": "a%"}]}, time=1)
+    engine.apply({"t": [{"a": "ab", "b": "a\\"}]}, time=2)
+    with pytest.raises(hj.DataError, match="must not end with escape character"):
+        engine.read("v")
+    engine.apply({"t": hj.deletes([{"a": "ab", "b": "a\\"}])}, time=3)
+    assert engine.read("v").to_pylist() == [{"a": "ab"}]
