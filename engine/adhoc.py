@@ -111,7 +111,7 @@ def run_in_duckdb(
 def _connection(memory: Memory) -> Iterator[Any]:
     """A database of its own: within the engine's budget, or half of the machine's memory, and without files."""
     limit = max(memory.limit or machine_memory() // 2, _LEAST)
-    config = {"enable_external_access": False, "memory_limit": f"{limit}B", "temp_directory": ""}
+    config: dict[str, Any] = {"enable_external_access": False, "memory_limit": f"{limit}B", "temp_directory": ""}
     with duckdb.connect(":memory:", config=config) as connection:
         for setting in (*SETTINGS, "SET python_enable_replacements = false", "SET lock_configuration = true"):
             connection.execute(setting)

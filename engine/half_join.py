@@ -297,7 +297,7 @@ def _lengths_at(column: pa.Array, rows: Rows) -> Ints:
     rows = rows.astype(np.int64)
     lengths: Ints = offsets[rows + 1].astype(np.int64) - offsets[rows]
     if pt.is_list(column.type):
-        return lengths * (1 + column.values.nbytes // max(1, len(column.values)))
+        lengths *= 1 + int(column.values.nbytes) // max(1, len(column.values))
     return lengths
 
 

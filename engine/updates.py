@@ -127,10 +127,8 @@ def gather(column: pa.Array, indices: pa.Array) -> pa.Array:
 def product(left: Ints, right: Ints) -> Ints:
     """Diffs multiplied, row by row. Where an int64 does not hold all of them they are Python's integers (`is_wide`)."""
     if len(left) and (is_wide(left) or is_wide(right) or bits(left) + bits(right) > 62):
-        exact = left.astype(object) * right.astype(object)
-        if max(exact) > MAXIMUM or min(exact) < MINIMUM:
-            return exact
-        return exact.astype(np.int64)
+        exact: Ints = left.astype(object) * right.astype(object)
+        return exact if max(exact) > MAXIMUM or min(exact) < MINIMUM else exact.astype(np.int64)
     return left * right
 
 

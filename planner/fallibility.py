@@ -43,7 +43,8 @@ def explode_fallible(step: Explode) -> bool:
 def _function_fallible(step: Explode) -> bool:
     match step.function:
         case "generate_series":
-            return (_of_one_input(step) and not _is_short(step.args)) or (len(step.args) > 2 and not _is_step(step.args[2]))
+            stepless = len(step.args) > 2 and not _is_step(step.args[2])
+            return stepless or (_of_one_input(step) and not _is_short(step.args))
         case "regexp_split_to_table":
             return not isinstance(step.args[1], Literal)
         case "repeat_row" | "unnest":

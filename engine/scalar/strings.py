@@ -145,7 +145,8 @@ def _replaced(occurrences: Kernel) -> Callable[..., Sizes]:
         most: Sizes = given + given // np.maximum(width, 1) * more
         if int(most.sum()) <= VALUE_BYTES:
             return most
-        return given + lengths(occurrences(a, source, target)) * more
+        exact: Sizes = given + lengths(occurrences(a, source, target)) * more
+        return exact
 
     return size
 
@@ -206,7 +207,8 @@ def _padded(a: Datum, width: Datum, fill: Datum = _BLANK) -> Sizes:
     """The bytes of texts that are filled up to a width."""
     characters = lengths(_string_length(fill))
     each = np.where(characters > 0, np.minimum(sizes(fill) - characters + 1, 4), 0)
-    return sizes(a) + np.maximum(lengths(width) - lengths(_string_length(a)), 0) * each
+    size: Sizes = sizes(a) + np.maximum(lengths(width) - lengths(_string_length(a)), 0) * each
+    return size
 
 
 def _joined(expr: Call) -> Kernel:

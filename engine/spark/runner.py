@@ -73,7 +73,7 @@ class SparkRunner:
             except DataError as problem:
                 if TOO_HEAVY not in str(problem):
                     raise
-        return flow.changes(staged, lookup, lookup.closed)  # weights past an int64 are for this process, whose integers have no end
+        return flow.changes(staged, lookup, lookup.closed)  # where weights past an int64 have room
 
     def fill(
         self, flow: Dataflow, held: Held, lookup: Versioned, title: str

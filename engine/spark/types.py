@@ -55,7 +55,7 @@ def check_columns(table: str, struct: spark.StructType) -> None:
 
 def _name(kind: spark.DataType) -> str:
     """Of the type, without its length or fields."""
-    return kind.typeName().split("(")[0]
+    return str(kind.typeName()).split("(")[0]
 
 
 def encoded(kind: pa.DataType) -> pa.DataType:

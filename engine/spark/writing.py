@@ -80,9 +80,9 @@ def answers(*kinds: tuple[Frame, Callable[[Batches], Batches]]) -> list[Answers]
         frames = [frame.mapInArrow(partial(_told, task), _ANSWER).withColumn("kind", F.lit(number))
                   for number, (frame, task) in enumerate(kinds)]  # fmt: skip
         rows = reduce(lambda one, other: one.union(other), frames).collect()
-    refused = next((json.loads(row.note) for row in rows if row.note is not None and row.note.startswith(_REFUSED)), None)
-    if refused is not None:
-        raise again(*refused["refused"])
+    for row in rows:
+        if row.note is not None and row.note.startswith(_REFUSED):
+            raise again(*json.loads(row.note)["refused"])
     return [_answers([row for row in rows if row.kind == number]) for number in range(len(kinds))]
 
 

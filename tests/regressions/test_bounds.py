@@ -221,7 +221,8 @@ def test_a_query_past_the_budget_is_an_error_without_files(
     monkeypatch.chdir(tmp_path)
     with hj.Engine(memory="64MB") as engine:
         engine.execute("CREATE TABLE t (k bigint, s text)")
-        engine.apply({"t": pa.table({"k": range(400_000), "s": [f"{k * 7919 % 1000003:040d}" for k in range(400_000)]})})
+        texts = [f"{k * 7919 % 1000003:040d}" for k in range(400_000)]
+        engine.apply({"t": pa.table({"k": range(400_000), "s": texts})})
         lags = ", ".join(f"lag(s, {n}) OVER (ORDER BY s, k) AS s{n}" for n in range(1, 9))
         with pytest.raises(hj.DataError, match="the query needs more memory than the engine may use"):
             engine.query(f"SELECT k, {lags} FROM t")
