@@ -177,7 +177,8 @@ def _sum(parts: Iterable[Updates], schema: Mapping[str, pa.DataType]) -> Updates
 
 
 def _morsels(change: Updates) -> Iterator[Updates]:
-    if not len(change):
+    if len(change) <= 1:  # the common case, without counting
+        yield from (change,) if len(change) else ()
         return
     width = sum(column.nbytes for column in change.columns.values()) // len(change)
     rows = max(1, min(MORSEL, MORSEL_BYTES // max(1, width)))

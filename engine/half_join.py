@@ -31,6 +31,7 @@ from halfjoin.sql.expr import Expr, columns_of
 _PROBE = "#probe"  # no SQL column has such a name
 _PAIRS = 1 << 20  # that are put together at a time
 _BYTES = 1 << 28  # of their texts
+_FEW = 16  # pairs, whose texts are no matter: they are in memory as it is
 _SORT_FROM = 1 << 14  # probes; searching so many sorted keeps to memory that is near
 Rows = NDArray[Any]
 Fetch = tuple[tuple[str, str], ...]  # columns of the collection, and their names in the stream
@@ -145,8 +146,8 @@ class HalfJoinOperator:
 
     def _are_few(self, stream: Updates, found: Sequence[_Pairs]) -> bool:
         count = sum(len(pairs.rows) for pairs in found)
-        if count > _PAIRS:
-            return False
+        if not _FEW < count <= _PAIRS:
+            return count <= _FEW
         most = sum(map(_text_bytes, stream.columns.values()))
         most += max((sum(map(_text_bytes, self._read(pairs.run).values())) for pairs in found), default=0)
         return count * most <= _BYTES or sum(int(self._widths(stream, pairs).sum()) for pairs in found) <= _BYTES
