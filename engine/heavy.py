@@ -11,18 +11,24 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.failures import of_rows
-from halfjoin.engine.updates import MAXIMUM, MINIMUM, TOO_HEAVY, Updates, concat, is_wide
+from halfjoin.engine.updates import MAXIMUM, TOO_HEAVY, Updates, concat, is_wide
 
 _LIMB = 1 << 42  # two int64s multiply to three such limbs, and millions of limbs add up to an int64
+_FEW = 8  # int64s that may stand for one diff: sums of updates are exact, so such rows need be no errors
 _NAMES = ("", " (its middle digits)", " (its first digits)")
 
 
 def split(updates: Updates) -> tuple[Updates, Updates]:
-    """The updates whose diffs an int64 holds, and the errors of the others."""
-    fits = ((updates.diff >= MINIMUM) & (updates.diff <= MAXIMUM)).astype(np.bool_)
-    light = updates.take(np.flatnonzero(fits))
-    heavy = updates.take(np.flatnonzero(~fits))
-    return Updates(light.columns, light.time, light.diff.astype(np.int64)), of_rows(heavy, TOO_HEAVY)
+    """The updates whose diffs a few int64s hold, one for each of these, and the errors of the others."""
+    size = np.abs(updates.diff)
+    light = (size <= _FEW * MAXIMUM).astype(np.bool_)
+    counts = np.maximum(-(-size[light] // MAXIMUM), 1).astype(np.int64)
+    pieces = updates.take(np.repeat(np.flatnonzero(light), counts))
+    diffs = np.sign(pieces.diff) * MAXIMUM
+    lasts = np.cumsum(counts) - 1
+    diffs[lasts] = updates.diff[light] - np.sign(updates.diff[light]) * MAXIMUM * (counts - 1)
+    made = Updates(pieces.columns, pieces.time, diffs.astype(np.int64))
+    return made, of_rows(updates.take(np.flatnonzero(~light)), TOO_HEAVY)
 
 
 def in_limbs(errors: Updates) -> Updates:
