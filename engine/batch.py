@@ -5,13 +5,14 @@ Durability and failure: nothing of the state is changed before `publish`, so a r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from halfjoin.engine.changes import Changes
+from halfjoin.engine.clock import YEAR, Clock, Times, check_jump, closed, settled
 from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.failures import of_view
 from halfjoin.engine.fingerprint import Partial, partial
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What a batch will publish: a run for each collection that it changes, and the views' closed changes."""
+    """What a batch will publish: a run for each collection that it changes, the views' closed changes, the clock."""
 
     runs: Mapping[str, Part]
     errors: Mapping[str, Part]
     upper: int
     diffs: dict[str, Changes] = field(default_factory=dict)
+    clock: Clock | None = None
 
     @property
     def size(self) -> int:
@@ -43,6 +45,7 @@ class Staged:
         return sum(part.row_bytes + part.index_bytes for part in (*self.runs.values(), *self.errors.values()))
 
 
+_LATER = "submit the row at upper or later"
 Checked: TypeAlias = "Submitted | FrameRows"  # rows of a table, in memory, or in files that tasks wrote
 
 
@@ -54,26 +57,40 @@ def fingerprints(state: State, batch: Mapping[str, Checked]) -> dict[str, Partia
     }
 
 
-def batch_times(state: State, batch: Mapping[str, Checked], given: int | None, present: int) -> tuple[int, int]:
-    """The time of rows without their own (`present`), and the last time of all.
+def batch_times(
+    state: State, batch: Mapping[str, Checked], given: int | None, present: int, *, close: bool
+) -> Times:
+    """The time of rows without their own (`present`), and what is closed after the last time of all.
 
-    Where every row has its own time and none is given, it is the last of theirs.
+    Where every row has its own time and none is given, it is the last of theirs. Of no rows and no time, nothing is
+    closed but by the wall clock.
 
     Raises:
-        InvalidTime: the time given is closed, or every time is.
+        InvalidTime: the time given is closed, or every time is; there is none; or it is further away than anyone jumps.
     """
     if given is not None and given < state.upper:
-        raise InvalidTime(
-            f"time {given} is closed: times below upper = {state.upper} never change again; "
-            "submit the batch at upper or later"
-        )
+        raise closed_at(state, f"time {given}", given, "submit the batch at upper or later")
     own = [rows.last for rows in batch.values() if rows.timed and rows.length]
-    if given is None and own and all(rows.timed for rows in batch.values()):
-        return max(own), max(own)
-    last = max([present, *own])
+    timed = bool(batch) and all(rows.timed for rows in batch.values())
+    nothing = state.clock == "own" or (timed and state.clock is None)
+    if given is None and nothing and not any(rows.length for rows in batch.values()):
+        return Times(state.upper - 1, state.upper, state.clock)
+    timed = timed and bool(own)
+    clock = settled(state.clock, given=given is not None or timed)
+    at = max(own) if given is None and timed else present
+    last = max([at, *own])
     if last >= MAXIMUM:
         raise InvalidTime(f"every time below upper = {state.upper} is closed, and there is none after it for a batch")
-    return present, last
+    if not close:
+        return Times(at, state.upper, clock)
+    if last - state.upper > YEAR:
+        check_jump(clock, state.upper, state.history, last)
+    return Times(at, last + 1, clock)
+
+
+def closed_at(state: State, words: str, time: int, instead: str) -> InvalidTime:
+    """The error for a closed time."""
+    return closed(words, time, state.upper, state.clock, state.closed_by(time), instead)
 
 
 def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -> dict[str, Part]:
@@ -86,7 +103,7 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
     frames = {name: rows for name, rows in batch.items() if not isinstance(rows, Submitted)}
     for name, given in frames.items():
         if given.first < state.upper:
-            raise InvalidTime(f"{name}: the time {given.first} of a row {_closed(state)}")
+            raise closed_at(state, f"{name}: the time {given.first} of a row", given.first, _LATER)
     runs: dict[str, Part] = {}
     if frames:
         outputs = state.runners.spark.runs_of(list(frames.values()), state.before_and_after({}), time)
@@ -97,10 +114,9 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
         times = constant(time, rows.length) if rows.time is None else rows.time
         if rows.time is not None and rows.length and int(times.min()) < state.upper:
             position = int(np.flatnonzero(times < state.upper)[0])
-            where = f"row {position}: time {int(times[position])}"
-            raise InvalidTime(
-                f"{name}: {where if rows.numbered else f'the time {int(times[position])} of a row'} {_closed(state)}"
-            )
+            early = int(times[position])
+            where = f"row {position}: time {early}" if rows.numbered else f"the time {early} of a row"
+            raise closed_at(state, f"{name}: {where}", early, _LATER)
         updates = Updates(rows.columns, times, constant(1, rows.length) if rows.diff is None else rows.diff)
         table, collection = state.catalog.tables[name], state.tables[name]
         if rows.whole:
@@ -162,10 +178,6 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     return staged
 
 
-def _closed(state: State) -> str:
-    return f"is closed: times below upper = {state.upper} never change again; submit the row at upper or later"
-
-
 def _earliest(state: State, runs: Mapping[str, Part]) -> int:
     """A time below which a batch changes nothing."""
     if not all(isinstance(run, Run) for run in runs.values()):
@@ -177,13 +189,18 @@ def _part(output: Output, upper: int) -> Part:
     return make_run(output, upper) if isinstance(output, Updates) else output
 
 
-def publish(state: State, staged: Staged) -> None:
-    """Make a staged batch visible, and close its times."""
-    for name, run in staged.runs.items():
-        state.collection(name).publish(run)
-    for name, run in staged.errors.items():
-        state.views[name].errors.publish(run)
-    state.upper = staged.upper
-    for collection in state.collections():
-        collection.advance(state.upper)
-        collection.tidy(state.upper)
+def publishing(state: State, staged: Staged) -> Callable[[], None]:
+    """What makes a staged batch visible, and closes its times: assignments alone, which can be made twice."""
+    runs = [(state.collection(name), run) for name, run in staged.runs.items()]
+    runs += [(state.views[name].errors, run) for name, run in staged.errors.items()]
+    after = [(collection, *collection.after(run)) for collection, run in runs]
+    collections = state.collections()
+
+    def publish() -> None:
+        for collection, held, cold in after:
+            collection.held, collection.cold = held, cold
+        state.upper, state.clock = staged.upper, staged.clock
+        for collection in collections:
+            collection.advance(staged.upper)
+
+    return publish

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from halfjoin.engine.clock import Clock, shown
 from halfjoin.engine.engine import Engine
 from halfjoin.engine.scalar.casts_text import from_text
 from halfjoin.engine.scalar.failures import Failed
@@ -42,9 +43,12 @@ def run(
     load: Load = [],  # noqa: B006  typer reads the default, nobody changes it
     then: Annotated[list[Path], typer.Option("--then", help="another script, after the files are loaded")] = [],  # noqa: B006
     warehouse: Annotated[str, typer.Option(help="a folder or URL to keep everything in; in memory if not given")] = "",
+    clock: Annotated[Clock | None, typer.Option(help=(
+        "what times are: milliseconds since 1970 that default to now, or your own (SET TIME = ..., a column __time); "
+        "the first batch settles it"))] = None,
 ) -> None:
     """Run a script (tables and views), load files into tables, run further scripts; the last rows are printed."""
-    with _guarded(Engine, warehouse or None) as engine:
+    with _guarded(lambda: Engine(warehouse or None, clock=clock)) as engine:
         result = _guarded(engine.execute, _text(script))
         for item in load:
             name, _, path = item.partition("=")
@@ -99,10 +103,13 @@ def status(warehouse: Warehouse) -> None:
     """Print what a warehouse holds: tables and views with their updates and the times they can be read at."""
     with _guarded(lambda: Engine(warehouse, read_only=True)) as engine:
         found = engine.stats()
-    typer.echo(f"readable up to time {found.upper - 1}" if found.upper else "nothing is closed yet")
-    shown = [{"name": c.name, "kind": c.kind, "updates": f"{c.updates:,}", "readable from": c.since, "errors": c.errors}
-             for c in found.collections]  # fmt: skip
-    _print(pa.Table.from_pylist(shown))
+    last = shown(found.upper - 1, found.clock)
+    typer.echo(f"readable up to time {last}" if found.upper else "nothing is closed yet")
+    listed = [
+        {"name": c.name, "kind": c.kind, "updates": f"{c.updates:,}", "readable from": c.since, "errors": c.errors}
+        for c in found.collections
+    ]
+    _print(pa.Table.from_pylist(listed))
 
 
 @app.command()

@@ -144,18 +144,21 @@ class Collection:
 
     def publish(self, run: Part) -> None:
         """Add a batch's run: the step from "before" to "after"."""
-        if self.cold is not None:  # it is on disk by now
-            self.cold = Cold(self.cold.rows + len(run), max(self.cold.latest, run.latest))
-        elif len(run):
-            self.held = (*self.held, run)
+        self.held, self.cold = self.after(run)
+
+    def after(self, run: Part) -> tuple[tuple[Part, ...], Cold | None]:
+        """What is held after a batch's run is added, or known."""
+        if self.cold is not None:  # it is on disk by then
+            return self.held, Cold(self.cold.rows + len(run), max(self.cold.latest, run.latest))
+        return ((*self.held, run) if len(run) else self.held), None
 
     def advance(self, upper: int) -> None:
         """Let history older than `retain` go, the next time its runs are merged."""
         self.since = max(self.since, upper - max(self.retain, 1))
-        self.held = tuple(run.closed(upper) for run in self.held)
 
     def tidy(self, upper: int) -> None:
-        """Merge the newest runs until each is much larger than the next."""
+        """Net what has closed, and merge the newest runs until each is much larger than the next."""
+        self.held = tuple(run.closed(upper) for run in self.held)
         runs = self.in_memory
         count = min(len(runs), 1)
         size = len(runs[-1]) if runs else 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from threading import Condition
+from threading import Condition, RLock
+from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,9 +17,12 @@ import pyarrow as pa
 
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import Staged, batch_times, fingerprints, publish, runs_of, stage
+from halfjoin.engine.batch import Staged, batch_times, fingerprints, publishing, runs_of, stage
 from halfjoin.engine.changes import Changes, changes_of, diffs_of
-from halfjoin.engine.execute import execute
+from halfjoin.engine.clock import Clock, Times, check, present, settled
+from halfjoin.engine.commit import Commits, Entry, Step, nothing
+from halfjoin.engine.exclusive import exclusive
+from halfjoin.engine.execute import Session, execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.feeds.delta_source import DeltaSource
 from halfjoin.engine.feeds.follow import versions
@@ -39,7 +42,7 @@ from halfjoin.engine.storage.store import BatchId, Nowhere, Store, retried
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
-from halfjoin.engine.times import Time, now, time_of, to_time
+from halfjoin.engine.times import Time, time_of, to_time
 from halfjoin.engine.turns import Turns
 from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
 from halfjoin.sql.functions.table import ENTRIES
@@ -61,12 +64,14 @@ class Engine:
             bulk and for rows that are Spark DataFrames. The answers are the same.
         retain: history kept readable, in time units, where a table or view does not say it for itself. None: what the
             warehouse has, 1,000,000 for a new one.
+        clock: what the times are. `wall`: milliseconds since 1970, which default to now. `own`: the user's, never
+            defaulted. None: what the warehouse has; of a new one the first batch settles it, `own` if it says a time.
         memory: the most that rows and indexes may hold, in bytes or as text (`4GB`). In a warehouse what does not fit
             stays on disk, and is looked up there; None is half of the machine's memory. Without a warehouse a batch
             past it is refused; None is no limit.
 
     Raises:
-        Conflict: another engine writes the warehouse.
+        Conflict: another engine writes the warehouse, or it has another clock.
         StorageError: the warehouse cannot be used, or was made by a newer version.
     """
 
@@ -78,6 +83,7 @@ class Engine:
         spark: Any = None,
         runner: Setting = "auto",
         retain: int | None = None,
+        clock: Clock | None = None,
         memory: int | str | None = None,
     ) -> None:
         if runner not in ("auto", "local", "spark"):
@@ -86,21 +92,26 @@ class Engine:
             raise HalfjoinError(f"spark={spark!r} is no Spark session; leave it out for a local one")
         if retain is not None and (not isinstance(retain, int) or retain < 0):
             raise HalfjoinError(f"retain={retain!r} is no length of history; give a whole number of time units")
+        check(clock)
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
         self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
-        self._changed = Condition()
-        self._turns = Turns(self._changed)
+        self._lock = RLock()
+        self._changed = Condition(self._lock)
+        self._turns = Turns(self._lock, self._changed)
+        self._commits = Commits()
+        self._torn = False  # whether the last call ended by an exception, or is under way
         if read_only and warehouse is None:
             raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
         self._read_only = read_only
         self._store = _store(warehouse, read_only)
         try:
-            self._state = self._store.open(retain, self._memory)
+            self._state = self._store.open(retain, clock, self._memory)
         except BaseException:
             self._store.close()
             raise
         self._runners = self._state.runners = Runners(runner, spark, self._store.staging)
-        self._state.kept = self._store.kept
+        self._state.kept, self._state.closed_by = self._store.kept, self._store.closed_by
+        self._session = Session()
         self._closed: str | None = None  # why no more calls are taken
         self._released = False
         self._sinks = Sinks(self._store.place, self._store.staging)
@@ -109,6 +120,7 @@ class Engine:
             self._sinks.open(self._state)
 
     @retried
+    @exclusive
     def execute(self, sql: str) -> pa.Table | None:
         """Run one or several statements, in order.
 
@@ -119,11 +131,11 @@ class Engine:
             UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: the statements before the
             failing one stay done, of that one nothing is.
         """
-        with self._changed:
-            self._turns.wait()
-            with self._reading() as state:
-                return execute(self, state, sql, self._define)
+        self._wait()
+        with self._reading() as state:
+            return execute(self, state, sql, self._define, self._session)
 
+    @exclusive
     def apply(
         self,
         batches: Mapping[str, Any],
@@ -138,81 +150,97 @@ class Engine:
             batches: rows by table name, as a pyarrow Table or RecordBatchReader, anything with `__arrow_c_stream__`,
                 a Spark DataFrame, a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those.
                 Columns go by name; `__diff` (+1) and `__time` (`time`) are optional.
-            time: of rows without their own; None is the present in milliseconds, or `upper` if that is later.
+            time: of rows without their own. None is the present in milliseconds, or `upper` if that is later; with
+                `clock="own"` there is no such default.
             batch_id: a second batch with the same id and content is answered as the first was and changes nothing. The
                 order of rows does not count, save that of upserts of one key. `halfjoin/...` is for feeds.
             close: whether all times up to the batch's last are closed by it.
 
         Raises:
-            UnknownName, InvalidRow, InvalidTime: nothing of the batch is kept.
+            UnknownName, InvalidRow: nothing of the batch is kept.
+            InvalidTime: nor of one whose times are closed or missing, or end all history (`advance` first).
             Conflict: the batch id came with other content before.
         """
-        started = clock.perf_counter()
-        with self._changed:
-            self._turns.wait()
-            self._check_open(writing=True)
-            state = self._state
-            if not isinstance(batches, Mapping):
-                raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
-            given_time = None if time is None else to_time(time)
-            present = max(state.upper, now()) if given_time is None else given_time
-            rows = self._runners.taken(batches, state.catalog.table, present, marked=batch_id is not None)
-            batch = None
-            if batch_id is not None:
-                batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close))
-                known = self._store.answered(state, batch_id)
-                if known is not None:
-                    if agree(known[0], batch.mark):
-                        return replace(known[1], frames=partial(self._changes_frame, changes_of(known[1].diffs)))
-                    raise Conflict(reused(batch_id))
-            rows = dict(self._runners.near(rows, state.in_memory))
-            at, last = batch_times(state, rows, given_time, present)
-            upper = last + 1 if close else state.upper
-            runs = runs_of(state, rows, at, upper)
-            choice = self._runners.choose(
-                sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
-                stored=lambda: state.stored(runs),
-            )  # fmt: skip
-            return self._publish(runs, at, upper, started, batch, choice)
+        started = perf_counter()
+        self._wait()
+        self._check_open(writing=True)
+        state = self._state
+        if not isinstance(batches, Mapping):
+            raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
+        given_time = None if time is None else to_time(time)
+        default = present(state.clock, state.upper) if given_time is None else given_time
+        rows = self._runners.taken(batches, state.catalog.table, default, marked=batch_id is not None)
+        batch = None
+        if batch_id is not None:
+            batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close))
+            known = self._store.answered(state, batch_id)
+            if known is not None:
+                if agree(known[0], batch.mark):
+                    return replace(known[1], frames=partial(self._changes_frame, changes_of(known[1].diffs)))
+                raise Conflict(reused(batch_id))
+        rows = dict(self._runners.near(rows, state.in_memory))
+        times = batch_times(state, rows, given_time, default, close=close)
+        runs = runs_of(state, rows, times.time, times.upper)
+        choice = self._runners.choose(
+            sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
+            stored=lambda: state.stored(runs),
+        )  # fmt: skip
+        return self._publish(runs, times, started, batch, choice)
 
+    @exclusive
     def advance(self, to: Time | None = None) -> Applied:
-        """Close every time below `to` without data (None: the present in milliseconds).
+        """Close every time below `to` without data, however far it is (None: the present in milliseconds).
 
         Raises:
-            InvalidTime: `to` is below `upper`.
+            InvalidTime: `to` is below `upper`, or None with `clock="own"`.
         """
-        started = clock.perf_counter()
-        with self._changed:
-            self._turns.wait()
-            self._check_open(writing=True)
-            upper = max(self._state.upper, now()) if to is None else to_time(to)
-            if upper < self._state.upper:
-                raise InvalidTime(f"cannot advance to {upper}: upper is {self._state.upper} already")
-            return self._publish({}, upper - 1, upper, started, None, (LOCAL, "nothing changes but the time"))
+        started = perf_counter()
+        self._wait()
+        self._check_open(writing=True)
+        state = self._state
+        kept = settled(state.clock, given=to is not None, instead="say advance(to=...)")
+        upper = present(kept, state.upper) if to is None else to_time(to)
+        if upper < state.upper:
+            raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already")
+        times = Times(upper - 1, upper, kept)
+        return self._publish({}, times, started, None, (LOCAL, "nothing changes but the time"))
 
     def _publish(
-        self, runs: Mapping[str, Part], at: int, upper: int, started: float, batch: BatchId | None,
+        self, runs: Mapping[str, Part], times: Times, started: float, batch: BatchId | None,
         choice: tuple[Runner, str],
     ) -> Applied:  # fmt: skip
         """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
         runner, reason = choice
-        staged = self._store.adopt(self._state, stage(self._state, runs, upper, runner))
+        staged = replace(stage(self._state, runs, times.upper, runner), clock=times.clock)
+        staged = self._store.adopt(self._state, staged)
         staged = self._store.room(self._state, staged)
         applied = Applied(
-            at, upper, runner.name, clock.perf_counter() - started, diffs_of(staged.diffs), reason,
+            times.time, times.upper, runner.name, perf_counter() - started, diffs_of(staged.diffs), reason,
             partial(self._changes_frame, staged.diffs),
         )  # fmt: skip
-        low, closing = self._state.upper, self._sinks.closing(self._state, staged)
-        with self._unless_interrupted():
-            self._store.append(self._state, staged, applied, batch)
-            publish(self._state, staged)
-            for name, waiting in self._state.subscriptions.items():
-                for subscription in list(waiting):
-                    subscription.push(staged.diffs[name], upper)
-        self._sinks.offer(self._state, low, closing)
-        self._store.settle(self._state)
-        return replace(applied, seconds=clock.perf_counter() - started)
+        state, low = self._state, self._state.upper
+        closing = self._sinks.closing(state, staged)
 
+        def prepare() -> tuple[Entry, Step]:
+            entry, publish = self._store.append(state, staged, applied, batch), publishing(state, staged)
+
+            def done() -> None:
+                publish()
+                for name, waiting in state.subscriptions.items():
+                    for subscription in list(waiting):
+                        subscription.push(staged.diffs[name], times.upper)
+
+            return entry, done
+
+        self._commits.carry_out(prepare, nothing)
+        self._sinks.offer(state, low, closing)
+        with suppress(HalfjoinError, MemoryError):  # the batch is done; what is not tidied now is so after a later one
+            for collection in state.collections():
+                collection.tidy(state.upper)
+        self._store.settle(state)
+        return replace(applied, seconds=perf_counter() - started)
+
+    @exclusive
     def _changes_frame(self, changes: Mapping[str, Changes], view: str) -> Any:
         """For `Applied.dataframe`."""
         with self._reading() as state:
@@ -221,36 +249,28 @@ class Engine:
     def _define(self, change: Callable[[], None]) -> None:
         """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
         self._check_open(writing=True)
-        undo, before = self._state.checkpoint(), self._subscriptions()
-        try:
+        before, state = self._subscriptions(), self._state
+
+        def prepare() -> tuple[Entry, Step]:
             change()
-            self._store.room(self._state, Staged({}, {}, self._state.upper))
-            with self._unless_interrupted():
-                self._store.define(self._state)
-        except BaseException:
-            undo()
-            raise
-        going_on = self._subscriptions()
-        for subscription in before:  # those of a view that is gone
-            if subscription not in going_on:
-                subscription.close()
-        self._store.settle(self._state)
+            self._store.room(state, Staged({}, {}, state.upper))
+            return self._store.define(state), done
+
+        def done() -> None:
+            self._sinks.follow(state)
+            going_on = self._subscriptions()
+            for subscription in before:  # those of a view that is gone
+                if subscription not in going_on:
+                    subscription.close()
+
+        self._commits.carry_out(prepare, state.checkpoint())
+        self._store.settle(state)
 
     def _subscriptions(self) -> list[Subscription]:
         return [one for waiting in self._state.subscriptions.values() for one in waiting]
 
-    @contextmanager
-    def _unless_interrupted(self) -> Iterator[None]:
-        """Around what must happen on disk and in memory alike: ended by anything but our errors, the two may differ."""
-        try:
-            yield
-        except HalfjoinError:
-            raise
-        except BaseException:
-            self._closed = "the engine was interrupted while it wrote; close it and open the warehouse again"
-            raise
-
     @retried
+    @exclusive
     def read(self, name: str, as_of: Time | None = None, *, multiplicity: bool = False) -> pa.Table:
         """Contents of a table or view, a row as often as it is contained, in no particular order.
 
@@ -269,6 +289,7 @@ class Engine:
             return reading.expand(found, name).table(changes=False)
 
     @retried
+    @exclusive
     def dataframe(self, name: str, as_of: Time | None = None) -> Any:
         """The same contents as `read` gives, as a Spark DataFrame: lazy, and not collected by this process.
 
@@ -282,6 +303,7 @@ class Engine:
             return reading.frame(state, name, _optional(as_of))
 
     @retried
+    @exclusive
     def query(self, sql: str, as_of: Time | None = None) -> pa.Table:
         """Any SELECT over tables and views as of a time.
 
@@ -297,6 +319,7 @@ class Engine:
             return reading.query(state, statement.query, time, sql)
 
     @retried
+    @exclusive
     def subscribe(
         self, name: str, as_of: Time | None = None, up_to: Time | None = None, *, snapshot: bool = True
     ) -> Subscription:
@@ -319,30 +342,35 @@ class Engine:
                 raise UnknownName("materialized view", name, state.views)
             start, end = _optional(as_of), _optional(up_to)
             first = reading.history(state, name, start, end, snapshot)
-            subscription = Subscription(first, end, self._changed, state.subscriptions.setdefault(name, []))
+            others = state.subscriptions.setdefault(name, [])
+            subscription = Subscription(first, state.upper, end, (self._lock, self._changed), others)
             if self._read_only or (end is not None and state.upper >= end):
                 subscription.close()
             return subscription
 
+    @exclusive
     def explain(self, view_or_sql: str, format: Format = "text") -> str:
         """The dataflow of a view, or of a query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
         with self._reading() as state:
             return explain(state, view_or_sql, format)
 
     @property
+    @exclusive
     def spark(self) -> Any:
         """The Spark session, classic or Connect; a quiet local one is started if the engine was given none."""
-        with self._changed:
-            self._check_open()
-            return self._runners.spark.session
+        self._check_open()
+        return self._runners.spark.session
 
+    @exclusive
     def stats(self) -> Stats:
         """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
             return stats(state)
 
+    @exclusive
     def sink(
-        self, table: str, *, name: str | None = None, format: SinkFormat = "rows", time: str | None = None,
+        self, table: str, *, name: str | None = None, format: SinkFormat = "rows",
+        time: str | Callable[[int], Time] | None = None,
         close: bool = True,
     ) -> Sink:  # fmt: skip
         """A function for Structured Streaming's `foreachBatch` that applies each micro-batch to a table, exactly once.
@@ -354,7 +382,8 @@ class Engine:
             format: what the rows mean: `rows` as for `apply` (with columns `__diff` and `__time`, if there are such),
                 `deletes`, `upserts`, or `debezium` for messages as `hj.debezium` reads them; or a function from the
                 micro-batch to rows as `apply` takes them.
-            time: the column with the rows' times, which must not be closed; None: the present.
+            time: the column with the rows' times, or a function from an epoch's number to its time, always the same;
+                they must not be closed. None: the present, which with `clock="own"` there is not.
             close: whether an epoch closes its times, as for `apply`.
 
         Raises:
@@ -365,8 +394,9 @@ class Engine:
         return Sink(self.apply, table, table if name is None else name, format, time, close, tuple(columns))
 
     def follow(
-        self, table: str, path: str | PathLike[str], *, columns: Sequence[str] | None = None, restart: bool = False
-    ) -> list[Applied]:
+        self, table: str, path: str | PathLike[str], *, columns: Sequence[str] | None = None,
+        time: Callable[[int], Time] | None = None, restart: bool = False,
+    ) -> list[Applied]:  # fmt: skip
         """Apply what a Delta table has changed since the last call, exactly once: a batch for each of its versions.
 
         The first call applies its rows, later ones each version's changes, at a time of its own: from the files of a
@@ -380,6 +410,8 @@ class Engine:
             table: what the rows go to; it follows one source.
             path: of the Delta table, a folder or the URL of an object store.
             columns: those to take, where the two tables do not have the same.
+            time: a function from a version's number to its time, say `lambda version: version`. None: the present,
+                which with `clock="own"` there is not.
             restart: make the source's rows the table's, by what differs, and go on from there: for a source that was
                 made anew, or whose history is gone.
 
@@ -394,7 +426,7 @@ class Engine:
                 before stay, unseen, and `restart` mends it.
         """
         with self._turns.following:
-            with self._changed:
+            with self._lock:
                 self._check_open(writing=True)
                 definition = self._state.catalog.table(table)
                 newest = self._store.newest(follow_prefix(table))
@@ -406,11 +438,15 @@ class Engine:
             for pieces in versions(definition, DeltaSource(path, definition, columns), last, restart=restart):
                 with self._turns.alone(len(pieces) > 1):
                     for one in pieces:
-                        at = None if at is not None and at < self._state.upper else at
+                        if time is not None:
+                            at = to_time(time(one.version))
+                        elif at is not None and at < self._state.upper:
+                            at = None
                         done.append(self.apply({table: one.rows()}, at, one.batch_id, close=one.close))
                         at = None if one.close else done[-1].time
             return done
 
+    @exclusive
     def register_table_function(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]
     ) -> None:
@@ -423,60 +459,59 @@ class Engine:
                 time of the result, int64) and `__diff` (its weight, int64). It must be deterministic.
             returns: SQL types by column.
         """
-        with self._changed:
-            self._check_open()
-            if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
-                raise HalfjoinError(f"{name!r} is no name for a function; use lower case letters, digits and _")
-            if not callable(function):
-                raise HalfjoinError(f"{name}: {function!r} cannot be called")
-            if not isinstance(returns, Mapping) or not all(isinstance(kind, str) for kind in returns.values()):
-                raise HalfjoinError(f"{name}: returns must be a dict of SQL types by column, such as {{'x': 'bigint'}}")
-            if not returns or any(column.startswith("__") for column in returns):
-                raise HalfjoinError(f"{name}: returns must name the result's columns, none of which begins with __")
-            there = name not in self._state.catalog.functions and returns_rows(name, self._state.catalog)
-            if name in self._state.functions or there or name in ENTRIES:
-                raise Conflict(f"there is a function {name} already; choose another name")
-            types = {column: type_named(kind) for column, kind in returns.items()}
-            kept = self._state.catalog.table_function(name)
-            if kept is None:
-                self._define(lambda: self._state.catalog.functions.update({name: tuple(types.items())}))
-            elif kept != tuple(types.items()):
-                columns = ", ".join(f"{column} {kind}" for column, kind in kept)
-                raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})")
-            self._state.functions[name] = UserFunction(name, function, types)
+        self._check_open()
+        if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
+            raise HalfjoinError(f"{name!r} is no name for a function; use lower case letters, digits and _")
+        if not callable(function):
+            raise HalfjoinError(f"{name}: {function!r} cannot be called")
+        if not isinstance(returns, Mapping) or not all(isinstance(kind, str) for kind in returns.values()):
+            raise HalfjoinError(f"{name}: returns must be a dict of SQL types by column, such as {{'x': 'bigint'}}")
+        if not returns or any(column.startswith("__") for column in returns):
+            raise HalfjoinError(f"{name}: returns must name the result's columns, none of which begins with __")
+        there = name not in self._state.catalog.functions and returns_rows(name, self._state.catalog)
+        if name in self._state.functions or there or name in ENTRIES:
+            raise Conflict(f"there is a function {name} already; choose another name")
+        types = {column: type_named(kind) for column, kind in returns.items()}
+        kept = self._state.catalog.table_function(name)
+        if kept is None:
+            self._define(lambda: self._state.catalog.functions.update({name: tuple(types.items())}))
+        elif kept != tuple(types.items()):
+            columns = ", ".join(f"{column} {kind}" for column, kind in kept)
+            raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})")
+        self._state.functions[name] = UserFunction(name, function, types)
 
+    @exclusive
     def flush(self) -> None:
         """Do now what is otherwise left to later batches: merge the newest runs, bring all Delta tables up to date.
 
         Raises:
             StorageError: a table of the warehouse, or of a sink, cannot be written; nothing is lost.
         """
-        with self._changed:
-            self._check_open()
-            for collection in self._state.collections():
-                collection.tidy(self._state.upper)
-            self._store.flush(self._state)
-            self._sinks.flush(self._state)
+        self._check_open()
+        for collection in self._state.collections():
+            collection.tidy(self._state.upper)
+        self._store.flush(self._state)
+        self._sinks.flush(self._state)
 
+    @exclusive
     def compact(self) -> None:
         """Merge the runs, and the files, of every collection into one; history below its since goes."""
-        with self._changed:
-            self._check_open()
-            for collection in self._state.collections():
-                collection.compact(self._state.upper)
-            self._store.compact(self._state)
+        self._check_open()
+        for collection in self._state.collections():
+            collection.compact(self._state.upper)
+        self._store.compact(self._state)
 
+    @exclusive
     def close(self) -> None:
         """End the subscriptions and let go of everything."""
-        with self._changed:
-            for subscription in self._subscriptions():
-                subscription.close()
-            if not self._released:
-                self._sinks.close()
-                self._store.close()
-                self._runners.close()
-            self._released = True
-            self._closed = self._closed or "the engine is closed"
+        for subscription in self._subscriptions():
+            subscription.close()
+        if not self._released:
+            self._sinks.close()
+            self._store.close()
+            self._runners.close()
+        self._released = True
+        self._closed = self._closed or "the engine is closed"
 
     def __enter__(self) -> Self:
         return self
@@ -488,13 +523,25 @@ class Engine:
 
     @contextmanager
     def _reading(self) -> Iterator[State]:
-        """The lock, and the state at one moment."""
-        with self._changed:
-            self._check_open()
-            with self._store.moment(self._state) as self._state:
-                self._state.runners = self._runners
-                yield self._state
-                self._store.settle(self._state)
+        """The state at one moment; the lock is held."""
+        self._check_open()
+        with self._store.moment(self._state) as self._state:
+            self._state.runners = self._runners
+            yield self._state
+            self._store.settle(self._state)
+
+    def _wait(self) -> None:
+        """For the turn to write, while others may call."""
+        self._turns.wait()
+        self._torn = True
+
+    def _recover(self) -> None:
+        """Put right what a call has left that was interrupted; the lock is held, and no other call is under way."""
+        if not self._released:
+            self._turns.recover()
+            self._store.recover()
+            self._commits.settle()
+            reading.recover(self._state)
 
     def _check_open(self, *, writing: bool = False) -> None:
         if self._closed is not None:

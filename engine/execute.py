@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
 from halfjoin.engine import reading
+from halfjoin.engine.batch import closed_at
 from halfjoin.engine.definitions import define
 from halfjoin.engine.explaining import explain_query, explain_view
 from halfjoin.engine.state import State
@@ -26,6 +28,7 @@ from halfjoin.sql.statements import (
     Explain,
     Insert,
     Select,
+    SetTime,
     Show,
     Statement,
     Subscribe,
@@ -36,28 +39,42 @@ if TYPE_CHECKING:
     from halfjoin.engine.engine import Engine
 
 
+_LATER = ("each statement closes its time: write SET TIME with a later one before the next, or make the statements of "
+          "one time one batch: BEGIN; ...; COMMIT")
+
 # Carries a change of what is defined out, and keeps it, or does neither.
 Keep: TypeAlias = Callable[[Callable[[], None]], None]
 
 
-def execute(engine: Engine, state: State, sql: str, keep: Keep) -> pa.Table | None:
+@dataclass(slots=True)
+class Session:
+    """What statements have set for those after them. `time`: of what they change; None is as `Engine.apply` has it."""
+
+    time: int | None = None
+
+
+def execute(engine: Engine, state: State, sql: str, keep: Keep, session: Session) -> pa.Table | None:
     """Run the statements in order; the rows of the last one, if it has any. `keep` carries definitions out."""
     result = None
     for statement in parse(sql):
-        result = _run(engine, state, statement, sql, keep)
+        result = _run(engine, state, statement, sql, keep, session)
     return result
 
 
-def _run(engine: Engine, state: State, statement: Statement, sql: str, keep: Keep) -> pa.Table | None:
+def _run(
+    engine: Engine, state: State, statement: Statement, sql: str, keep: Keep, session: Session
+) -> pa.Table | None:
     match statement:
         case CreateTable() | CreateView() | CreateIndex() | Drop():
             keep(lambda: define(state, statement, sql))
-            if isinstance(statement, Drop) and state.sinks is not None:
-                state.sinks.follow(state)
         case CreateSink():
             _create_sink(state, statement, sql, keep)
         case Insert() | Delete() | Update():
-            engine.apply({statement.table: changed_rows(state, statement, sql)})
+            if session.time is not None and session.time < state.upper:
+                raise closed_at(state, f"time {session.time}", session.time, _LATER)
+            engine.apply({statement.table: changed_rows(state, statement, sql)}, session.time)
+        case SetTime(time):
+            session.time = time_of(time)
         case Select(query, as_of):
             return reading.query(state, query, time_of(as_of), sql)
         case Subscribe(collection, as_of, up_to):
@@ -95,7 +112,6 @@ def _create_sink(state: State, statement: CreateSink, sql: str, keep: Keep) -> N
         state.sinks.fill(state, statement.name)
     except BaseException:
         keep(lambda: define(state, Drop("sink", (statement.name,)), sql))
-        state.sinks.follow(state)
         raise
 
 

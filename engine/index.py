@@ -87,6 +87,18 @@ class Index:
             counts[many] = self.codes.searchsorted(values[many], "right") - low[many]
         return counts
 
+    def sharing(self, mask: Mask) -> Ints:
+        """The rows that share a code with one of those that a mask over all rows has; some may come twice."""
+        values = self.codes[mask[self.rows]]
+        first = np.ones(len(values), np.bool_)
+        first[1:] = values[1:] != values[:-1]
+        values = values[first]
+        low, high = self.codes.searchsorted(values), self.codes.searchsorted(values, "right")
+        counts = high - low
+        entries = np.repeat(low - (counts.cumsum() - counts), counts) + np.arange(counts.sum())
+        rows: Ints = self.rows[entries].astype(np.int64)
+        return rows
+
     def split(self, mask: Mask) -> tuple[Index, Index]:
         """The entries of rows that a mask over all rows has, and those of the others."""
         mine = mask[self.rows]

@@ -13,12 +13,13 @@ it is looked up (`together`). Nothing that a run holds is changed for it, so the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from halfjoin.engine.consolidate import cancelled
-from halfjoin.engine.updates import Ints, Mask, Positions, Updates, bits, constant
+from halfjoin.engine.index import Index
+from halfjoin.engine.updates import MINIMUM, Ints, Mask, Positions, Updates, bits, constant
 
 NET_FROM = 64  # updates of a run: adding up fewer costs more than looking at all of them
 
@@ -32,21 +33,33 @@ class Net:
     """What the updates of a run with times below `closed` add up to; the others are there as they are.
 
     `there` marks the rows that are (None: all). Those in `rows`, which ascend, are there `diffs` times instead of as
-    often as their own diff says.
+    often as their own diff says. `size` is how many were there when updates were last added up.
     """
 
     closed: int
+    size: int = 0
     there: Mask | None = None
     rows: Ints = field(default_factory=_none)
     diffs: Ints = field(default_factory=_none)
+
+    def due(self, length: int) -> bool:
+        """Whether so many more rows of a run are there by now, of its `length`, that adding up is worth it again."""
+        there = length if self.there is None else int(np.count_nonzero(self.there))
+        return there >= NET_FROM + self.size + self.size // 2
 
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
         return (0 if self.there is None else self.there.nbytes) + self.rows.nbytes + self.diffs.nbytes
 
-    def diffs_of(self, updates: Updates, rows: Positions) -> Ints:
-        """How often these rows are there."""
+    def diffs_of(self, updates: Updates, rows: Positions | None = None) -> Ints:
+        """How often these rows (all) are there, of those that are."""
+        if rows is None:
+            diffs = updates.diff
+            if len(self.rows):
+                diffs = diffs.copy()
+                diffs[self.rows] = self.diffs
+            return diffs
         own = updates.diff[rows]
         if len(self.rows) and len(rows):
             found = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
@@ -54,34 +67,47 @@ class Net:
         return own
 
 
-def net(updates: Updates, closed: int, known: Net | None = None) -> Net:
-    """Add up the updates with times below `closed`, given what some of them are `known` to add up to."""
-    candidates = updates.time < closed
-    if known is not None and known.there is not None:
-        candidates &= known.there
-    rows = np.flatnonzero(candidates)
+def net(updates: Updates, closed: int, known: Net | None = None, index: Index | None = None) -> Net:
+    """Add up the updates with times below `closed`, given what some of them are `known` to add up to.
+
+    An `index` on them spares looking at rows that have no deletion beside them, under the same code.
+    """
     known = Net(closed) if known is None else known
-    diffs = known.diffs_of(updates, rows)
-    as_known = Net(closed, known.there, known.rows, known.diffs)
-    # A sum past int64 would be an error, and whoever asks for one will be told.
-    if not _may_cancel(diffs) or bits(diffs) + len(diffs).bit_length() > 62:
+    candidates = updates.time < closed
+    if known.there is not None:
+        candidates &= known.there
+    diffs = known.diffs_of(updates)
+    as_known = replace(known, closed=closed, size=int(np.count_nonzero(candidates)))
+    gone = candidates & (diffs < 0)
+    if not gone.any():
         return as_known
+    rows = np.flatnonzero(candidates)
+    if index is not None:
+        beside = np.unique(index.sharing(gone))
+        rows = beside[candidates[beside]]
     part = updates if len(rows) == len(updates) else updates.take(rows)
-    positions, sums = cancelled(Updates(part.columns, part.time, diffs), by_time=False)
+    part = Updates(part.columns, part.time, diffs[rows])
+    # A sum past int64 would be an error, and whoever asks for one will be told.
+    if not _may_cancel(part.diff) or bits(part.diff) + len(rows).bit_length() > 62:
+        return as_known
+    positions, sums = cancelled(part, by_time=False)
     if len(positions) == len(rows):
         return as_known
     there = np.ones(len(updates), np.bool_) if known.there is None else known.there.copy()
     there[rows] = False
-    stay = rows[positions]
-    there[stay] = True
-    other = sums != updates.diff[stay]
-    return Net(closed, there, stay[other], sums[other])
+    there[rows[positions]] = True
+    diffs = diffs.copy()
+    diffs[rows[positions]] = sums
+    other = np.flatnonzero(there & (diffs != updates.diff))
+    return Net(closed, as_known.size - len(rows) + len(positions), there, other, diffs[other])
 
 
-def laid(parts: Sequence[tuple[Net | None, int]]) -> Net | None:
+def laid(parts: Sequence[tuple[Net | None, int]]) -> Net:
     """What is known of runs laid one after the other, from what is known of each, and its length."""
+    closed = max((one.closed for one, _ in parts if one is not None), default=MINIMUM)
+    size = max((one.size for one, _ in parts if one is not None), default=0)
     if all(one is None or one.there is None for one, _ in parts):
-        return None  # no row has another diff unless one has gone
+        return Net(closed, size)  # no row has another diff unless one has gone
     there, rows, diffs, before = [], [], [], 0
     for one, length in parts:
         there.append(np.ones(length, np.bool_) if one is None or one.there is None else one.there)
@@ -89,8 +115,7 @@ def laid(parts: Sequence[tuple[Net | None, int]]) -> Net | None:
             rows.append(one.rows + before)
             diffs.append(one.diffs)
         before += length
-    closed = max(one.closed for one, _ in parts if one is not None)
-    return Net(closed, np.concatenate(there), np.concatenate(rows), np.concatenate(diffs))
+    return Net(closed, size, np.concatenate(there), np.concatenate(rows), np.concatenate(diffs))
 
 
 def together(updates: Updates, closed: int) -> tuple[Positions, Ints] | None:

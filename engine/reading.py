@@ -95,11 +95,11 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     time = readable(state, planned.collections, as_of)
     flow = Dataflow(planned, state.functions)
     users = [state.collection(key.collection) for key in planned.arrangements if not key.collection.startswith("=")]
-    for key in planned.arrangements:
-        if not key.collection.startswith("="):
-            state.collection(key.collection).share(key, _QUERY, state.functions)
     moment = _Moment(state, time)
     try:
+        for key in planned.arrangements:
+            if not key.collection.startswith("="):
+                state.collection(key.collection).share(key, _QUERY, state.functions)
         parts, size = list[tuple[Updates, Updates]](), 0
         for part in flow.fill(moment, moment.closed):
             parts.append(part)
@@ -113,6 +113,12 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     _raise_first(errors, "the query", time)
     found = output
     return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+
+
+def recover(state: State) -> None:
+    """Let go of what a query has left that was interrupted."""
+    for collection in state.collections():
+        collection.release(_QUERY)
 
 
 @dataclass(frozen=True, slots=True)

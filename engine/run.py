@@ -19,6 +19,7 @@ from halfjoin.planner.plan import ArrangementKey
 Entries = tuple[list[pa.Array], Positions | None]
 KeyColumns = Callable[[Updates], Entries]
 
+SELECTIVE = 16  # rows under a key on average, up to which an index finds what may cancel
 RENET = 8  # a run is netted anew when one in so many of the rows that are there has closed since
 CANCEL_FROM = 4096  # rows: below this, looking for what cancels costs more than carrying it
 
@@ -99,6 +100,8 @@ class Run:
             found = build(arrays, rows, len(self.updates) if rows is None else len(rows))
             if self.net is not None and self.net.there is not None:
                 found, self.gone[key] = found.split(self.net.there)
+            else:
+                self.gone.pop(key, None)
             self.indexes[key] = found
         return found
 
@@ -248,12 +251,6 @@ def merge_runs(
     elif diffs is not joined.diff:
         joined = Updates(joined.columns, joined.time, diffs)
     merged = make_run(joined, upper)
-    if kept is None and len(joined) >= NET_FROM:
-        merged.net = net(joined, upper, laid([(run.net, len(run)) for run in runs]))
-    elif len(joined) >= NET_FROM and bool(((joined.time > since) & (joined.time < upper)).any()):
-        merged.net = net(joined, upper)  # what is at since has been added up
-    else:
-        merged.net = Net(upper)
     before = np.concatenate([[0], np.cumsum([len(run) for run in runs])])
     largest = max(runs, key=len)
     for key, columns in live.items():
@@ -261,9 +258,26 @@ def merge_runs(
             indexes = [(index, at) for run, at in zip(runs, before.tolist(), strict=False)
                        for index in run.entries(key, columns)]  # fmt: skip
             merged.indexes[key] = merge(indexes, kept)
-            if merged.net.there is not None:
-                merged.indexes[key], merged.gone[key] = merged.indexes[key].split(merged.net.there)
+    known = laid([(run.net, len(run)) for run in runs]) if kept is None else Net(MINIMUM)
+    merged.net = _net_of(merged, since, upper, known, summed=kept is not None)
+    if merged.net.there is not None:
+        for key, index in merged.indexes.items():
+            merged.indexes[key], merged.gone[key] = index.split(merged.net.there)
     return merged
+
+
+def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Net:
+    """What the closed updates of a merged run add up to; those at `since` have been `summed` up, or not.
+
+    With an index that tells most rows apart this is cheap enough for every merge, and else done now and then.
+    """
+    updates = run.updates
+    if len(run) < NET_FROM or (summed and not ((updates.time > since) & (updates.time < upper)).any()):
+        return known
+    best = max(run.indexes.values(), key=Index.distinct, default=None)
+    if best is not None and best.distinct() * SELECTIVE >= len(best):
+        return net(updates, upper, known, best)
+    return net(updates, upper, known) if known.due(len(run)) else known
 
 
 def present(parts: Iterable[Part], closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:

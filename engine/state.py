@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from halfjoin.catalog.catalog import Catalog
+from halfjoin.engine.clock import Clock, ClosedBy
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.memory import Memory
@@ -40,7 +41,8 @@ class MaintainedView:
 
 @dataclass(slots=True)
 class State:
-    """All that an engine holds. `upper`: every time below it is closed, for all collections.
+    """All that an engine holds. `upper`: every time below it is closed, for all collections. `clock`: None until the
+    first batch settles it. `closed_by` says who closed a time, as far as that is remembered.
 
     `spill` is there where rows may stay in files.
     """
@@ -54,6 +56,8 @@ class State:
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
     sinks: Sinks | None = None  # of an engine that writes
     upper: int = 0
+    clock: Clock | None = None
+    closed_by: ClosedBy = lambda time: None
     memory: Memory = field(default_factory=Memory)
     # A collection's updates with what is in files left there; None where that is not known.
     kept: Callable[[Collection], Sequence[Part] | None] = lambda collection: None
@@ -71,6 +75,11 @@ class State:
         """Every collection: tables, views, errors of views."""
         views = [part for view in self.views.values() for part in (view.contents, view.errors)]
         return [*self.tables.values(), *views]
+
+    @property
+    def history(self) -> int:
+        """Time units that are kept readable of the collection that keeps the most."""
+        return max([self.retain, *(collection.retain for collection in self.collections())])
 
     def release(self, size: int) -> None:
         """Where the budget does not take so many bytes more: let go of the largest of what is on disk, until there is

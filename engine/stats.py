@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from halfjoin.engine.clock import Clock
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.run import Run
 from halfjoin.engine.state import State
@@ -69,9 +70,11 @@ class SinkStats(BaseModel):
 
 
 class Stats(BaseModel):
-    """Everything held: `Engine.stats()`. `memory`: bytes of rows and indexes, `budget`: how many there may be."""
+    """Everything held: `Engine.stats()`. `memory`: bytes of rows and indexes, `budget`: how many there may be. `clock`:
+    what the times are, None before the first batch."""
 
     upper: int
+    clock: Clock | None
     memory: int
     budget: int | None
     collections: list[CollectionStats]
@@ -97,8 +100,8 @@ def stats(state: State) -> Stats:
         if state.sinks is not None and (status := state.sinks.status(sink.name))
     ]  # fmt: skip
     return Stats(
-        upper=state.upper, memory=state.memory.used(), budget=state.memory.limit, collections=collections,
-        arrangements=arrangements, sinks=sinks,
+        upper=state.upper, clock=state.clock, memory=state.memory.used(), budget=state.memory.limit,
+        collections=collections, arrangements=arrangements, sinks=sinks,
     )  # fmt: skip
 
 

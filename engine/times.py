@@ -1,4 +1,7 @@
-"""Times: int64 everywhere inside; at the face also datetimes, dates and the text of SQL timestamps."""
+"""Times: int64 everywhere inside; at the face also datetimes, dates and the text of SQL timestamps.
+
+A datetime or text without a zone is UTC, as SQL's timestamps are; it is never the zone of the machine.
+"""
 
 from __future__ import annotations
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Condition, RLock, get_ident
+from typing import Any
 
 
 class Turns:
-    """Of the threads of one engine; `changed` is its lock."""
+    """Of the threads of one engine; `changed` is the condition of its lock."""
 
-    def __init__(self, changed: Condition) -> None:
-        self._changed = changed
+    def __init__(self, lock: Any, changed: Condition) -> None:
+        self._lock, self._changed = lock, changed
         self._alone: int | None = None  # the thread whose version comes in pieces
-        self.following = RLock()  # held by whoever follows: how far a table is must not change meanwhile
+        self.following: Any = RLock()  # held by whoever follows: how far a table is must not change meanwhile
 
     def wait(self) -> None:
         """Until no other thread is to be alone; the lock is held before and after."""
@@ -25,12 +26,17 @@ class Turns:
         if not needed:
             yield
             return
-        with self._changed:
-            self.wait()
-            self._alone = get_ident()
         try:
+            with self._lock:
+                self.wait()
+                self._alone = get_ident()
             yield
         finally:
-            with self._changed:
-                self._alone = None
-                self._changed.notify_all()
+            with self._lock:
+                self.recover(done=True)
+
+    def recover(self, *, done: bool = False) -> None:
+        """Let the others go on, if this thread had to be alone and is `done`, or was interrupted when it was."""
+        if self._alone == get_ident() and (done or not self.following._is_owned()):
+            self._alone = None
+            self._changed.notify_all()

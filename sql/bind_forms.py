@@ -47,13 +47,14 @@ def number(text: str) -> Literal:
             if -(2**63) <= value < 2**63:
                 return Literal(value, INTEGER if -(2**31) <= value < 2**31 else BIGINT)
         decimal = Decimal(text)
-        if (exponent := decimal.as_tuple().exponent) and isinstance(exponent, int) and exponent > 0:
+        exponent = int(decimal.as_tuple().exponent)
+        if exponent > 0 and decimal.adjusted() <= WORKING_DIGITS:  # else it would take long to spell out
             decimal = Decimal(f"{decimal:f}")
     except ArithmeticError:
         raise UnsupportedSQL(f"{text} is not a number") from None
     shape = decimal.as_tuple()
     scale = -int(shape.exponent)
-    precision = max(len(shape.digits), scale, 1)
+    precision = max(len(shape.digits), scale, decimal.adjusted() + 1, 1)
     if precision > WORKING_DIGITS:
         raise UnsupportedSQL(f"a number may have {WORKING_DIGITS} digits",
                              instead="write it as double precision: '1e300'::double precision")

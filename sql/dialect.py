@@ -49,6 +49,12 @@ class CreateSink(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": True, "target": True, "exists": False}
 
 
+class Reset(exp.Expression):
+    """RESET name: a setting back to its default."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class RetainHistory(exp.Property):
     """RETAIN HISTORY [=] FOR duration, an option of a table or view."""
 
@@ -90,6 +96,8 @@ class HalfjoinParser(MaterializeParser):
             return self._parse_explain()
         if self._match_text_seq("SHOW"):
             return self._parse_show_objects()
+        if self._match_text_seq("RESET"):
+            return self.expression(Reset(this=self._parse_column()))
         return self._with_as_of(super()._parse_statement())
 
     def _with_as_of(self, statement: exp.Expr | None) -> exp.Expr | None:

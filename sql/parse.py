@@ -15,7 +15,7 @@ from halfjoin.sql.dialect import Halfjoin
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.locate import as_query, name_of, only, place_of, refuse
 from halfjoin.sql.parse_create import CREATABLE, create, create_sink, table_name
-from halfjoin.sql.statements import Delete, Drop, Explain, Insert, Select, Show, Statement, Subscribe, Update
+from halfjoin.sql.statements import Delete, Drop, Explain, Insert, Select, SetTime, Show, Statement, Subscribe, Update
 from halfjoin.sql.times import constant_time
 
 
@@ -145,6 +145,23 @@ def _show(node: dialect.ShowObjects, text: str) -> Statement:
     return Show(what, source and table_name(source, text))
 
 
+def _set(node: exp.Set, text: str) -> Statement:
+    """SET TIME = time, or TO DEFAULT."""
+    item = node.expressions[0] if len(node.expressions) == 1 else None
+    given = item.this if isinstance(item, exp.SetItem) and not item.args.get("kind") else None
+    if not isinstance(given, exp.EQ) or given.this.sql().upper() != "TIME":
+        raise refuse(node, text, "SET of anything but TIME is not supported", SETTINGS)
+    if isinstance(given.expression, exp.Var) and given.expression.name.upper() == "DEFAULT":
+        return SetTime()
+    return SetTime(constant_time(given.expression, text))
+
+
+def _reset(node: dialect.Reset, text: str) -> Statement:
+    if node.this is None or node.this.sql().upper() != "TIME":
+        raise refuse(node, text, "RESET of anything but TIME is not supported", SETTINGS)
+    return SetTime()
+
+
 def _drop(node: exp.Drop, text: str) -> Statement:
     if node.args.get("cascade"):
         raise refuse(node, text, "CASCADE is not supported in DROP", "drop what reads it first")
@@ -215,14 +232,16 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     dialect.ShowObjects: _show,
     dialect.CreateSink: create_sink,
     exp.Create: create,
+    exp.Set: _set,
+    dialect.Reset: _reset,
     exp.Drop: _drop,
     exp.Insert: _insert,
     exp.Delete: _delete,
     exp.Update: _update,
     exp.Query: _select,
 }
-FIRST_WORDS = ("CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "SELECT", "SHOW", "SUBSCRIBE", "TABLE", "UPDATE",
-               "VALUES", "WITH")
+FIRST_WORDS = ("CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "RESET", "SELECT", "SET", "SHOW", "SUBSCRIBE", "TABLE",
+               "UPDATE", "VALUES", "WITH")
 CREATED = ("INDEX", "MATERIALIZED", "OR", "SINK", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
 ATOMIC = "each batch is atomic: hand all changes to one engine.apply"
 REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
@@ -233,9 +252,9 @@ REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Transaction: ("BEGIN", ATOMIC),
     exp.Commit: ("COMMIT", ATOMIC),
     exp.Rollback: ("ROLLBACK", ATOMIC),
-    exp.Set: ("SET", "settings are arguments of halfjoin.Engine"),
 }
+SETTINGS = "write SET TIME = 5 or RESET TIME; settings are arguments of halfjoin.Engine"
 EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 MAX_DEPTH = 200
 KNOWN = ("CREATE TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, UPDATE, SELECT [AS OF], "
-         "SUBSCRIBE, EXPLAIN, SHOW, DROP")
+         "SUBSCRIBE, EXPLAIN, SHOW, SET TIME, RESET TIME, DROP")

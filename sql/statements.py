@@ -130,6 +130,13 @@ class Show:
 
 
 @dataclass(frozen=True)
+class SetTime:
+    """SET TIME = time: of the batches of the statements that follow. RESET TIME, SET TIME TO DEFAULT: None."""
+
+    time: Expr | None = None
+
+
+@dataclass(frozen=True)
 class Drop:
     """DROP TABLE | [MATERIALIZED] VIEW | INDEX | SINK [IF EXISTS] name, ..."""
 
@@ -140,7 +147,7 @@ class Drop:
 
 Statement: TypeAlias = (
     CreateTable | CreateView | CreateIndex | CreateSink | Insert | Delete | Update | Select | Subscribe | Explain
-    | Show | Drop
+    | Show | SetTime | Drop
 )
 
 

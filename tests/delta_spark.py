@@ -83,10 +83,12 @@ def _history(engine: hj.Engine, session: Any, folder: Path) -> Iterator[str]:
     engine.apply({"u": [{"k": 1, "a b": 7}, {"k": 1, "a b": 7}], "t": [{"k": -1, "w": None}]}, time=2)
     engine.apply({"u": hj.deletes([{"k": 1, "a b": 7}])}, time=3)
     yield "a row twice, one of which is deleted"
-    engine.execute("DELETE FROM t WHERE k % 3 = 0 AND k < 900; UPDATE t SET w = 'new' WHERE k = 4")
+    engine.execute("SET TIME = 4; DELETE FROM t WHERE k % 3 = 0 AND k < 900")
+    engine.execute("SET TIME = 5; UPDATE t SET w = 'new' WHERE k = 4")
     yield "DELETE and UPDATE"
-    engine.apply({"t": hj.upserts([{"k": k, "n": k, "w": "upserted"} for k in range(50)])})
-    engine.apply({"u": hj.deletes(session.sql("SELECT id AS k, cast(id % 5 AS int) AS `a b` FROM range(9, 2500)"))})
+    engine.apply({"t": hj.upserts([{"k": k, "n": k, "w": "upserted"} for k in range(50)])}, time=6)
+    gone = session.sql("SELECT id AS k, cast(id % 5 AS int) AS `a b` FROM range(9, 2500)")
+    engine.apply({"u": hj.deletes(gone)}, time=7)
     yield "upserts, and many deletions"
     engine.compact()
     for kind, name in _COLLECTIONS:
@@ -94,7 +96,7 @@ def _history(engine: hj.Engine, session: Any, folder: Path) -> Iterator[str]:
         assert len(list(there.glob("*.parquet"))) == len(DeltaTable(there).file_uris()), "files were not removed"
     yield "compact"
     for k in range(30):  # commits enough for a checkpoint, which the reader then begins with
-        engine.apply({"u": [{"k": k, "a b": k}]})
+        engine.apply({"u": [{"k": k, "a b": k}]}, time=8 + k)
         engine.flush()
     yield "many flushes"
 

@@ -62,7 +62,7 @@ def _in_a_warehouse(session: Any) -> None:
         assert isinstance(engine._state.views["v"].contents.held[0], StoredRun)
         assert applied.dataframe("v").count() == applied.diffs["v"].num_rows == 4
         try:
-            engine.apply({"a": session.sql("SELECT 3L AS k")})
+            engine.apply({"a": session.sql("SELECT 3L AS k")}, time=3)
         except hj.InvalidRow as problem:
             assert "second row with the key (k) = (3)" in str(problem), problem
         else:

@@ -6,7 +6,7 @@ import errno
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Condition
+from threading import Condition, RLock
 from typing import Any
 
 import numpy as np
@@ -187,7 +187,7 @@ def test_a_folder_that_cannot_be_removed_does_not_undo_a_drop(
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_there_is_an_end_of_time(tmp_path: Path, kept: bool) -> None:
-    with hj.Engine(tmp_path / "w" if kept else None) as engine:
+    with hj.Engine(tmp_path / "w" if kept else None, clock="wall") as engine:
         engine.execute("CREATE TABLE t (k bigint)")
         engine.apply({"t": [{"k": 1}]}, time=2**63 - 2)
         for change in (lambda: engine.apply({"t": [{"k": 2}]}), lambda: engine.execute("INSERT INTO t VALUES (2)")):
@@ -233,7 +233,7 @@ def _interrupted(*_: object) -> None:
 def test_what_is_dropped_while_a_reader_reads_is_not_taken_for_what_has_its_name_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flushes: int
 ) -> None:
-    with hj.Engine(tmp_path / "w") as engine:
+    with hj.Engine(tmp_path / "w", clock="wall") as engine:
         engine.execute("CREATE TABLE t (k bigint)")
         for time in range(3):
             engine.apply({"t": [{"k": -1}]}, time=time)
@@ -283,7 +283,9 @@ def test_a_subscription_misses_nothing_where_the_call_was_interrupted_behind_the
 
 def test_a_subscription_gives_what_could_not_be_read_once_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     updates = _updates(7)
-    subscription = Subscription([StoredChanges(LAYOUT.schema, (Run(updates),), 0, 9, True)], 9, Condition(), [])
+    first = StoredChanges(LAYOUT.schema, (Run(updates),), 0, 9, True)
+    changed = RLock()
+    subscription = Subscription([first], 9, 9, (changed, Condition(changed)), [])
     subscription.close()
     with monkeypatch.context() as failing:
         failing.setattr(Run, "pieces", _refused)

@@ -96,7 +96,9 @@ def test_an_open_string() -> None:
     ("MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE", "MERGE is not supported", "hj.upserts"),
     ("BEGIN", "BEGIN is not supported", "atomic"),
     ("COMMIT", "COMMIT is not supported", "atomic"),
-    ("SET a = b", "SET is not supported", "halfjoin.Engine"),
+    ("SET a = b", "SET of anything but TIME is not supported", "SET TIME = 5"),
+    ("RESET a", "RESET of anything but TIME is not supported", "RESET TIME"),
+    ("SET TIME = 1 + 1", "a time must be a constant", "write a number"),
     ("VACUUM", "not a supported statement", "CREATE TABLE"),
     ("SELECT interval '1-2' year to month", "a range of units is not supported", "INTERVAL '1 year 2 months'"),
 ])  # fmt: skip

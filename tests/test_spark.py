@@ -218,13 +218,13 @@ def test_batches_of_spark_dataframes(spark: Any, runner: Any) -> None:
     assert bag(engine.dataframe("v", as_of=1).toArrow()) == bag(engine.read("v", as_of=1))
     row = "row 0" if runner == "local" else r"the row with \(id\) = \(None\)"
     with pytest.raises(hj.InvalidRow, match=rf"t\.id: {row}: is NULL"):
-        engine.apply({"t": spark.sql("SELECT cast(NULL AS bigint) AS id")})
+        engine.apply({"t": spark.sql("SELECT cast(NULL AS bigint) AS id")}, time=4)
     with pytest.raises(hj.InvalidRow, match="a second row with the key"):
-        engine.apply({"t": spark.sql("SELECT 6L AS id")})
+        engine.apply({"t": spark.sql("SELECT 6L AS id")}, time=4)
     with pytest.raises(hj.UnknownName):
-        engine.apply({"t": spark.sql("SELECT 6L AS idd")})
+        engine.apply({"t": spark.sql("SELECT 6L AS idd")}, time=4)
     with pytest.raises(hj.InvalidRow, match="given twice"):
-        engine.apply({"t": spark.sql("SELECT 6L AS id, 7L AS id")})
+        engine.apply({"t": spark.sql("SELECT 6L AS id, 7L AS id")}, time=4)
 
 
 def test_dataframes_of_tables_plain_views_and_other_times(spark: Any) -> None:
@@ -239,7 +239,7 @@ def test_dataframes_of_tables_plain_views_and_other_times(spark: Any) -> None:
     assert bag(engine.dataframe("t").toArrow()) == {(1, "a"): 2, (2, None): 1}
     assert engine.dataframe("p").columns == ["B c", "y"]
     assert bag(engine.dataframe("p").toArrow()) == {("a", 2): 2, (None, 3): 1}
-    engine.apply({"t": [{"x": 9, "__diff": -1}]})
+    engine.apply({"t": [{"x": 9, "__diff": -1}]}, time=8)
     with pytest.raises(Exception, match="holds a row -1 times"):
         engine.dataframe("t").toArrow()
     with pytest.raises(hj.InvalidTime):

@@ -164,9 +164,10 @@ def test_files_that_the_keys_of_a_change_cannot_meet_are_not_read(
     assert sorted(row[0][0] for row in updates(applied.diffs["v"])) == [105, 119]
     assert len({path for path in read if "/tables/a/" in path}) == 1
     read.clear()
-    engine.apply({"a": spark.sql("SELECT 219L AS k, 1L AS x UNION ALL SELECT 230, 1 WHERE false").where("k > 219")})
+    none = spark.sql("SELECT 219L AS k, 1L AS x UNION ALL SELECT 230, 1 WHERE false").where("k > 219")
+    engine.apply({"a": none}, time=301)
     with pytest.raises(hj.InvalidRow, match=r"second row with the key \(k\) = \(219\)"):
-        engine.apply({"a": spark.sql("SELECT 219L AS k, 1L AS x")})
+        engine.apply({"a": spark.sql("SELECT 219L AS k, 1L AS x")}, time=302)
     assert len({path for path in read if "/tables/a/" in path}) == 1
 
 
@@ -215,9 +216,9 @@ def test_of_a_refused_frame_nothing_is_kept(
     engine.apply({"b": _b(spark, 2)}, time=10)
     before = engine.stats().collections
     with pytest.raises(error, match=message):
-        engine.apply({"b": _b(spark, 2), "a": spark.sql(frame)}, batch_id="again")
+        engine.apply({"b": _b(spark, 2), "a": spark.sql(frame)}, time=11, batch_id="again")
     assert engine.stats().collections == before
-    engine.apply({"a": spark.sql("SELECT 1L AS k, 1L AS x")}, batch_id="again")
+    engine.apply({"a": spark.sql("SELECT 1L AS k, 1L AS x")}, time=11, batch_id="again")
     assert engine.read("a").num_rows == 1
 
 

@@ -79,7 +79,7 @@ def test_nothing_is_loaded_before_it_is_needed(folder: Path) -> None:
     with hj.Engine(folder) as engine:
         assert all(not c.runs for c in engine.stats().collections)
         assert {c.name: c.updates for c in engine.stats().collections}["o"] == 3
-        engine.apply({"o": [{"id": 7, "v": 1}]})
+        engine.apply({"o": [{"id": 7, "v": 1}]}, time=9)
         loaded = {c.name for c in engine.stats().collections if c.runs}
         assert "o" in loaded and "pairs" not in loaded  # o has a key to be checked, pairs is only added to
 

@@ -99,8 +99,8 @@ def test_the_writer_before_is_refused_and_loses_nothing_that_was_acknowledged(ur
         first.execute(DDL)
         first.apply({"o": [{"id": 1, "v": 9}]}, time=3)
         with hj.Engine(url) as second:
-            for change in (lambda: first.apply({"o": [{"id": 2, "v": 9}]}), lambda: first.execute("DROP VIEW plain"),
-                           lambda: first.flush()):  # fmt: skip
+            for change in (lambda: first.apply({"o": [{"id": 2, "v": 9}]}, time=4),
+                           lambda: first.execute("DROP VIEW plain"), lambda: first.flush()):  # fmt: skip
                 with pytest.raises(hj.Conflict, match=r"process \d+ on .* since"):
                     change()
             assert first.read("o").num_rows == 1

@@ -19,10 +19,11 @@ from halfjoin.sql.errors import Conflict
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A batch to be applied: its rows, its id, and whether its times are closed."""
+    """A batch to be applied: its rows, its id, the version that it is of, and whether its times are closed."""
 
     rows: Callable[[], Any]
     batch_id: str
+    version: int
     close: bool = True
 
 
@@ -39,7 +40,7 @@ def versions(table: Table, source: DeltaSource, last: Place | None, *, restart: 
         return
     if restart:
         start = Place(last.start + 1, source.id, source.version)
-        yield [Due(lambda: Rows(source.snapshot(), "contents"), follow_id(table.name, start))]
+        yield [Due(lambda: Rows(source.snapshot(), "contents"), follow_id(table.name, start), source.version)]
         return
     if last.source != source.id:
         raise Conflict(
@@ -66,6 +67,6 @@ def _due(table: Table, place: Place, pieces: Sequence[Piece], first: int) -> lis
     final = len(pieces) - 1
     numbers = [WHOLE if i == final else first + i for i in range(len(pieces))]
     return [
-        Due(piece, follow_id(table.name, place._replace(piece=number)), close=number == WHOLE)
+        Due(piece, follow_id(table.name, place._replace(piece=number)), place.version, close=number == WHOLE)
         for piece, number in zip(pieces, numbers, strict=True)
     ]

@@ -14,6 +14,7 @@ from halfjoin.engine.applied import Applied
 from halfjoin.engine.feeds.debezium import debezium
 from halfjoin.engine.feeds.ids import sink_id
 from halfjoin.engine.rows import deletes, upserts
+from halfjoin.engine.times import Time
 from halfjoin.engine.updates import TIME
 from halfjoin.sql.errors import HalfjoinError, UnknownName
 
@@ -32,15 +33,16 @@ class Sink:
     table: str
     name: str
     format: Format
-    time: str | None
+    time: str | Callable[[int], Time] | None
     close: bool
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
         if not callable(self.format) and self.format not in _FORMATS:
             raise HalfjoinError(f"unknown format {self.format!r}; formats: {', '.join(_FORMATS)}, or a function")
-        if self.format == "debezium" and self.time is not None:
-            raise HalfjoinError("what messages say holds from one time on, so a sink of them takes no column of times")
+        if self.format == "debezium" and isinstance(self.time, str):
+            raise HalfjoinError("what messages say holds from one time on, so a sink of them takes no column of times; "
+                                "give a function from the epoch to its time")  # fmt: skip
 
     def __call__(self, dataframe: Any, epoch_id: int) -> None:
         """Apply an epoch, unless it has been applied before.
@@ -49,10 +51,12 @@ class Sink:
             Conflict: the epoch came with other rows before.
             UnknownName: there is no column for the times. All else as `Engine.apply`.
         """
-        if self.time is not None:
+        if isinstance(self.time, str):
             dataframe = self._timed(dataframe, self.time)
+        at = self.time(epoch_id) if callable(self.time) else None
         meant = self.format if callable(self.format) else _FORMATS[self.format]
-        self.apply({self.table: meant(dataframe)}, batch_id=sink_id(self.table, self.name, epoch_id), close=self.close)
+        batch_id = sink_id(self.table, self.name, epoch_id)
+        self.apply({self.table: meant(dataframe)}, at, batch_id, close=self.close)
 
     def _timed(self, dataframe: Any, time: str) -> Any:
         """With a column's values as the rows' times; by position, as Spark reads names in ways of its own."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.date_text import to_char
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.intervals import DAY, fields
+from halfjoin.engine.scalar.intervals import DAY, Fields, fields
 from halfjoin.engine.scalar.values import Kernel, call, from_numpy, on_arrays, raw, valid
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.types import Kind
@@ -54,7 +54,7 @@ def _trunc_years(datum: Any, unit: str, type: Any) -> Any:
 
 
 def _extract(expr: Call) -> Kernel:
-    """The field as a whole number of the result's last decimal, which is what a decimal holds."""
+    """The field as a whole number of the result's last decimal, as a decimal holds it; of date_part, as a double."""
     unit, value, result = _unit(expr), expr.args[1].type.kind, arrow_type(expr.type)
 
     @on_arrays
@@ -66,11 +66,31 @@ def _extract(expr: Call) -> Kernel:
         else:
             micros = raw(a).astype(np.int64) * (DAY if value is Kind.DATE else 1)
             numbers = _of_moment(unit, micros, value)
+        if expr.type.kind is Kind.DOUBLE:
+            return pa.array(_in_double(unit, numbers, fields(a) if value is Kind.INTERVAL else None), mask=~valid(a))
         whole = pa.array(numbers, mask=~valid(a)).cast(pa.decimal128(19, 0))
         scaled = pa.Array.from_buffers(pa.decimal128(result.precision, result.scale), len(a), whole.buffers())
         return scaled
 
     return lambda _, a: run(a)
+
+
+def _in_double(unit: str, numbers: _Numbers, interval: Fields | None) -> NDArray[np.float64]:
+    """As PostgreSQL's date_part adds them up: a second and its fraction, the years, months and days of an interval."""
+    seconds = np.sign(numbers) * (np.abs(numbers) // _SECOND)
+    fraction = numbers - seconds * _SECOND
+    found: NDArray[np.float64] = numbers.astype(np.float64)
+    if unit == "epoch" and interval is not None:
+        months, days, micros = interval
+        years = np.sign(months) * (np.abs(months) // 12)
+        found = micros / 1e6 + years * 31_557_600.0 + (months - years * 12) * 2_592_000.0 + days * 86_400.0
+    elif unit == "epoch":
+        found /= 1e6
+    elif unit == "second":
+        found = seconds + fraction / 1e6
+    elif unit == "milliseconds":
+        found = seconds * 1000.0 + fraction / 1000.0
+    return found
 
 
 def _of_clock(unit: str, micros: _Numbers) -> _Numbers:

@@ -1,4 +1,4 @@
-"""The forms that decide which arguments a row needs: AND, OR, CASE, COALESCE.
+"""The forms that decide which arguments a row needs: AND, OR, CASE, COALESCE, subscripts.
 
 Failures of an argument count for a row only if the row needs it: `false AND 1/0 = 1` is false whichever side comes
 first, and a branch of CASE that can fail is evaluated for the rows that reach it, and no others.
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failures, merge
-from halfjoin.engine.scalar.nodes import Batch, Node, blank
+from halfjoin.engine.scalar.kernels import kernel_of
+from halfjoin.engine.scalar.nodes import Batch, Node, apply, blank
 from halfjoin.engine.scalar.values import Datum, broadcast, call, mask_of
 from halfjoin.sql.expr import Call, columns_of
 from halfjoin.sql.functions import fallible
@@ -172,9 +173,25 @@ def _coalesce_at_once(children: Sequence[Node]) -> Node:
     return run
 
 
+def _subscript(expr: Call, children: Sequence[Node]) -> Node:
+    """An element of an array; of no array, whatever becomes of the index, there is none."""
+    kernel, type = kernel_of(expr), arrow_type(expr.type)
+    array, index = children
+
+    def run(batch: Batch) -> tuple[Datum, Failures | None]:
+        values, failures = array(batch)
+        at, failed = index(batch)
+        if failed is not None:
+            failed = failed.only(mask_of(broadcast(values, batch.n).is_valid()))
+        return apply(kernel, (values, at), batch.n, merge(failures, failed), type)
+
+    return run
+
+
 FORMS: dict[str, Callable[[Call, Sequence[Node]], Node]] = {
     "and": _connective("and_kleene", False),
     "or": _connective("or_kleene", True),
     "case": _case,
     "coalesce": _coalesce,
+    "[]": _subscript,
 }

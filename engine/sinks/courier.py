@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from contextlib import suppress
-from threading import Condition, Thread
+from threading import Condition, RLock, Thread
 
 from halfjoin.engine.sinks.delivery import Delivery
 from halfjoin.engine.sinks.table import SinkTable
@@ -25,10 +25,12 @@ class Courier:
 
     def __init__(self, name: str, table: SinkTable) -> None:
         self._name, self._table = name, table
-        self._turn = Condition()
+        self._lock = RLock()  # taken and released by `with` itself, so that no interrupt comes between
+        self._turn = Condition(self._lock)
         self._queue: deque[Delivery] = deque()
         self._thread: Thread | None = None
         self._busy = False
+        self._work: object = None  # of the thread that is to be at work
         self._marked: int | None = None  # the upper that the table says it has
         self.upper: int | None = None  # the upper that its contents have: no less, since not every batch changes them
         self.gap = True
@@ -42,7 +44,7 @@ class Courier:
     @property
     def end(self) -> int | None:
         """What the table's upper will be when all that waits is delivered; None if not even a table is there."""
-        with self._turn:
+        with self._lock:
             return self._queue[-1].upper if self._queue else self.upper
 
     @property
@@ -52,7 +54,7 @@ class Courier:
 
     def offer(self, delivery: Delivery) -> None:
         """Deliver this after what is waiting; it waits itself only for a courier that works and has too much to do."""
-        with self._turn:
+        with self._lock:
             self._turn.wait_for(lambda: not self._busy or len(self._queue) < MOST_WAITING or self.error is not None)
             if len(self._queue) >= MOST_WAITING:
                 self._give_up()
@@ -67,25 +69,25 @@ class Courier:
 
     def hold(self, error: HalfjoinError) -> None:
         """The view cannot be read now: nothing is delivered until it can."""
-        with self._turn:
+        with self._lock:
             self.gap = True
             self._failed(error)
 
     def start(self) -> None:
         """Look at the table if that is still to be done, and deliver what waits."""
-        with self._turn:
+        with self._lock:
             self._start()
 
     def wait(self) -> None:
         """Until all is delivered, or it fails."""
-        with self._turn:
+        with self._lock:
             self._turn.wait_for(lambda: not self._busy)
         if self._thread is not None:
             self._thread.join()
 
     def stop(self) -> None:
         """Deliver no more than what is under way."""
-        with self._turn:
+        with self._lock:
             self._give_up()
         self.wait()
 
@@ -103,11 +105,20 @@ class Courier:
 
     def _start(self) -> None:
         if not self._busy:
-            self._busy = True
-            self._thread = Thread(target=self._run, name=f"halfjoin-sink-{self._name}")
-            self._thread.start()
+            work = object()
+            self._work, thread = work, Thread(target=self._run, args=(work,), name=f"halfjoin-sink-{self._name}")
+            try:
+                self._busy = True
+                thread.start()
+                self._thread = thread
+            except BaseException:  # a thread that has been started all the same finds that it has no work
+                self._busy, self._work = False, None
+                raise
 
-    def _run(self) -> None:
+    def _run(self, work: object) -> None:
+        with self._lock:
+            if self._work is not work:
+                return
         try:
             if not self._table.is_open:
                 self._look()
@@ -124,7 +135,7 @@ class Courier:
 
     def _next(self) -> Delivery | None:
         """What is to be delivered now; None ends the thread."""
-        with self._turn:
+        with self._lock:
             if self._queue:
                 return self._queue[0]
             if not self.gap:
@@ -136,7 +147,7 @@ class Courier:
     def _look(self) -> None:
         """Open the table, and see whether it is as it was left."""
         found = self._table.open()
-        with self._turn:
+        with self._lock:
             if found == self._marked:
                 return
             if self._queue and found == self._queue[0].upper:  # it was committed, the answer alone was lost
@@ -148,13 +159,13 @@ class Courier:
 
     def _deliver(self, delivery: Delivery) -> None:
         if not delivery.whole and delivery.low != self.upper:
-            with self._turn:
+            with self._lock:
                 self._queue.clear()
                 self.gap = True
             return
         write = self._table.rewrite if delivery.whole else self._table.change
         changed = write(delivery, delivery.upper, delivery.note)
-        with self._turn:
+        with self._lock:
             self._queue.popleft()
             self.upper = delivery.upper
             if changed:
@@ -164,7 +175,7 @@ class Courier:
 
     def _fold(self) -> bool:
         """Make what waits one delivery. Returns whether it was several."""
-        with self._turn:
+        with self._lock:
             waiting = list(self._queue)
             first = max((number for number, one in enumerate(waiting) if one.whole), default=0)
             start, last = waiting[first], waiting[-1]
@@ -173,7 +184,7 @@ class Courier:
             return len(waiting) > 1
 
     def _fail(self, problem: HalfjoinError) -> None:
-        with self._turn:
+        with self._lock:
             self._failed(problem)
             self._busy = False
             self._turn.notify_all()

@@ -69,8 +69,8 @@ class Sinks:
         """Have a courier for each sink that is in the catalog, and no other."""
         for name, (sink, courier) in list(self._couriers.items()):
             if state.catalog.sinks.get(name) != sink:
-                del self._couriers[name]
                 courier.stop()
+                del self._couriers[name]
         for name, sink in state.catalog.sinks.items():
             if name not in self._couriers:
                 collection = state.collection(sink.collection)
@@ -84,7 +84,6 @@ class Sinks:
         Raises:
             StorageError, DataError: it cannot be made.
         """
-        self.follow(state)
         self._catch_up(state, name)
         courier = self._couriers[name][1]
         if courier.error is not None:

@@ -48,17 +48,12 @@ class Flusher:
         self._site, self._journal = site, journal
         self._thread: Thread | None = None
         self._seen: set[int] = set()
-        self._changed: set[int] = set()
+        self.changed: set[int] = set()  # collections whose tables have new versions; for when nothing is at work
 
     @property
     def busy(self) -> bool:
         """Whether its thread is at work."""
         return self._thread is not None and self._thread.is_alive()
-
-    def changed(self) -> set[int]:
-        """The collections whose tables have new versions since the last call; nothing may be at work."""
-        found, self._changed = self._changed, set()
-        return found
 
     def start(self, targets: Sequence[Target]) -> None:
         """Flush in a thread. A failure loses nothing: the journal keeps what was not flushed, and it is tried again."""
@@ -101,6 +96,7 @@ class Flusher:
         table = DeltaFolder(place_of(self._site, kept), app_of(journal, kept.id))
         flushed, version = kept.flushed, kept.version
         if kept.pieces or everything or kept.id not in self._seen:
+            self._seen.discard(kept.id)  # until all is done: it may end in between
             flushed, version = table.recover(flushed, version)
         layout = Layout(target.schema, target.sort)
         pieces = journal.pieces(kept.id, flushed, entry)
@@ -114,8 +110,8 @@ class Flusher:
         there = journal.arranged(kept.id)
         arranged = {} if version is None else self._arrange(journal, kept, target, version, flushed, everything)
         if (flushed, version, arranged) != (kept.flushed, kept.version, there):
+            self.changed.add(kept.id)
             journal.flushed(kept.id, flushed, version, *table.held(), arranged)
-            self._changed.add(kept.id)
         self._seen.add(kept.id)
         for name in there.keys() - arranged.keys():
             (arrangements_of(self._site, kept) / name).clear()

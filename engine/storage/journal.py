@@ -15,6 +15,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from halfjoin.engine.clock import CLOSINGS, Closing
 from halfjoin.engine.storage.encoding import Piece
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.updates import MINIMUM
@@ -43,6 +44,9 @@ CREATE TABLE IF NOT EXISTS arrangement (
     collection INTEGER NOT NULL, name TEXT NOT NULL, flushed INTEGER NOT NULL, version INTEGER NOT NULL,
     PRIMARY KEY (collection, name)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS closing (
+    entry INTEGER PRIMARY KEY, low INTEGER NOT NULL, upper INTEGER NOT NULL, submitted INTEGER NOT NULL, batch TEXT
+);
 CREATE TABLE batch (
     id TEXT PRIMARY KEY, mark BLOB NOT NULL, entry INTEGER NOT NULL, time INTEGER NOT NULL, low INTEGER NOT NULL,
     upper INTEGER NOT NULL, runner TEXT NOT NULL, reason TEXT NOT NULL, seconds REAL NOT NULL
@@ -128,9 +132,10 @@ class Journal:
             self._make()
         self._check_format(read_only=read_only)
 
-    def _has_schema(self) -> bool:
+    def _has_schema(self, table: str = "meta") -> bool:
         with self._guarded():
-            return bool(self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0])
+            found = self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        return bool(found[0])
 
     def _make(self) -> None:
         with self._transaction():
@@ -145,7 +150,7 @@ class Journal:
         if found == 1:  # all updates were in the journal itself
             with self._transaction():
                 self._write("ALTER TABLE run ADD COLUMN file TEXT")
-                self._write(next(part for part in _SCHEMA.split(";\n") if " arrangement (" in part))
+                self._write(_schema_of("arrangement"))
                 self._set(format=FORMAT, flushes=0)
         if found > FORMAT:
             raise StorageError(
@@ -153,9 +158,19 @@ class Journal:
                 f"{FORMAT}; open it with a newer one"
             )
 
+        if not read_only and not self._has_schema("closing"):  # before it was remembered
+            with self._transaction():
+                self._write(_schema_of("closing"))
+
     def close(self) -> None:
         """Let go of the file."""
         self._db.close()
+
+    def recover(self) -> None:
+        """Roll back what an interrupted call of this thread has begun."""
+        with self._guarded():
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
 
     # Reading.
 
@@ -174,16 +189,22 @@ class Journal:
         if self._db.in_transaction:
             yield
             return
-        with self._guarded():
-            self._db.execute("BEGIN")
         try:
+            with self._guarded():
+                self._db.execute("BEGIN")
             yield
         finally:
-            self._db.execute("COMMIT")
+            if self._db.in_transaction:
+                self._db.execute("COMMIT")
+
+    @property
+    def entry(self) -> int:
+        """The last one."""
+        return int(self.meta("entry"))
 
     def meta(self, key: str) -> str:
         """One of the facts about the whole: `format`, `id`, `entry` (the last), `upper`, `defined` (the last entry that
-        changed the catalog), `flushes` (how often collections were), `catalog` (JSON), `retain`."""
+        changed the catalog), `flushes` (how often collections were), `catalog` (JSON), `retain`, `clock`."""
         with self._guarded():
             found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return "" if found is None else str(found[0])
@@ -229,6 +250,12 @@ class Journal:
             ).fetchone()
         return None if row is None else Answered(*row)
 
+    def closings(self) -> list[Closing]:
+        """What the last batches closed."""
+        with self._guarded():
+            rows = self._db.execute("SELECT low, upper, submitted, batch FROM closing").fetchall()
+        return [Closing(*row) for row in rows]
+
     def newest(self, prefix: str) -> str | None:
         """The greatest batch id that begins with a prefix, None if there is none."""
         with self._guarded():
@@ -237,10 +264,19 @@ class Journal:
 
     # Writing.
 
-    def append(self, pieces: Mapping[int, Iterable[Piece | StoredFile]], upper: int, batch: Answered | None) -> None:
-        """One entry: updates by collection id, the frontier, the batch's id. It is on disk when this returns."""
+    def append(
+        self, pieces: Mapping[int, Iterable[Piece | StoredFile]], upper: int, batch: Answered | None,
+        closing: Closing | None, facts: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        """One entry: updates by collection id, the frontier, the batch's id, what it closes, facts about the whole that
+        it settles. It is on disk when this returns."""
         with self._transaction():
             entry = self._next(upper)
+            self._set(**facts)
+            if closing is not None:
+                self._write("INSERT INTO closing VALUES (?, ?, ?, ?, ?)",
+                            (entry, closing.low, closing.upper, closing.submitted, closing.batch))
+                self._write("DELETE FROM closing WHERE entry <= ?", (entry - CLOSINGS,))
             for collection, parts in pieces.items():
                 self._insert(collection, entry, parts)
             if batch is not None:
@@ -252,13 +288,8 @@ class Journal:
 
     def define(
         self, catalog: str, upper: int, new: Sequence[New], gone: Iterable[int], forgotten: Iterable[str]
-    ) -> list[int]:
-        """One entry that changes what is defined; batch ids with the prefixes `forgotten` go.
-
-        Returns:
-            The ids of the new collections.
-        """
-        ids = []
+    ) -> None:
+        """One entry that changes what is defined; batch ids with the prefixes `forgotten` go."""
         with self._transaction():
             entry = self._next(upper)
             self._set(catalog=catalog, defined=entry)
@@ -274,9 +305,7 @@ class Journal:
                     "VALUES (?, ?, ?, ?, ?, 0, ?)",
                     (item.kind, item.name, item.since, entry, entry - 1, MINIMUM),
                 )
-                ids.append(int(cursor.lastrowid or 0))
-                self._insert(ids[-1], entry, item.pieces)
-        return ids
+                self._insert(int(cursor.lastrowid or 0), entry, item.pieces)
 
     def raise_since(self, sinces: Mapping[int, int]) -> None:
         """Collections cannot be read below these times any more, and what is written from now on need not allow it."""
@@ -339,8 +368,8 @@ class Journal:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with self._guarded():
-            self._db.execute("BEGIN IMMEDIATE")
             try:
+                self._db.execute("BEGIN IMMEDIATE")
                 yield
                 self._keep()
                 self._db.execute("COMMIT")
@@ -360,6 +389,10 @@ class Journal:
 def app_of(journal: Journal, collection: int) -> str:
     """What a collection's Delta table is known by, among all that have had its name."""
     return f"{journal.meta('id')}/{collection}"
+
+
+def _schema_of(table: str) -> str:
+    return next(part for part in _SCHEMA.split(";\n") if f" {table} (" in part)
 
 
 def _within(prefix: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ import sqlite3
 import time as clock
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import RLock
+from threading import RLock, get_ident
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +25,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from halfjoin.engine.storage.journal import Journal, Value
 from halfjoin.engine.storage.place import Place
-from halfjoin.sql.errors import Conflict, StorageError
+from halfjoin.sql.errors import Conflict, HalfjoinError, StorageError
 
 _SCHEMA = pa.schema([("statement", pa.string()), ("values", pa.string()), ("data", pa.binary())])
 _MOST_FILES = 64  # before what they add up to is written as one
@@ -43,6 +43,7 @@ class ObjectJournal(Journal):
     def __init__(self, place: Place, *, read_only: bool = False) -> None:
         self._place, self._turn, self._depth, self._read_only = place, RLock(), 0, read_only
         self._lost: str | None = None  # who has taken over
+        self._torn: int | None = None  # the thread that writes, or was interrupted when it did
         self._where = str(place)
         self._known: set[str] = set()
         self._written: list[tuple[str, tuple[Value, ...]]] = []
@@ -59,7 +60,28 @@ class ObjectJournal(Journal):
             self._make()
         self._check_format(read_only=read_only)
         if not read_only:
-            self.keep(writer=f"process {os.getpid()} on {socket.gethostname()} since {clock.strftime('%F %T%z')}")
+            self._writer = f"process {os.getpid()} on {socket.gethostname()} since {clock.strftime('%F %T%z')}"
+            self.keep(writer=self._writer)
+
+    def recover(self) -> None:
+        """Make the copy anew where a transaction of this thread was interrupted: the table says whether it is kept."""
+        if self._torn != get_ident() and not self._depth:
+            return
+        with self._turn:
+            self._depth = 0
+            if self._torn is None:
+                return
+            with self._reaching():
+                self._table.update_incremental()
+                files, copy = self._files(), _memory()
+                self._replay(copy, sorted(files))
+            super().recover()
+            writer = _writer_of(copy)
+            if writer == self._writer:
+                self._db, self._known = copy, set(files)
+            else:
+                self._lost = self._lost or self._taken_by(writer)
+            self._torn = None
 
     @contextmanager
     def beside(self) -> Iterator[Journal]:
@@ -99,9 +121,14 @@ class ObjectJournal(Journal):
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with self._turn:
-            self._written = []
-            with super()._transaction():
-                yield
+            self._written, self._torn = [], get_ident()
+            try:
+                with super()._transaction():
+                    yield
+            except HalfjoinError:
+                self._torn = None
+                raise
+            self._torn = None
 
     def _write(self, statement: str, values: tuple[Value, ...] = ()) -> sqlite3.Cursor:
         self._written.append((statement, values))
@@ -149,13 +176,15 @@ class ObjectJournal(Journal):
         """
         other = _memory()
         self._replay(other, sorted(self._files()))
-        writer = other.execute("SELECT value FROM meta WHERE key = 'writer'").fetchone()
+        self._lost = self._taken_by(_writer_of(other))
         other.close()
-        self._lost = (
-            f"the warehouse of {self._where} is being written by {writer[0] if writer else 'another engine'}, which "
-            "opened it later than this engine; close this one, or read beside that one with Engine(..., read_only=True)"
-        )
         raise Conflict(self._lost)
+
+    def _taken_by(self, writer: str) -> str:
+        return (
+            f"the warehouse of {self._where} is being written by {writer}, which opened it later than this engine; "
+            "close this one, or read beside that one with Engine(..., read_only=True)"
+        )
 
     def _catch_up(self) -> None:
         """Take over the versions that are not in memory."""
@@ -190,6 +219,11 @@ class ObjectJournal(Journal):
 
 def _memory() -> sqlite3.Connection:
     return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+
+
+def _writer_of(db: sqlite3.Connection) -> str:
+    found = db.execute("SELECT value FROM meta WHERE key = 'writer'").fetchone()
+    return str(found[0]) if found else "another engine"
 
 
 def _encoded(statements: list[tuple[str, tuple[Value, ...]]]) -> pa.Table:

@@ -10,7 +10,9 @@ from pathlib import Path
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
+from halfjoin.engine.clock import Clock, Closing, opened
 from halfjoin.engine.collection import Cold, Collection
+from halfjoin.engine.commit import Entry
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
@@ -38,35 +40,42 @@ class Reader:
         self._entry = self._defined = self._flushes = _UNKNOWN
         self._retain = RETAIN
         self._collections: dict[int, Collection] = {}
+        self._made: State | None = None
 
-    def open(self, retain: int | None, memory: Memory) -> State:
-        """The state as it is now; `retain` is the writer's to choose."""
+    def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
+        """The state as it is now; `retain` is the writer's to choose.
+
+        Raises:
+            Conflict: another clock is kept.
+        """
         if retain is not None:
             raise HalfjoinError("retain is for the engine that writes; read_only=True takes what is there")
         with self._journal.snapshot():
+            opened(self._journal.meta("clock"), clock, 0)
             self._disk = Disk(self._site, self._journal, memory)
-            return self._opened()
+            self._made = self._opened()
+            return self._made
 
     @contextmanager
     def moment(self, state: State) -> Iterator[State]:
-        """The state as the last batch or definition left it; what is loaded meanwhile is of that moment, too."""
+        """The state as the last batch or definition left it; what is loaded meanwhile is of that moment, too.
+
+        A state that was not made to the end, or not taken over to the end, is made anew.
+        """
         with self._journal.snapshot():
-            try:
-                entry = int(self._journal.meta("entry"))
-                if int(self._journal.meta("defined")) != self._defined:
-                    before, state = state, self._opened()
-                    state.functions.update(before.functions)
-                    state.runners, state.kept = before.runners, before.kept
-                elif entry != self._entry or self._flushes != int(self._journal.meta("flushes")):
-                    self._follow(state, entry)
-            except BaseException:  # Ctrl-C, say: some collections have what others have not, so all are opened anew
-                self._defined = _UNKNOWN
-                raise
+            entry = self._journal.entry
+            if int(self._journal.meta("defined")) != self._defined or state is not self._made:
+                before, state = state, self._opened()
+                state.functions.update(before.functions)
+                state.runners, state.kept, state.closed_by = before.runners, before.kept, before.closed_by
+                self._made = state
+            elif entry != self._entry or self._flushes != int(self._journal.meta("flushes")):
+                self._follow(state, entry)
             yield state
 
     def _opened(self) -> State:
-        journal = self._journal
-        self._entry, self._defined = int(journal.meta("entry")), int(journal.meta("defined"))
+        journal, self._made = self._journal, None
+        self._entry, self._defined = journal.entry, int(journal.meta("defined"))
         self._flushes = int(journal.meta("flushes"))
         self._retain = int(journal.meta("retain") or RETAIN)
         catalog = journal.meta("catalog")
@@ -74,11 +83,14 @@ class Reader:
         kept = {(item.kind, item.name): item for item in journal.kept()}
         state, self._collections = restore(document, kept, int(journal.meta("upper")), self._retain,
                                            self._disk.memory, self._disk.fetch)  # fmt: skip
+        state.clock = opened(journal.meta("clock"), None, state.upper)
         return state
 
     def _follow(self, state: State, entry: int) -> None:
         """Take over what was appended since the last look, and newer files, before older ones are removed."""
+        defined, self._defined = self._defined, _UNKNOWN  # until all of it is taken over
         state.upper = int(self._journal.meta("upper"))
+        state.clock = opened(self._journal.meta("clock"), None, state.upper)
         newer = self._flushes != int(self._journal.meta("flushes"))
         for kept in self._journal.kept():
             collection = self._collections[kept.id]
@@ -93,6 +105,7 @@ class Reader:
             collection.advance(state.upper)
             collection.tidy(state.upper)
         self._entry, self._flushes = entry, int(self._journal.meta("flushes"))
+        self._defined = defined
 
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """A reader takes no batches."""
@@ -107,6 +120,10 @@ class Reader:
         """The files of the collection's Delta table, and what is not there yet."""
         return self._disk.left(self._collections, collection)
 
+    def closed_by(self, time: int) -> Closing | None:
+        """A reader takes no batches."""
+        raise HalfjoinError(READ_ONLY)
+
     def newest(self, prefix: str) -> str | None:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
@@ -119,13 +136,17 @@ class Reader:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
 
-    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
+    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
         """A reader takes no batches."""
         raise HalfjoinError(READ_ONLY)
 
-    def define(self, state: State) -> None:
+    def define(self, state: State) -> Entry:
         """A reader defines nothing."""
         raise HalfjoinError(READ_ONLY)
+
+    def recover(self) -> None:
+        """Let go of the moment of a call that was interrupted."""
+        self._journal.recover()
 
     def overtaken(self) -> bool:
         """Whether the writer has dropped or replaced something meanwhile: its files go at once."""

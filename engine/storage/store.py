@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -11,12 +12,15 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
+from halfjoin.engine.clock import CLOSINGS, Clock, Closing, closing_of
 from halfjoin.engine.collection import Collection
+from halfjoin.engine.commit import Entry, Step
 from halfjoin.engine.feeds.ids import table_of
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.place import Place
+from halfjoin.engine.times import now
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
 P = ParamSpec("P")
@@ -49,8 +53,12 @@ class Store(Protocol):
     def place(self) -> Place | None:
         """The warehouse's folder, None where there is none."""
 
-    def open(self, retain: int | None, memory: Memory) -> State:
-        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history."""
+    def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
+        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history.
+
+        Raises:
+            Conflict: another clock is kept.
+        """
 
     def moment(self, state: State) -> AbstractContextManager[State]:
         """The state to read from: one moment for all collections."""
@@ -68,6 +76,9 @@ class Store(Protocol):
     def adopt(self, state: State, staged: Staged) -> Staged:
         """A batch with its files where they stay; without effect as long as it is not kept."""
 
+    def closed_by(self, time: int) -> Closing | None:
+        """Who closed a time, if that is remembered."""
+
     def newest(self, prefix: str) -> str | None:
         """The greatest batch id that begins with a prefix (which ends with a slash), None if there is none."""
 
@@ -78,11 +89,14 @@ class Store(Protocol):
             StorageError: there is not enough.
         """
 
-    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
-        """Keep a batch; called before it is published. Afterwards it is acknowledged."""
+    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
+        """A batch that is about to be kept; kept, it is acknowledged, and then published."""
 
-    def define(self, state: State) -> None:
-        """Keep what is defined now; forget the feeds of tables that are gone."""
+    def define(self, state: State) -> Entry:
+        """What is defined now, about to be kept; the feeds of tables that are gone are forgotten."""
+
+    def recover(self) -> None:
+        """Put right what an interrupted call has left half done; nothing else is under way."""
 
     def overtaken(self) -> bool:
         """Whether another process has defined something since the last moment, and removed what that had to read."""
@@ -121,11 +135,13 @@ class Nowhere:
     place = None
 
     def __init__(self) -> None:
+        self._last: object = None  # the last entry
         self._answers: dict[str, tuple[bytes, Applied]] = {}
+        self._closings: deque[Closing] = deque(maxlen=CLOSINGS)
 
-    def open(self, retain: int | None, memory: Memory) -> State:
+    def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
         """An empty state."""
-        return State(RETAIN if retain is None else retain, memory=memory)
+        return State(RETAIN if retain is None else retain, clock=clock, memory=memory)
 
     def moment(self, state: State) -> AbstractContextManager[State]:
         """The state itself."""
@@ -134,6 +150,10 @@ class Nowhere:
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
         """The mark and the outcome of the batch with that id, if there was one."""
         return self._answers.get(batch)
+
+    def closed_by(self, time: int) -> Closing | None:
+        """Who closed a time, if it was one of the last batches."""
+        return closing_of(self._closings, time)
 
     staging = None
 
@@ -153,16 +173,41 @@ class Nowhere:
         state.memory.check(staged.size)
         return staged
 
-    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
-        """Remember the batch's id."""
-        if batch is not None:
-            self._answers[batch.text] = (batch.mark, applied)
+    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
+        """The batch's id is remembered, and what it closes."""
+        closing = None
+        if staged.upper > state.upper:
+            closing = Closing(state.upper, staged.upper, now(), None if batch is None else batch.text)
 
-    def define(self, state: State) -> None:
-        """Forget the feeds of tables that are gone; nothing else is kept."""
-        for batch, table in [(batch, table_of(batch)) for batch in self._answers]:
-            if table is not None and table not in state.tables:
-                del self._answers[batch]
+        def follow() -> None:
+            if closing is not None and closing not in self._closings:
+                self._closings.append(closing)
+            if batch is not None:
+                self._answers[batch.text] = (batch.mark, applied)
+
+        return self._entry(follow)
+
+    def define(self, state: State) -> Entry:
+        """The feeds of tables that are gone are forgotten; nothing else is kept."""
+
+        def follow() -> None:
+            for batch, table in [(batch, table_of(batch)) for batch in self._answers]:
+                if table is not None and table not in state.tables:
+                    del self._answers[batch]
+
+        return self._entry(follow)
+
+    def _entry(self, follow: Step) -> Entry:
+        """One that is kept from the moment at which it is the last."""
+        this = object()
+
+        def commit() -> None:
+            self._last = this
+
+        return Entry(commit, lambda: self._last is this, follow)
+
+    def recover(self) -> None:
+        """Nothing is left half done."""
 
     def overtaken(self) -> bool:
         """There are no other processes."""

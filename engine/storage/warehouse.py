@@ -19,7 +19,9 @@ from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.changes import Changes, StoredChanges, diffs_of
+from halfjoin.engine.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.collection import Collection
+from halfjoin.engine.commit import NO_CHANGE, Entry, Step
 from halfjoin.engine.feeds.ids import prefix_of
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part, Run
@@ -37,6 +39,7 @@ from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftover
 from halfjoin.engine.storage.site import ARRANGEMENTS, arrangements_name, arrangements_of, place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.times import now
 from halfjoin.engine.updates import Updates
 from halfjoin.sql.errors import HalfjoinError, StorageError
 from halfjoin.sql.expr import Column
@@ -73,9 +76,15 @@ class Warehouse:
         self._pending = 0
         self._catalog = ""
 
-    def open(self, retain: int | None, memory: Memory) -> State:
-        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history."""
+    def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
+        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history.
+
+        Raises:
+            Conflict: another clock is kept.
+        """
         journal = self._journal
+        self._clock, upper = journal.meta("clock"), int(journal.meta("upper"))
+        clock = opened(self._clock, clock, upper)
         known = journal.meta("retain")
         if retain is None:
             retain = int(known) if known else RETAIN
@@ -87,7 +96,8 @@ class Warehouse:
         document = Document.model_validate_json(catalog) if catalog else Document()
         self._catalog = catalog
         self._disk = Disk(self._site, journal, memory)
-        state, self._ids = restore(document, kept, int(journal.meta("upper")), retain, memory, self._fetch)
+        state, self._ids = restore(document, kept, upper, retain, memory, self._fetch)
+        state.clock = clock
         state.spill = self._spill
         self._created = {item.id: item.created for item in kept.values()}
         self._pending = journal.pending()
@@ -117,6 +127,10 @@ class Warehouse:
                 changes[name] = self._links.lasting(stored) if contents.in_files else stored.table()
         diffs = diffs_of(changes)
         return found.mark, Applied(found.time, found.upper, found.runner, found.seconds, diffs, found.reason)
+
+    def closed_by(self, time: int) -> Closing | None:
+        """Who closed a time, if it was one of the last batches."""
+        return closing_of(self._journal.closings(), time)
 
     @property
     def staging(self) -> Path | None:
@@ -164,8 +178,8 @@ class Warehouse:
         state.memory.check(staged.size)
         return staged
 
-    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> None:
-        """Keep a batch; called before it is published. Afterwards it is acknowledged."""
+    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
+        """A batch that is about to be kept; kept, it is acknowledged, and then published."""
         ids = {id(collection): number for number, collection in self._ids.items()}
         pieces = {}
         for part, kind, name in _parts(state, staged):
@@ -177,11 +191,34 @@ class Warehouse:
                 batch.text, batch.mark, applied.time, state.upper, staged.upper, applied.runner, applied.reason,
                 applied.seconds,
             )  # fmt: skip
-        self._journal.append(pieces, staged.upper, kept)
-        self._pending += sum(piece.size for parts in pieces.values() for piece in parts)
+        closing = None
+        if staged.upper > state.upper:
+            closing = Closing(state.upper, staged.upper, now(), None if batch is None else batch.text)
+        settled = {} if staged.clock in (None, self._clock) else {"clock": str(staged.clock)}
+        clock = settled.get("clock", self._clock)
+        pending = self._pending + sum(piece.size for parts in pieces.values() for piece in parts)
 
-    def define(self, state: State) -> None:
-        """Keep what is defined now: the catalog, new collections with what is in them, and which are gone."""
+        def follow() -> None:
+            self._clock, self._pending = clock, pending
+
+        return self._entry(lambda: self._journal.append(pieces, staged.upper, kept, closing, settled), follow)
+
+    def _entry(self, commit: Step, follow: Step) -> Entry:
+        """The journal's next one."""
+        last = self._journal.entry
+
+        def kept() -> bool:
+            self._journal.recover()
+            return self._journal.entry > last
+
+        return Entry(commit, kept, follow)
+
+    def recover(self) -> None:
+        """Let go of a transaction that was interrupted."""
+        self._journal.recover()
+
+    def define(self, state: State) -> Entry:
+        """What is defined now: the catalog, new collections with what is in them, and which are gone."""
         now = _collections(state)
         there = {id(collection) for _, _, collection in now}
         known = {id(collection) for collection in self._ids.values()}
@@ -189,29 +226,31 @@ class Warehouse:
         new = [item for item in now if id(item[2]) not in known]
         gone = [number for number, collection in self._ids.items() if id(collection) not in there]
         if not new and not gone and catalog == self._catalog:
-            return
+            return NO_CHANGE
         for kind, name, collection in new:
             check_columns(name, collection.schema)
             collection.held = tuple(self._adopted(kind, name, part) for part in collection.held)
         if gone:
             self._flusher.wait()
         files: dict[tuple[str, str], set[str]] = {}
-        made = [New(kind, name, c.since, self._first(kind, name, c, files)) for kind, name, c in new]
-        kept = self._journal.kept() if gone else []
-        forgotten = [prefix_of(item.name) for item in kept if item.id in gone and item.kind == "tables"]
-        ids = self._journal.define(catalog, state.upper, made, gone, forgotten)
-        entry = int(self._journal.meta("entry"))
-        self._catalog = catalog
-        for number in gone:
-            del self._ids[number], self._created[number]
-        for number, (_, _, collection) in zip(ids, new, strict=True):
-            self._ids[number], self._created[number] = collection, entry
-            collection.stored = OnDisk(number, collection, self._fetch, lambda: state.upper)
-        self._pending = self._journal.pending()
-        for item in kept:
-            if item.id in gone:
+        made = [New(kind, name, c.since, list(self._first(kind, name, c, files))) for kind, name, c in new]
+        dropped = [item for item in self._journal.kept() if item.id in gone] if gone else []
+        forgotten = [prefix_of(item.name) for item in dropped if item.kind == "tables"]
+
+        def follow() -> None:
+            kept = {(item.kind, item.name): item for item in self._journal.kept()}
+            found = [(kept[kind, name], collection) for kind, name, collection in now]
+            for item, collection in found:
+                if collection.stored is None:
+                    collection.stored = OnDisk(item.id, collection, self._fetch, lambda: state.upper)
+            self._ids = {item.id: collection for item, collection in found}
+            self._created = {item.id: item.created for item, _ in found}
+            self._catalog, self._pending = catalog, self._journal.pending()
+            for item in dropped:
                 self._clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
                 self._clear(arrangements_of(self._site, item))
+
+        return self._entry(lambda: self._journal.define(catalog, state.upper, made, gone, forgotten), follow)
 
     def overtaken(self) -> bool:
         """No other process defines anything."""
@@ -263,10 +302,11 @@ class Warehouse:
     def _renew(self) -> None:
         """Open what is held in files anew where there are newer ones: older ones are removed after a while, and runs in
         memory are in the newer ones. Nothing may be flushed meanwhile."""
-        for number in self._flusher.changed():
+        for number in list(self._flusher.changed):
             collection = self._ids.get(number)
             if collection is not None and collection.in_files:
                 collection.unload()
+            self._flusher.changed.discard(number)
 
     def _fetch(self, number: int, collection: Collection, upper: int) -> Sequence[Part]:
         """What a collection has on disk, with the arrangements that it needs there."""

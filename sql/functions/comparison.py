@@ -37,10 +37,9 @@ def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 def _in_texts(resolve: Resolve, value: Expr, items: Sequence[Expr]) -> Expr:
     """Several constants have one type together, by which they are compared; any other item is compared by its own."""
     constant = [item for item in items if isinstance(item, Literal)]
-    if len(constant) == 1:
-        constant = []
-    parts = [resolve("=", (value, item)) for item in items if item not in constant]
-    if constant:
+    several = len(constant) > 1
+    parts = [resolve("=", (value, item)) for item in items if not (several and isinstance(item, Literal))]
+    if several:
         shared = common_type([value.type, *(item.type for item in constant)])
         type = comparison_type([value.type, shared])
         found = (coerce(item, type) for item in unify([Literal(None, value.type), *constant])[1:])

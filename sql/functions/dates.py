@@ -76,8 +76,8 @@ def _field(name: str) -> Callable[[Resolve, Sequence[Expr]], Expr]:
             raise UnsupportedSQL(f"{name} of {value.type}", instead="cast it to a date or timestamp")
         unit = _unit(name, args[0], tuple(fields), value.type)
         scale = fields[str(unit.value)]
-        call = Call("extract", (unit, value), SqlType(Kind.NUMERIC, 18 + scale, scale))
-        return cast(call, DOUBLE) if name == "date_part" else call
+        type = DOUBLE if name == "date_part" else SqlType(Kind.NUMERIC, 18 + scale, scale)
+        return Call("extract", (unit, value), type)
 
     return special
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.functions import regex_extent
-from halfjoin.sql.functions.regex_chars import SHORT, cases, named, quoted
+from halfjoin.sql.functions.regex_chars import SHORT, cases, exactly, named, quoted
 from halfjoin.sql.functions.regex_nodes import (
     ALL,
     Alternatives,
@@ -189,7 +189,7 @@ class _Parser:
 
     def _char(self, char: str) -> Chars:
         others = cases(char, char) if self.fold else ""
-        text = f"[{''.join(map(quoted, char + others))}]" if others else quoted(char)
+        text = exactly(f"[{''.join(map(quoted, char + others))}]") if others else quoted(char)
         return Chars(text, folded(((ord(char), ord(char)),), self.fold))
 
     def _group(self) -> Node:
@@ -255,7 +255,8 @@ class _Parser:
             ranges += found[1]
         self.position += 1
         ranges = folded(ranges, self.fold)
-        return Chars(f"[{'^' if negated else ''}{''.join(texts)}]", complement(ranges) if negated else ranges)
+        text = f"[{'^' if negated else ''}{''.join(texts)}]"
+        return Chars(exactly(text) if self.fold else text, complement(ranges) if negated else ranges)
 
     def _range(self, escaped: bool) -> tuple[str, tuple[tuple[int, int], ...]]:
         """One character or a range of two, inside brackets."""

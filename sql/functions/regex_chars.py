@@ -38,6 +38,11 @@ def quoted(char: str) -> str:
     return f"\\x{{{ord(char):x}}}" if ord(char) < 32 or ord(char) == 127 else "\\" + char
 
 
+def exactly(bracket: str) -> str:
+    """A bracket expression that RE2 takes as it stands: of `[sS]` alone, beside others, it would make `ſ`, too."""
+    return f"(?:{bracket}{{1}})"
+
+
 @lru_cache(maxsize=1024)
 def cases(low: str, high: str) -> str:
     """The lower and upper case of the characters from `low` to `high`, without those that are in the range itself."""

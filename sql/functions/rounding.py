@@ -9,6 +9,7 @@ from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType
 
 _BITS = {Kind.SMALLINT: 15, Kind.INTEGER: 31, Kind.BIGINT: 63}
+_MOST_DIGITS = 1000  # before the point: many more than any numeric has, few enough to spell out
 _EXACT = Context(prec=2000, rounding=ROUND_HALF_UP)
 
 
@@ -27,6 +28,8 @@ def rounded(value: Decimal, scale: int) -> Decimal:
 
 def decimal_of(value: Decimal, type: SqlType) -> Decimal:
     """The value rounded to the type's scale; digits it has room for, or an error. Without digits, as it is."""
+    if value.adjusted() > _MOST_DIGITS:
+        raise UnsupportedSQL(f"numeric field overflow: {value} does not fit {type}")
     if type.precision is None:
         return value if _exponent(value) <= 0 else rounded(value, 0)
     result = rounded(value, type.scale or 0)

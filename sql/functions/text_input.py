@@ -26,7 +26,7 @@ def parse(text: str, type: SqlType) -> object:
         return _array(text, type)
     try:
         value = _PARSERS[type.kind](text, type)
-    except ValueError:
+    except (ValueError, ArithmeticError):
         value = None
     if value is None:
         raise UnsupportedSQL(f'invalid input syntax for type {type}: "{text}"')

@@ -8,16 +8,21 @@ from fractions import Fraction
 
 from halfjoin.sql.errors import UnsupportedSQL
 
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NAMES = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+          "december")  # fmt: skip
+MONTHS = {short: i for i, name in enumerate(_NAMES, 1) for short in (name, name[:3])} | {"sept": 9}
 _DATE = (
-    re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"),
-    re.compile(r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})"),
-    re.compile(r"(?P<y>\d{4})[-\s](?P<m>[a-z]{3,9})[-\s](?P<d>\d{1,2})"),
-    re.compile(r"(?P<m>[a-z]{3,9})\s+(?P<d>\d{1,2}),?\s+(?P<y>\d{4})"),
-    re.compile(r"(?P<d>\d{1,2})[-\s](?P<m>[a-z]{3,9})[-\s](?P<y>\d{4})"),
+    re.compile(r"(?P<y>\d{4})(?P<s>[-/.])(?P<m>\d{1,2})(?P=s)(?P<d>\d{1,2})", re.ASCII),
+    re.compile(r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})", re.ASCII),
+    re.compile(r"(?P<y>\d{4})(?P<s>[-\s])(?P<m>[a-z]{3,9})(?P=s)(?P<d>\d{1,2})", re.ASCII),
+    re.compile(r"(?P<m>[a-z]{3,9})\s+(?P<d>\d{1,2}),?\s+(?P<y>\d{4})", re.ASCII),
+    re.compile(r"(?P<d>\d{1,2})(?P<s>[-\s])(?P<m>[a-z]{3,9})(?P=s)(?P<y>\d{4})", re.ASCII),
 )
-_TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(\.\d*)?)?\s*(am|pm)?")
-_ZONE = re.compile(r"\s*(z|utc|gmt|(?P<sign>[+-])(?P<h>\d{1,2})(?::?(?P<m>\d{2}))?)$")
+_BEFORE_T = re.compile(r"\d+([-/]?)\d+\1\d+", re.ASCII)
+_TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(\.\d*)?)?\s*(am|pm)?", re.ASCII)
+_ZONE = re.compile(r"\s*(z|utc|gmt|(?P<sign>[+-])(?P<h>\d{1,2})(?::?(?P<m>\d{2}))?)$", re.ASCII)
+_WIDEST_ZONE = 15  # hours
+_WITH_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2} ", re.ASCII)
 _MOVING = ("now", "today", "tomorrow", "yesterday", "allballs")
 
 
@@ -43,8 +48,10 @@ def time_of(text: str) -> time | None:
     """A time of day; a date before it is ignored, as PostgreSQL does."""
     match = _TIME.fullmatch(text.strip().lower())
     if match is None:
-        moment = _moment(text) if ":" in text else None
-        return moment[0].time() if moment else None
+        dated = _WITH_DATE.match(text.strip()) if ":" in text else None
+        moment = _moment(text) if dated else None
+        day = date_of(dated[0]) if dated else None
+        return moment[0].time() if moment and moment[0].date() == day else None  # not 24:00
     parsed = _time(match)
     if parsed is None or parsed >= timedelta(days=1):
         return None
@@ -65,10 +72,10 @@ def _moment(text: str) -> tuple[datetime, timedelta] | None:
         if match is None:
             continue
         name = match["m"]
-        month = int(name) if name.isdigit() else MONTHS.index(name[:3]) + 1
+        month = int(name) if name.isdigit() else MONTHS.get(name, 0)
         start = datetime(int(match["y"]), month, int(match["d"]))
         rest = body[match.end() :]
-        if rest and rest[0] not in " tz+":
+        if rest and (rest[0] not in " tz+" or (rest[0] == "t" and not _BEFORE_T.fullmatch(match[0]))):
             continue
         found = _TIME.match(rest.removeprefix("t").strip())
         clock = timedelta(0)
@@ -77,8 +84,10 @@ def _moment(text: str) -> tuple[datetime, timedelta] | None:
             if parsed is None:
                 return None
             clock, rest = parsed, rest.removeprefix("t").strip()[found.end() :]
+            if found[5] and rest[:1] not in ("", " "):  # `am-08` is the name of a zone
+                return None
         zone = _ZONE.match(rest) if rest.strip() else None
-        if rest.strip() and zone is None:
+        if rest.strip() and (zone is None or int(zone["h"] or 0) > _WIDEST_ZONE):
             return None
         return start + clock, _offset(zone)
     return None

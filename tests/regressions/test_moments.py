@@ -77,3 +77,30 @@ SECONDS = [  # each lies between two microseconds, as near to the one as to the 
 @pytest.mark.parametrize(("seconds", "answer"), SECONDS)
 def test_seconds_are_rounded_as_in_postgresql(seconds: str, answer: str) -> None:
     assert wrong(f"to_timestamp({seconds}::float8)", answer) == []
+
+
+NO_MOMENTS = [  # a month is named in full or by three letters, and a zone is at most 15 hours away
+    "'2024-mayo-30'::text::date", "'28 mar-2001'::text::date", "'1999.01.30T12:00'::text::timestamp",
+    "'2024-01-31 10:00+16'::text::timestamptz", "'2024-01-31 24:00:00'::text::time",
+    "'2024-01-31 9:30AM-08'::text::timestamptz",
+    "'\u0662\u0660\u0662\u0664-01-31'::text::date", "'9999-12-31 24:00:00'::text::timestamp",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", NO_MOMENTS)
+def test_other_texts_are_no_moments(sql: str) -> None:
+    assert wrong(sql, "ERROR: invalid input syntax") == []
+
+
+PARTS = [  # a second and its fraction are added up as doubles
+    ("date_part('second', time '04:05:38.913335')", "38.913335000000004"),
+    ("date_part('milliseconds', timestamp '1972-09-08 12:32:03.762586')", "3762.5860000000002"),
+    ("date_part('epoch', interval '-1 year -2 mons 3 days -04:05:06.789')", "-36497106.789000005"),
+    ("date_part('hour', timestamp '2024-01-01 05:00')", "5"), ("date_part('epoch', date '2024-01-01')", "1704067200"),
+    ("date_part('year', NULL::timestamp)", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "answer"), PARTS)
+def test_date_part_is_the_double_of_postgresql(sql: str, answer: str | None) -> None:
+    assert wrong(sql, answer) == []

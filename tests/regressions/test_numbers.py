@@ -33,6 +33,7 @@ PRINTED = [
 OUT_OF_RANGE = [
     "9E+38::real", "1e400::float8", "1e-400::float8", "1e-46::real", "9E+38::float8::real", "1e-60::float8::real",
     "'3.4028236e38'::real", "'1e-46'::text::real", "'1e-400'::text::float8", "'1e400'::text::float8",
+    "'1e5000'::text::numeric(10,2)", "'1e99999999999'::text::numeric(10,2)", "1e999999999", "'\u0663'::text::int",
     "99999999999999999999999999999999999999999::numeric::real", "(1e38::real * 10::real)", "3.4028236e38::real",
 ]  # fmt: skip
 

@@ -11,12 +11,13 @@ from halfjoin.engine.scalar import compile
 from halfjoin.sql.expr import Column
 from halfjoin.sql.functions import resolve
 from halfjoin.sql.types import TEXT
-from tests.scalar_sql import wrong
+from tests.scalar_sql import expression, wrong
 
 CASES = [  # letter by letter
     ("lower('İΣς')", "iσς"), ("upper('ſςßᾳ')", "SΣßᾼ"), ("'ſ' ILIKE 's'", "false"), ("'ς' ILIKE 'Σ'", "false"),
     ("'σ' ILIKE 'Σ'", "true"), ("'İ' ILIKE 'i'", "true"), ("'K' ILIKE 'k'", "true"), ("'ſ' ~* 's'", "false"),
     ("'S' ~* 'ſ'", "true"), ("'ς' ~* 'σ'", "false"), ("'Σ' ~* 'ς'", "true"), ("'ſ' ~* '[a-z]'", "false"),
+    ("'ſ' ~* 's|a'", "false"), ("'ſ' ~* '[s]|b'", "false"),
     ("'É' ~* 'é'", "true"), ("'É' ~* '[à-ý]'", "true"), ("'a' ~* '[[:upper:]]'", "true"), ("'B' ~* '[^b]'", "false"),
     ("regexp_replace('Straſse', 'S', 'x', 'gi')", "xtraſxe"),
 ]  # fmt: skip
@@ -63,3 +64,9 @@ def test_such_a_pattern_is_data_not_the_end_of_the_view() -> None:
         engine.read("v")
     engine.apply({"t": hj.deletes([{"a": "ab", "b": "a\\"}])}, time=3)
     assert engine.read("v").to_pylist() == [{"a": "ab"}]
+
+
+def test_an_element_of_no_array_needs_no_index() -> None:
+    assert wrong("('{1,2}'::int[])[1 / 0]", "ERROR: division by zero") == []
+    expr = compile(expression("(CASE WHEN 1 = 2 THEN ARRAY[1] END)[1 / 0]"))
+    assert expr.evaluate({}, 2).values.to_pylist() == [None, None] and expr.evaluate({}, 2).failures is None

@@ -1,0 +1,73 @@
+"""Exceptions at any line: a call is carried out again and again, ended before its first line, its second, its third."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import halfjoin as hj
+
+POINTS = int(os.environ.get("HALFJOIN_CRASHES", "12"))  # of a call at which it is ended, about
+ALL = 1000  # points, or more: every line
+KINDS = (KeyboardInterrupt, MemoryError)
+_ROOMS = tuple(str(Path(folder).resolve().parent) for folder in hj.__path__)  # what is in libraries is one step
+_LATE = 60  # lines at the end, some of which are always among the points: there is what is kept, and published
+
+
+class Ender:
+    """Carries calls out, and ends them before a line of the engine."""
+
+    def __init__(self, kind: type[BaseException]) -> None:
+        self._kind = kind
+        self._at = 0
+        self._lines = 0
+        self.where = "nowhere"
+
+    def points(self, call: Callable[[], Any]) -> list[int]:
+        """Lines of a call at which to end it: it is carried out once to count them."""
+        self._run(call, 0)
+        lines, every = self._lines, POINTS >= ALL
+        step = 1 if every else max(1, lines // POINTS)
+        late = range(max(1, lines - _LATE), lines + 1, 1 if every else 7)
+        return sorted({*range(1, lines + 1, step), *late})
+
+    def ends(self, call: Callable[[], Any], at: int) -> bool:
+        """Carry the call out, but for what comes after so many lines; whether there were as many."""
+        with suppress(self._kind, hj.HalfjoinError):
+            self._run(call, at)
+        return self._lines >= at
+
+    def _run(self, call: Callable[[], Any], at: int) -> None:
+        self._lines, self._at, before = 0, at, sys.gettrace()
+        sys.settrace(self._enter)
+        try:
+            call()
+        finally:
+            sys.settrace(before)
+
+    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
+        return self._line if _ours(frame.f_code.co_filename) else None
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            self._lines += 1
+            if self._lines == self._at:
+                self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+                raise self._kind(f"before line {self._lines}, {self.where}")
+        return self._line
+
+
+_KNOWN: dict[str, bool] = {}
+
+
+def _ours(file: str) -> bool:
+    found = _KNOWN.get(file)
+    if found is None:
+        path = str(Path(file).resolve())
+        found = _KNOWN[file] = path.startswith(_ROOMS) and f"{os.sep}tests{os.sep}" not in path and ".venv" not in path
+    return found
