@@ -24,6 +24,7 @@ class Catalog:
         self.views: dict[str, View] = {}
         self.indexes: dict[str, Index] = {}
         self.sinks: dict[str, Sink] = {}
+        self.former_sinks: tuple[str, ...] = ()  # their ids
         self.functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
 
     def copy(self) -> Catalog:
@@ -31,6 +32,7 @@ class Catalog:
         other = Catalog()
         other.tables, other.views, other.indexes = dict(self.tables), dict(self.views), dict(self.indexes)
         other.sinks, other.functions = dict(self.sinks), dict(self.functions)
+        other.former_sinks = self.former_sinks
         return other
 
     def document(self) -> Document:
@@ -40,6 +42,7 @@ class Catalog:
             views=tuple(self.views.values()),
             indexes=tuple(self.indexes.values()),
             sinks=tuple(self.sinks.values()),
+            former_sinks=self.former_sinks,
             functions=self.functions,
         )
 
@@ -126,19 +129,21 @@ class Catalog:
         return known[name]
 
     def has(self, kind: str, name: str) -> bool:
-        """Whether there is a definition of that kind and name."""
-        return any(item.name == name and _kind(item) == kind for item in self._all())
+        """Whether there is a definition of that name among those that `kind` has its names with."""
+        if kind in ("index", "sink"):
+            return name in (self.indexes if kind == "index" else self.sinks)
+        return name in self.names()
 
-    def check_unread(self, item: Item, going: Collection[str] = ()) -> None:
+    def check_unread(self, item: Item, going: Collection[str] = (), *, sinks: bool = True) -> None:
         """Whether a definition may go, together with those of the names `going`.
 
         Raises:
-            Conflict: a view that stays, or a sink, reads it.
+            Conflict: a view that stays reads it, or a sink, unless `sinks` do not count.
         """
         if isinstance(item, Index | Sink):
             return
         readers = [view.name for view in self.views.values() if item.name in view.reads and view.name not in going]
-        readers += [f"sink {sink.name}" for sink in self.sinks.values() if sink.collection == item.name]
+        readers += [f"sink {sink.name}" for sink in self.sinks.values() if sinks and sink.collection == item.name]
         if readers:
             raise Conflict(f"{item.name} is read by {', '.join(readers)}; drop what reads it first")
 
@@ -146,6 +151,8 @@ class Catalog:
         """Take a definition out, with the indexes on it."""
         if isinstance(item, Index | Sink):
             del (self.indexes if isinstance(item, Index) else self.sinks)[item.name]
+            if isinstance(item, Sink):
+                self.former_sinks = (*self.former_sinks, item.id)
             return
         for index in [index for index in self.indexes.values() if index.collection == item.name]:
             del self.indexes[index.name]

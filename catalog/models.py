@@ -77,4 +77,5 @@ class Document(BaseModel):
     views: tuple[View, ...] = ()
     indexes: tuple[Index, ...] = ()
     sinks: tuple[Sink, ...] = ()
+    former_sinks: tuple[str, ...] = ()  # ids of those that were dropped or replaced, whose tables others may take over
     functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}

@@ -21,6 +21,7 @@ from halfjoin.engine.rows import Submitted, unnumbered
 from halfjoin.engine.run import Part, Run, make_run
 from halfjoin.engine.runners import LOCAL, Output, Runner
 from halfjoin.engine.state import State
+from halfjoin.engine.unnamed import filled
 from halfjoin.engine.updates import MAXIMUM, Updates, concat, constant, empty
 from halfjoin.engine.upserts import latest
 from halfjoin.sql.errors import DataError, InvalidRow, InvalidTime
@@ -126,6 +127,8 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
             arrangement = arrangement_of(table)
             key = PrimaryKey(table, arrangement, collection.arrangements[arrangement].columns)
             near = key.near(collection.runs, updates)
+            if rows.unnamed:
+                updates = filled(key, near, updates, rows.unnamed, upsert=rows.upsert)
             if rows.upsert:
                 updates = key.replaced(near, updates)
             try:

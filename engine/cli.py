@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import logging
+import re
 import sys
 from collections.abc import Callable, Mapping
 from errno import ENOENT
@@ -15,12 +18,13 @@ import pyarrow.parquet
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from halfjoin.engine.clock import Clock, shown
 from halfjoin.engine.engine import Engine
+from halfjoin.engine.execute import TAG
 from halfjoin.engine.scalar.casts_text import from_text
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.show import show
 from halfjoin.sql.errors import HalfjoinError
 from halfjoin.sql.functions import documentation
 from halfjoin.sql.type_names import type_named
@@ -28,7 +32,6 @@ from halfjoin.sql.types import FLOATS, INTEGERS, Kind, SqlType
 
 app = typer.Typer(help="Incremental view maintenance in SQL.", no_args_is_help=True, add_completion=False,
                   pretty_exceptions_enable=False)
-_MOST_SHOWN = 40
 T = TypeVar("T")
 
 Warehouse = Annotated[str, typer.Argument(help="the folder or URL of a warehouse, which somebody else may be writing")]
@@ -49,6 +52,8 @@ def run(
 ) -> None:
     """Run a script (tables and views), load files into tables, run further scripts; the last rows are printed."""
     with _guarded(lambda: Engine(warehouse or None, clock=clock)) as engine:
+        logging.getLogger("halfjoin").addHandler(_Lines())
+        logging.getLogger("halfjoin").setLevel(logging.INFO)
         result = _guarded(engine.execute, _text(script))
         for item in load:
             name, _, path = item.partition("=")
@@ -60,8 +65,15 @@ def run(
                 typer.echo(f"{name}: {view} changed by {changes.num_rows:,} rows in {applied.seconds:.3f} s", err=True)
         for more in then:
             result = _guarded(engine.execute, _text(more))
-        if result is not None:
-            _print(result)
+        if result is not None and TAG.encode() not in (result.schema.metadata or {}):  # those have been told
+            show(result)
+
+
+class _Lines(logging.Handler):
+    """What the engine says meanwhile, such as `INSERT 0 3`: a line each on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        typer.echo(record.getMessage(), err=True)
 
 
 @app.command()
@@ -95,7 +107,7 @@ def query(
     if csv:
         pyarrow.csv.write_csv(_flat(answer), sys.stdout.buffer)
     else:
-        _print(answer)
+        show(answer)
 
 
 @app.command()
@@ -109,7 +121,7 @@ def status(warehouse: Warehouse) -> None:
         {"name": c.name, "kind": c.kind, "updates": f"{c.updates:,}", "readable from": c.since, "errors": c.errors}
         for c in found.collections
     ]
-    _print(pa.Table.from_pylist(listed))
+    show(pa.Table.from_pylist(listed))
 
 
 @app.command()
@@ -163,7 +175,10 @@ def _rows(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
         rows = pyarrow.csv.read_csv(path, convert_options=options)
     except pa.ArrowInvalid:  # once more, in one thread: that counts the rows
         one = pyarrow.csv.ReadOptions(use_threads=False)
-        rows = pyarrow.csv.read_csv(path, convert_options=options, read_options=one)
+        try:
+            rows = pyarrow.csv.read_csv(path, convert_options=options, read_options=one)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(_named(str(error), path)) from None
     if not {*columns} & {*rows.column_names}:
         raise pa.ArrowInvalid(f"its first line must name columns of the table ({', '.join(columns)}) with commas "
                               f"between them; it is {','.join(rows.column_names)}")  # fmt: skip
@@ -184,6 +199,18 @@ def _with_floats(rows: pa.Table, columns: Mapping[str, Kind]) -> pa.Table:
     return rows
 
 
+def _named(problem: str, path: Path) -> str:
+    """What Arrow says of a CSV file, with columns by their names: it counts them."""
+    with path.open(newline="") as lines:
+        names = next(csv.reader(lines), [])
+
+    def name(found: re.Match[str]) -> str:
+        number = int(found[1])
+        return f"column {names[number]}" if number < len(names) else found[0]
+
+    return re.sub(r"CSV column #(\d+)", name, problem)
+
+
 def _flat(rows: pa.Table) -> pa.Table:
     """Arrays as JSON texts, for files that have none."""
     for number, field in enumerate(rows.schema):
@@ -191,15 +218,3 @@ def _flat(rows: pa.Table) -> pa.Table:
             texts = [None if value is None else json.dumps(value, default=str) for value in rows[number].to_pylist()]
             rows = rows.set_column(number, field.name, pa.array(texts, pa.string()))
     return rows
-
-
-def _print(rows: pa.Table) -> None:
-    shown = Table()
-    for name in rows.column_names:
-        shown.add_column(escape(name))
-    for row in rows.slice(0, _MOST_SHOWN).to_pylist():
-        shown.add_row(*("" if value is None else escape(str(value)) for value in row.values()))
-    console = Console()
-    console.print(shown)
-    if rows.num_rows > _MOST_SHOWN:
-        console.print(f"{rows.num_rows - _MOST_SHOWN:,} more rows")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
@@ -17,6 +20,8 @@ from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # a zone follows a time; a date ends in what looks like one
 _DAY = r"^[^:]*Z$"
 _DAY_MICROS = 24 * 60 * 60 * 1_000_000
+_MOST_REAL = 3.4028235e38
+_MISSING = ("NAType", "NaTType")  # of pandas
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
 
@@ -26,9 +31,10 @@ def convert(
 ) -> pa.Array:
     """`given` (an Arrow array or a list of Python values) as one array of the type of the table's column `name`.
 
-    Values are widened, rescaled and parsed (dates, times, numerics and UUIDs from text) where nothing is lost; a float
-    for a numeric column is rounded to its scale. Nothing else is: no text becomes an integer. `place` says in errors
-    what a row is called.
+    Values are widened, rescaled and parsed (dates, times, numerics and UUIDs from text) where nothing is lost, and
+    nothing else is: no text becomes an integer, and no number is rounded. A float stands for the shortest decimal that
+    reads back as it: 0.1 fits a numeric(8,2), 0.125 does not. NaN is a number in columns of floats; in all others it
+    means NULL, as pandas writes it. `place` says in errors what a row is called.
 
     Raises:
         InvalidRow: with table, column, row number and value.
@@ -38,13 +44,13 @@ def convert(
     if isinstance(given, pa.Array) and given.type == wanted and kind.kind not in checked:
         return given
     try:
-        return _convert(_array(given), kind)
+        return _convert(_array(given, kind), kind)
     except _CAST_ERRORS:
         row = _first_bad(given, kind)
         value = _value(given[row]) if isinstance(given, pa.Array) else given[row]
         shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
         outside = kind.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool)
-        why = f"{shown} is out of range for {kind}" if outside else f"{shown} is no {kind}"
+        why = f"{shown} is out of range for {kind}" if outside else f"{shown} is no {kind}{_remedy(value, kind)}"
         raise InvalidRow(f"{table}.{name}: {place(row)}: {why}") from None
 
 
@@ -56,9 +62,26 @@ def _value(scalar: pa.Scalar) -> Any:
         return scalar.value
 
 
+def _remedy(value: Any, kind: SqlType) -> str:
+    """What to do with a number, or a moment, that would be rounded."""
+    if kind.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) and getattr(value, "nanosecond", None):
+        return ", which has microseconds; floor the nanoseconds first, as by .dt.floor('us')"
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        return ""
+    if not (value.is_finite() if isinstance(value, Decimal) else value - value == 0):
+        return ""
+    if kind.kind is Kind.NUMERIC and abs(Decimal(str(value))) < 10 ** ((kind.precision or 0) - (kind.scale or 0)):
+        return f"; round it to {kind.scale} digits after the point, or give the column more of them"
+    if kind.kind is Kind.REAL and isinstance(value, float) and abs(value) < _MOST_REAL:
+        return "; round it to a real first, or declare the column double precision"
+    if kind.kind in FLOATS and not isinstance(value, float):
+        return "; declare the column bigint or numeric, or round it to a float first"
+    return ""
+
+
 def _first_bad(given: Any, kind: SqlType) -> int:
     """The first row that cannot be converted, by bisection; or else the first of another kind than the one before."""
-    values = [] if isinstance(given, pa.Array) else given
+    values = [] if isinstance(given, pa.Array) else [None if _missing(value) else value for value in given]
     kinds = [type(value) for value in values if value is not None]
     if len(set(kinds)) > 1:  # none may be wrong by itself
         return next(i for i, value in enumerate(values) if value is not None and type(value) is not kinds[0])
@@ -67,26 +90,36 @@ def _first_bad(given: Any, kind: SqlType) -> int:
         middle = (low + high) // 2
         part = given.slice(low, middle - low) if isinstance(given, pa.Array) else given[low:middle]
         try:
-            _convert(_array(part), kind)
+            _convert(_array(part, kind), kind)
             low = middle
         except _CAST_ERRORS:
             high = middle
     return low
 
 
-def _array(given: Any) -> pa.Array:
+def _array(given: Any, kind: SqlType) -> pa.Array:
+    """As an Arrow array without a dictionary; NaN is NULL in it, unless the column has floats."""
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()
-    array = given if isinstance(given, pa.Array) else pa.array(list(map(_plain, given)))
+    numbers = kind.kind in FLOATS or (kind.element is not None and kind.element.kind in FLOATS)
+    array = given if isinstance(given, pa.Array) else pa.array(list(map(_plain, given)), from_pandas=not numbers)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pt.is_dictionary(array.type):
+        if pt.is_string_view(array.type.value_type):  # of polars; Arrow takes nothing from such a dictionary
+            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
         array = array.dictionary_decode()
+    if pt.is_floating(array.type) and not numbers:
+        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     return array
 
 
 def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, UUID) else value
+    return str(value) if isinstance(value, UUID) else None if type(value).__name__ in _MISSING else value
+
+
+def _missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in _MISSING or (isinstance(value, float) and value != value)
 
 
 def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
@@ -101,10 +134,7 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             exact = pt.is_integer(source) or pt.is_floating(source) or pt.is_decimal(source)
             return _only(array, exact).cast(wanted)
         case family if family in FLOATS:
-            number = pt.is_integer(source) or pt.is_floating(source) or pt.is_decimal(source)
-            floats = _only(array, number).cast(wanted, safe=not pt.is_integer(source))
-            if family is Kind.REAL and pt.is_float64(source):
-                _refuse(pc.and_(pc.is_inf(floats), pc.is_finite(array)))
+            floats = array if source == wanted else _floats(array, wanted)
             return pc.add(floats, pa.scalar(0.0, wanted))  # zero has one sign: -0.0 and 0.0 are the same row
         case Kind.NUMERIC:
             return _numeric(array, wanted, text)
@@ -155,10 +185,35 @@ def _only(array: pa.Array, allowed: bool) -> pa.Array:
     return array
 
 
+def _floats(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Numbers of another type: exactly, or a decimal by a float that is written as the same decimal."""
+    if pt.is_integer(array.type):
+        _refuse(_wide(array, 53 if pt.is_float64(wanted) else 24))
+        return array.cast(wanted, safe=False)
+    if pt.is_decimal(array.type):
+        floats = array.cast(pa.string()).cast(wanted)
+        _refuse(pc.not_equal(floats.cast(pa.string()).cast(array.type), array))
+        return floats
+    floats = _only(array, pt.is_floating(array.type)).cast(wanted, safe=False)
+    if pt.is_float32(wanted) and pt.is_float64(array.type):
+        changed = pc.and_(pc.not_equal(floats.cast(array.type), array), pc.invert(pc.is_nan(array)))
+        before, after = array.filter(changed).cast(pa.string()), floats.filter(changed).cast(pa.string())
+        _refuse(pc.not_equal(before, after))
+    return floats
+
+
+def _wide(array: pa.Array, digits: int) -> pa.Array:
+    """Where an integer has more binary digits, the zeros at its end aside."""
+    numbers = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
+    numbers = numbers if numbers.dtype == np.uint64 else numbers.astype(np.int64)
+    odd = numbers // np.maximum(numbers & (~numbers + numbers.dtype.type(1)), 1)
+    return pa.array(odd > 2**digits) if numbers.dtype == np.uint64 else pa.array(np.abs(odd) > 2**digits)
+
+
 def _numeric(array: pa.Array, wanted: pa.DataType, text: bool) -> pa.Array:
     source = array.type
     if pt.is_floating(source):
-        array = pc.round(array.cast(pa.float64()), wanted.scale)
+        array = (array.cast(pa.float32()) if pt.is_float16(source) else array).cast(pa.string())
     elif pt.is_integer(source):
         array = array.cast(pa.decimal256(20 + wanted.scale, wanted.scale))  # any int64 fits
     elif not text and not pt.is_decimal(source):
@@ -199,14 +254,13 @@ def _timestamp(array: pa.Array, wanted: pa.DataType, text: bool) -> pa.Array:
 
 
 
-
 def _list(array: pa.Array, element: SqlType) -> pa.Array:
     source = array.type
     if not (pt.is_list(source) or pt.is_large_list(source) or pt.is_fixed_size_list(source)):
         raise TypeError("not an array")
     if not pt.is_list(source):
         array = array.cast(pa.list_(source.value_type))
-    values = _convert(_array(array.flatten()), element)
+    values = _convert(_array(array.flatten(), element), element)
     lengths = pc.fill_null(pc.list_value_length(array), 0)
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
     return pa.ListArray.from_arrays(offsets, values, mask=array.is_null())

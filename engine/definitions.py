@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Sequence
 
-from halfjoin.catalog.models import ColumnModel, Index, Sink, Table, View
+from halfjoin.catalog.models import ColumnModel, Definition, Index, Sink, Table, View
 from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
@@ -27,6 +28,8 @@ from halfjoin.sql.functions import render
 from halfjoin.sql.parse import parse, parse_query
 from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateView, Drop
 
+_log = logging.getLogger("halfjoin")
+
 
 def define(
     state: State, statement: CreateTable | CreateView | CreateIndex | CreateSink | Drop, text: str
@@ -47,14 +50,15 @@ def define(
 
 def create_table(state: State, statement: CreateTable) -> None:
     """An empty table, arranged by its primary key if it has one."""
-    if statement.if_not_exists and statement.name in state.catalog.names():
-        return
     table = Table(
         name=statement.name,
         columns=tuple(ColumnModel(name=c.name, type=c.type, not_null=c.not_null) for c in statement.columns),
         primary_key=statement.primary_key,
         retain=statement.retain,
     )
+    if statement.if_not_exists and table.name in state.catalog.names():
+        _leave(state.catalog.tables.get(table.name), table, "TABLE")
+        return
     state.catalog.add(table)
     enter_table(state, table)
 
@@ -71,17 +75,28 @@ def enter_table(state: State, table: Table) -> Collection:
     return collection
 
 
+def _leave(there: Definition | None, wanted: Definition | None, kind: str, name: str = "") -> None:
+    """Say that CREATE ... IF NOT EXISTS leaves what is there as it is, if that is not what was wanted."""
+    if there != wanted:
+        name = name if wanted is None else wanted.name
+        _log.warning("CREATE %s IF NOT EXISTS: %s is there with another definition, and stays as it is", kind, name)
+
+
 def create_view(state: State, statement: CreateView, text: str) -> None:
     """A view, checked whether or not it is maintained; a materialized one is filled from its inputs' history."""
     name, catalog = statement.name, state.catalog
     if name in catalog.names():
         if statement.if_not_exists:
+            there = catalog.views.get(name)
+            same = there is not None and there.materialized == statement.materialized and (
+                there.text.split() == statement.text.split() and there.retain == statement.retain)  # fmt: skip
+            _leave(there if same else None, there, "MATERIALIZED VIEW" if statement.materialized else "VIEW", name)
             return
         if not statement.or_replace:
             raise Conflict(f"{name} exists already; drop it first, or write IF NOT EXISTS or OR REPLACE")
         if name not in catalog.views:
             raise Conflict(f"{name} is a table, which a view cannot replace")
-        catalog.check_unread(catalog.views[name])
+        catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
     relation = bind(statement.query, catalog, text)
     planned = plan(relation, state, name)
     view = View(
@@ -103,9 +118,18 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
         if maintained is not None:
             state.views[name] = maintained
             _share(state, planned, User("view", name), build=False)
+            _renew_sinks(state, name)
     finally:
         for collection in state.collections():
             collection.release(made)
+
+
+def _renew_sinks(state: State, name: str) -> None:
+    """Let the sinks of a view that was replaced begin anew: each is another one, that takes the table over."""
+    for sink in [sink for sink in state.catalog.sinks.values() if sink.collection == name]:
+        _check_sink(state, name)
+        state.catalog.remove(sink)
+        state.catalog.add(sink.model_copy(update={"id": uuid.uuid4().hex}))
 
 
 def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedView:
@@ -186,9 +210,12 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
         raise UnsupportedSQL("an index key cannot read mz_now()", instead="index the column it is compared with")
     texts = tuple(render(key) for key in keys)
     index_name = statement.name or _free_name(state, name, texts)
+    index = Index(name=index_name, collection=name, keys=texts, text=statement.text)
     if statement.if_not_exists and index_name in catalog.indexes:
+        there = catalog.indexes[index_name]
+        _leave(index if (there.collection, there.keys) == (name, texts) else there, index, "INDEX")
         return
-    catalog.add(Index(name=index_name, collection=name, keys=texts, text=statement.text))
+    catalog.add(index)
     _arranged(state, index_name, name, keys).build(ArrangementKey(name, _ordered(keys)))
 
 
@@ -196,6 +223,9 @@ def create_sink(state: State, statement: CreateSink) -> None:
     """A sink, not filled yet."""
     catalog, name = state.catalog, statement.collection
     if statement.if_not_exists and statement.name in catalog.sinks:
+        there = catalog.sinks[statement.name]
+        same = (there.collection, there.target) == (name, statement.target)
+        _leave(there if same else None, there, "SINK")
         return
     columns = catalog.columns(name)
     if columns is None:
@@ -203,13 +233,21 @@ def create_sink(state: State, statement: CreateSink) -> None:
             raise UnsupportedSQL(f"{name} is a plain view, which reports no changes",
                                  instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
         raise UnknownName("table or materialized view", name, catalog.names())
-    if not columns:
-        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", instead="select a constant")
-    check_columns(name, state.schema(name))
+    _check_sink(state, name)
+    if statement.or_replace and statement.name in catalog.sinks:
+        catalog.remove(catalog.sinks[statement.name])
     sink = Sink(name=statement.name, collection=name, target=statement.target, id=uuid.uuid4().hex)
     catalog.add(sink)
     assert state.sinks is not None  # whoever defines, writes
-    check(sink.target, state.sinks.home, [other for other in catalog.sinks.values() if other is not sink])
+    others = [other for other in catalog.sinks.values() if other is not sink]
+    check(sink.target, state.sinks.home, others, catalog.former_sinks)
+
+
+def _check_sink(state: State, name: str) -> None:
+    """Whether a Delta table can have the columns of a table or view."""
+    if not state.schema(name):
+        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", instead="select a constant")
+    check_columns(name, state.schema(name))
 
 
 def enter_index(state: State, index: Index) -> None:

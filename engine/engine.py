@@ -49,6 +49,7 @@ from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.parse import parse
 from halfjoin.sql.statements import Select
 from halfjoin.sql.table_functions import returns_rows
+from halfjoin.sql.times import duration
 from halfjoin.sql.type_names import type_named
 
 
@@ -62,8 +63,8 @@ class Engine:
         spark: a Spark session, classic or Connect; None: a local one is started when first needed.
         runner: who carries out batches and first fills: `local` this process, `spark` Spark jobs, `auto` Spark for
             bulk and for rows that are Spark DataFrames. The answers are the same.
-        retain: history kept readable, in time units, where a table or view does not say it for itself. None: what the
-            warehouse has, 1,000,000 for a new one.
+        retain: history kept readable, in time units or as text (`30 days`, which counts in milliseconds), where a table
+            or view does not say it for itself. None: what the warehouse has, 1,000,000 for a new one.
         clock: what the times are. `wall`: milliseconds since 1970, which default to now. `own`: the user's, never
             defaulted. None: what the warehouse has; of a new one the first batch settles it, `own` if it says a time.
         memory: the most that rows and indexes may hold, in bytes or as text (`4GB`). In a warehouse what does not fit
@@ -82,7 +83,7 @@ class Engine:
         read_only: bool = False,
         spark: Any = None,
         runner: Setting = "auto",
-        retain: int | None = None,
+        retain: int | str | None = None,
         clock: Clock | None = None,
         memory: int | str | None = None,
     ) -> None:
@@ -90,8 +91,7 @@ class Engine:
             raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
         if spark is not None and not hasattr(spark, "createDataFrame"):
             raise HalfjoinError(f"spark={spark!r} is no Spark session; leave it out for a local one")
-        if retain is not None and (not isinstance(retain, int) or retain < 0):
-            raise HalfjoinError(f"retain={retain!r} is no length of history; give a whole number of time units")
+        history = None if retain is None else duration(retain)
         check(clock)
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
         self._memory = Memory(limit, lambda: (part for one in self._state.collections() for part in one.held))
@@ -105,7 +105,7 @@ class Engine:
         self._read_only = read_only
         self._store = _store(warehouse, read_only)
         try:
-            self._state = self._store.open(retain, clock, self._memory)
+            self._state = self._store.open(history, clock, self._memory)
         except BaseException:
             self._store.close()
             raise
@@ -122,10 +122,10 @@ class Engine:
     @retried
     @exclusive
     def execute(self, sql: str) -> pa.Table | None:
-        """Run one or several statements, in order.
+        """Run one or several statements, in order; those between BEGIN and COMMIT as one batch, or not at all.
 
         Returns:
-            The rows of the last statement, None if it has none.
+            The rows of the last statement, None if it has none. INSERT, UPDATE and DELETE have one: their `count`.
 
         Raises:
             UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: the statements before the
@@ -149,7 +149,9 @@ class Engine:
         Args:
             batches: rows by table name, as a pyarrow Table or RecordBatchReader, anything with `__arrow_c_stream__`,
                 a Spark DataFrame, a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those.
-                Columns go by name; `__diff` (+1) and `__time` (`time`) are optional.
+                Columns go by name, and so does an index of pandas that has one; `__diff` (+1) and `__time` (`time`) are
+                optional. No value is rounded or cut. NaN is a number for columns of floats, and NULL for all others;
+                from pandas, which writes missing values so, it is NULL.
             time: of rows without their own. None is the present in milliseconds, or `upper` if that is later; with
                 `clock="own"` there is no such default.
             batch_id: a second batch with the same id and content is answered as the first was and changes nothing. The
@@ -249,7 +251,8 @@ class Engine:
     def _define(self, change: Callable[[], None]) -> None:
         """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
         self._check_open(writing=True)
-        before, state = self._subscriptions(), self._state
+        state = self._state
+        before = [(name, one) for name, found in state.subscriptions.items() for one in found]
 
         def prepare() -> tuple[Entry, Step]:
             change()
@@ -259,9 +262,10 @@ class Engine:
         def done() -> None:
             self._sinks.follow(state)
             going_on = self._subscriptions()
-            for subscription in before:  # those of a view that is gone
+            for name, subscription in before:
                 if subscription not in going_on:
-                    subscription.close()
+                    why = "it was dropped, or replaced, under this subscription; subscribe to what is there now"
+                    subscription.fail(UnknownName("materialized view", name, instead=why))
 
         self._commits.carry_out(prepare, state.checkpoint())
         self._store.settle(state)
@@ -500,6 +504,14 @@ class Engine:
         for collection in self._state.collections():
             collection.compact(self._state.upper)
         self._store.compact(self._state)
+
+    def __repr__(self) -> str:
+        where = "in memory" if self._store.place is None else repr(str(self._store.place))
+        if self._closed is not None:
+            return f"<halfjoin.Engine {where}, closed>"
+        views = sum(view.materialized for view in self._state.catalog.views.values())
+        counts = f"tables={len(self._state.catalog.tables)}, materialized_views={views}"
+        return f"<halfjoin.Engine {where}, {counts}, upper={self._state.upper}>"
 
     @exclusive
     def close(self) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,11 +15,14 @@ from halfjoin.engine.definitions import define
 from halfjoin.engine.explaining import explain_query, explain_view
 from halfjoin.engine.state import State
 from halfjoin.engine.times import time_of
+from halfjoin.engine.transaction import Transaction, check
 from halfjoin.engine.updates import Updates, concat
 from halfjoin.sql.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.errors import UnknownName
 from halfjoin.sql.parse import parse
 from halfjoin.sql.statements import (
+    Begin,
+    Commit,
     CreateIndex,
     CreateSink,
     CreateTable,
@@ -27,6 +31,7 @@ from halfjoin.sql.statements import (
     Drop,
     Explain,
     Insert,
+    Rollback,
     Select,
     SetTime,
     Show,
@@ -39,6 +44,8 @@ if TYPE_CHECKING:
     from halfjoin.engine.engine import Engine
 
 
+TAG = "tag"  # in the metadata of what INSERT, UPDATE and DELETE return: PostgreSQL's command tag
+_log = logging.getLogger("halfjoin")
 _LATER = ("each statement closes its time: write SET TIME with a later one before the next, or make the statements of "
           "one time one batch: BEGIN; ...; COMMIT")
 
@@ -55,28 +62,46 @@ class Session:
 
 def execute(engine: Engine, state: State, sql: str, keep: Keep, session: Session) -> pa.Table | None:
     """Run the statements in order; the rows of the last one, if it has any. `keep` carries definitions out."""
-    result = None
-    for statement in parse(sql):
-        result = _run(engine, state, statement, sql, keep, session)
+    result, statements, transaction = None, parse(sql), None
+    check(statements)
+    for statement in statements:
+        match statement:
+            case Begin():
+                result, transaction = None, Transaction()
+            case Commit() | Rollback():
+                if isinstance(statement, Commit) and transaction is not None and (batch := transaction.batch()):
+                    _apply(engine, state, batch, session)
+                result, transaction = None, None
+            case _:
+                result = _run(engine, state, statement, sql, keep, session, transaction)
     return result
 
 
 def _run(
-    engine: Engine, state: State, statement: Statement, sql: str, keep: Keep, session: Session
-) -> pa.Table | None:
+    engine: Engine, state: State, statement: Statement, sql: str, keep: Keep, session: Session,
+    transaction: Transaction | None,
+) -> pa.Table | None:  # fmt: skip
+    seen = state if transaction is None else transaction.seen(state)
+    if transaction is not None and isinstance(statement, Insert | Select):
+        transaction.check_reads(state, statement.query)
     match statement:
         case CreateTable() | CreateView() | CreateIndex() | Drop():
             keep(lambda: define(state, statement, sql))
+            if isinstance(statement, CreateView) and statement.or_replace and state.sinks is not None:
+                state.sinks.begin(state)
         case CreateSink():
             _create_sink(state, statement, sql, keep)
         case Insert() | Delete() | Update():
-            if session.time is not None and session.time < state.upper:
-                raise closed_at(state, f"time {session.time}", session.time, _LATER)
-            engine.apply({statement.table: changed_rows(state, statement, sql)}, session.time)
+            changed, count = changed_rows(seen, statement, sql)
+            if transaction is None:
+                _apply(engine, state, {statement.table: changed.table(changes=True).drop_columns(["__time"])}, session)
+            else:
+                transaction.stage(state, statement.table, changed, session.time)
+            return _counted(statement, count)
         case SetTime(time):
             session.time = time_of(time)
         case Select(query, as_of):
-            return reading.query(state, query, time_of(as_of), sql)
+            return reading.query(seen, query, time_of(as_of), sql)
         case Subscribe(collection, as_of, up_to):
             return _changes(engine, state, collection, time_of(as_of), time_of(up_to))
         case Explain(view, query):
@@ -87,31 +112,53 @@ def _run(
     return None
 
 
-def changed_rows(state: State, statement: Insert | Delete | Update, sql: str) -> pa.Table:
-    """What INSERT, DELETE or UPDATE changes now: the table's columns and `__diff`."""
+def _apply(engine: Engine, state: State, batch: Mapping[str, pa.Table], session: Session) -> None:
+    if session.time is not None and session.time < state.upper:
+        raise closed_at(state, f"time {session.time}", session.time, _LATER)
+    engine.apply(batch, session.time)
+
+
+def _counted(statement: Insert | Delete | Update, count: int) -> pa.Table:
+    """How many rows a statement has changed: a row of `count`. PostgreSQL's words for it are logged, and in `TAG`."""
+    word = {Insert: "INSERT 0", Delete: "DELETE", Update: "UPDATE"}[type(statement)]
+    _log.info("%s %d", word, count)
+    return pa.table({"count": pa.array([count], pa.int64())}).replace_schema_metadata({TAG: f"{word} {count}"})
+
+
+def changed_rows(state: State, statement: Insert | Delete | Update, sql: str) -> tuple[Updates, int]:
+    """What INSERT, DELETE or UPDATE changes now, and how many rows that are."""
     table = state.catalog.table(statement.table)
     match statement:
         case Insert():
-            changed = reading.evaluate(state, bind_insert(statement, state.catalog, sql), None)
+            counted = changed = reading.evaluate(state, bind_insert(statement, state.catalog, sql), None)
         case Delete():
             gone = reading.evaluate(state, bind_delete(statement, state.catalog, sql), None)
             changed = Updates(gone.columns, gone.time, -gone.diff)
+            counted = gone
         case Update():
             old, new = (reading.evaluate(state, part, None) for part in bind_update(statement, state.catalog, sql))
-            changed = concat([Updates(old.columns, old.time, -old.diff), new])
-    return changed.select([column.name for column in table.columns]).table(changes=True).drop_columns(["__time"])
+            changed, counted = concat([Updates(old.columns, old.time, -old.diff), new]), new
+    return changed.select([column.name for column in table.columns]), int(counted.diff.sum())
 
 
 def _create_sink(state: State, statement: CreateSink, sql: str, keep: Keep) -> None:
     """Define the sink, then make its table: nobody sees one of a sink that is not kept. If that fails, undo it."""
     if statement.if_not_exists and statement.name in state.catalog.sinks:
+        define(state, statement, sql)
         return
+    before = state.catalog.sinks.get(statement.name)
     keep(lambda: define(state, statement, sql))
     assert state.sinks is not None
+
+    def undo() -> None:
+        define(state, Drop("sink", (statement.name,)), sql)
+        if before is not None:
+            state.catalog.add(before)
+
     try:
         state.sinks.fill(state, statement.name)
     except BaseException:
-        keep(lambda: define(state, Drop("sink", (statement.name,)), sql))
+        keep(undo)
         raise
 
 
@@ -136,6 +183,7 @@ def _show(state: State, what: str, name: str | None) -> pa.Table:
             return pa.table({
                 "name": pa.array([view.name for view in views], pa.string()),
                 "materialized": pa.array([view.materialized for view in views], pa.bool_()),
+                "definition": pa.array([view.text for view in views], pa.string()),
             })
         case "indexes":
             indexes = [index for index in catalog.indexes.values() if name in (None, index.collection)]

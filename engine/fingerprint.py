@@ -48,14 +48,16 @@ def partial(rows: Submitted) -> Partial:
     time = pa.nulls(rows.length, pa.int64()) if rows.time is None else pa.array(rows.time)
     diff = pa.array(np.ones(rows.length, np.int64) if rows.diff is None else rows.diff)
     hashes = np.zeros((2, rows.length), np.uint64)
-    for column in (*rows.columns.values(), time, diff):
+    unnamed = [pa.array(rows.unnamed[name].astype(np.int64)) for name in sorted(rows.unnamed)]
+    for column in (*rows.columns.values(), time, diff, *unnamed):
         hashes = mix(hashes * _BASES + _words(column))
         if column.null_count:  # a null's word is also the word of some value
             null = column.is_null().to_numpy(zero_copy_only=False)
             hashes = np.where(null, mix(hashes ^ _NULL), hashes)
     first, second = hashes.sum(axis=1, dtype=np.uint64).tolist()
     schema = [(name, str(column.type)) for name, column in rows.columns.items()]
-    return Partial(repr((schema, rows.upsert, rows.whole)), rows.length, (first, second))
+    meaning = (schema, rows.upsert, rows.whole, *sorted(rows.unnamed))
+    return Partial(repr(meaning), rows.length, (first, second))
 
 
 def digest(tables: Mapping[str, Partial], time: int | None, close: bool) -> bytes:

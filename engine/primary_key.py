@@ -60,6 +60,15 @@ class PrimaryKey:
             self._check(concat([updates.slice(0, 0), *theirs]), updates.take(positions), positions)
         return index
 
+    def there(self, near: Sequence[Run], first: Updates) -> Updates:
+        """The row that is there under each key of `first` at its time, if any; no key comes twice in `first`."""
+        arrays, _ = self.columns(first)
+        held = self._held(near, np.unique(codes(arrays, len(first))))
+        if not held:
+            return first.slice(0, 0)
+        ended = self._ended(concat([place.updates.take(place.rows) for place in held]), first)
+        return ended.filter(ended.diff < 0)
+
     def _held(self, near: Sequence[Run], wanted: Ints) -> list[Place]:
         """What is there under these codes, each of which is wanted once; its number is that in `wanted`."""
         found = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from halfjoin.engine.columns import convert
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.times import to_time
-from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Ints
+from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Ints, Mask
 from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow, InvalidTime, UnknownName
 
@@ -59,12 +59,18 @@ def inserts(rows: Any) -> Rows:
 
 
 def deletes(rows: Any) -> Rows:
-    """Rows to take away, one copy each; all their columns must be as they are in the table."""
+    """Rows to take away, one copy each. What they name must be as it is in the table.
+
+    With a PRIMARY KEY a row may name the key alone. Without one, a column that it does not name is NULL, as in inserts.
+    """
     return Rows(rows, "deletes")
 
 
 def upserts(rows: Any) -> Rows:
-    """Rows that replace the row with the same PRIMARY KEY, if there is one. Of several with one key the last stays.
+    """Rows that replace the row with the same PRIMARY KEY, if there is one.
+
+    They name the key and any other columns. A column that a row does not name keeps its value, and is NULL in a row
+    that is new. Several rows of one key count in their order. In a list of dicts each row names what it has.
 
     The rows of a Spark DataFrame have no order; there no key may come twice.
     """
@@ -77,7 +83,8 @@ class Submitted:
 
     With `upsert` a row says how many rows of its key there are from its time on: it alone (`diff` 1 or None), or none
     (0; what is not its key is then without meaning). With `whole` nothing else stays of what the table had. Rows that
-    are not `numbered` have no order, so an error cannot name one by its number.
+    are not `numbered` have no order, so an error cannot name one by its number. `unnamed` says, for each column that
+    some upserts or deletions do not name, which these are: it stays as it is in the table (`engine.unnamed`).
     """
 
     columns: dict[str, pa.Array]
@@ -87,6 +94,7 @@ class Submitted:
     upsert: bool = False
     whole: bool = False
     numbered: bool = True
+    unnamed: Mapping[str, Mask] = field(default_factory=dict)
 
     @property
     def timed(self) -> bool:
@@ -110,31 +118,44 @@ def submitted(table: Table, rows: Any) -> Submitted:
 
 
 def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
-    source, length = _source(table, rows)
+    source, length, lacking = _source(table, rows)
     known = [column.name for column in table.columns]
     for name in source:
         if name not in known and name not in (TIME, DIFF):
             raise UnknownName(f"column of {table.name}", name, known)
-    columns = {}
+    columns, unnamed = {}, {}
+    keyed = bool(table.primary_key) and meaning in ("upserts", "deletes")  # then a row may be named by its key
     for column in table.columns:
         given = source.get(column.name)
-        absent = given is None
-        if absent:
+        if given is None:
             array = pa.nulls(length, arrow_type(column.type))
+            lacking[column.name] = np.ones(length, np.bool_)
         else:
             array = convert(table.name, column.name, column.type, given)
-        if column.not_null and array.null_count:
-            row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-            why = "is missing" if absent else "is NULL"
-            raise InvalidRow(f"{table.name}.{column.name}: row {row}: {why}, and the column is NOT NULL")
         columns[column.name] = array
+        missing = lacking.get(column.name)
+        if missing is not None and keyed and column.name not in table.primary_key:
+            unnamed[column.name] = missing
+        if column.not_null and array.null_count:
+            _refuse_null(table, column.name, array, missing, kept=column.name in unnamed)
     diff = _diffs(table, source[DIFF]) if DIFF in source else None
     if meaning != "plain" and diff is not None:
         raise InvalidRow(f"{table.name}: rows given as {meaning} cannot have a column {DIFF} too")
     if meaning == "deletes":
         diff = np.full(length, -1, np.int64)
     time = _times(table, source[TIME]) if TIME in source else None
-    return Submitted(columns, length, time, diff, meaning == "upserts")
+    return Submitted(columns, length, time, diff, meaning == "upserts", unnamed=unnamed)
+
+
+def _refuse_null(table: Table, name: str, array: pa.Array, missing: Mask | None, *, kept: bool) -> None:
+    """Refuse NULL in a column that is NOT NULL, save where it is `missing` and so `kept` as it is in the table."""
+    null = array.is_null().to_numpy(zero_copy_only=False)
+    if kept and missing is not None:
+        null = null & ~missing
+    if null.any():
+        row = int(null.argmax())
+        why = "is missing" if missing is not None and missing[row] else "is NULL"
+        raise InvalidRow(f"{table.name}.{name}: row {row}: {why}, and the column is NOT NULL")
 
 
 def unnumbered(problem: InvalidRow, table: Table, given: pa.Table | None) -> InvalidRow:
@@ -156,8 +177,8 @@ def _shown(value: object) -> str:
     return text if len(text) <= 100 else f"{text[:100]}..."
 
 
-def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
-    """Columns by name (Arrow arrays or lists of Python values) and the number of rows."""
+def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mask]]:
+    """Columns by name (Arrow arrays or lists of Python values), the number of rows, and where some lack a column."""
     if isinstance(rows, pa.RecordBatchReader):
         rows = rows.read_all()
     elif isinstance(rows, pa.RecordBatch):
@@ -167,31 +188,55 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
             if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
                 raise InvalidRow(
                     f"{table.name}: rows must be a list of dicts, or a dict of columns; "
-                    f"the column {name} is {type(values).__name__}, not a list"
+                    f"the column {name} is {type(values).__name__}, not a list (one row is a list of one dict)"
                 )
         columns = {str(name): _values(values) for name, values in rows.items()}
         lengths = {len(values) for values in columns.values()}
         if len(lengths) > 1:
             raise InvalidRow(f"{table.name}: the columns have different lengths: {sorted(lengths)}")
-        return dict(columns), lengths.pop() if lengths else 0
-    elif hasattr(rows, "to_records") and hasattr(rows, "__dataframe__"):  # pandas: its index is no column
-        rows = pa.Table.from_pandas(rows, preserve_index=False)
+        return dict(columns), lengths.pop() if lengths else 0, {}
+    elif hasattr(rows, "to_records") and hasattr(rows, "iloc"):
+        return _from_pandas(table, rows), len(rows), {}
     elif not isinstance(rows, pa.Table) and hasattr(rows, "__arrow_c_stream__"):
-        rows = pa.table(rows)
+        try:
+            rows = pa.table(rows)
+        except pa.ArrowException:  # a column alone, such as a Series of polars
+            raise _no_rows(table, rows) from None
     if isinstance(rows, pa.Table):
-        names = rows.column_names
-        if len(set(names)) < len(names):
-            raise InvalidRow(f"{table.name}: a column is given twice: {', '.join(names)}")
-        return {name: _one_chunk(column) for name, column in zip(names, rows.columns, strict=True)}, rows.num_rows
+        names = _once(table, rows.column_names)
+        return {name: _one_chunk(column) for name, column in zip(names, rows.columns, strict=True)}, rows.num_rows, {}
     return _from_dicts(table, rows)
 
 
-def _from_dicts(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
+def _from_pandas(table: Table, frame: Any) -> dict[str, Any]:
+    """A frame's columns, and the levels of its index that have a name; one without a name only counts the rows."""
+    names = _once(table, [str(name) for name in frame.columns])
+    columns = {name: _values(frame.iloc[:, number]) for number, name in enumerate(names)}
+    levels = ((str(name), number) for number, name in enumerate(frame.index.names) if name is not None)
+    added = {name: _values(frame.index.get_level_values(number).to_series()) for name, number in levels
+             if name not in columns}  # fmt: skip
+    return added | columns
+
+
+def _no_rows(table: Table, given: Any) -> InvalidRow:
+    name = type(given).__name__
+    lazy = "; collect it first" if hasattr(given, "collect") else ""
+    lazy = f"; give its column a name: {{'column': the {name}}}" if name == "Series" else lazy
+    return InvalidRow(
+        f"{table.name}: rows must be a pyarrow Table, a list of dicts, or anything with __arrow_c_stream__, not "
+        f"{name}{lazy}"
+    )
+
+
+def _once(table: Table, names: Sequence[str]) -> Sequence[str]:
+    if len(set(names)) < len(names):
+        raise InvalidRow(f"{table.name}: a column is given twice: {', '.join(names)}")
+    return names
+
+
+def _from_dicts(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mask]]:
     if isinstance(rows, str | bytes) or not isinstance(rows, Sequence):
-        raise InvalidRow(
-            f"{table.name}: rows must be a pyarrow Table, a list of dicts, or anything with __arrow_c_stream__, "
-            f"not {type(rows).__name__}"
-        )
+        raise _no_rows(table, rows)
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise InvalidRow(f"{table.name}: row {number}: a row must be a dict, not {type(row).__name__}")
@@ -202,15 +247,22 @@ def _from_dicts(table: Table, rows: Any) -> tuple[dict[str, Any], int]:
         source[str(name)] = [row.get(name, default) for row in rows]
     if TIME in source and any(value is None for value in source[TIME]):
         raise InvalidRow(f"{table.name}: {TIME} must be given in every row or in none")
-    return source, len(rows)
+    lacking: dict[str, Mask] = {}
+    if any(len(row) < len(names) for row in rows):
+        has = {str(name): np.array([name not in row for row in rows]) for name in names}
+        lacking = {name: missing for name, missing in has.items() if missing.any()}
+    return source, len(rows), lacking
 
 
 def _values(values: Any) -> Any:
-    """A column as an Arrow array where it can be one by itself (pandas' NaN becomes NULL), or as a list."""
+    """A column as an Arrow array where it can be one by itself, or as a list. pandas' NaN is NULL: it has no other."""
     if isinstance(values, pa.ChunkedArray):
         return _one_chunk(values)
     if hasattr(values, "iloc"):  # pandas
-        made = pa.array(values, from_pandas=True)
+        try:
+            made = pa.array(values, from_pandas=True)
+        except pa.ArrowException:  # objects of several kinds
+            return values.tolist()
         return _one_chunk(made) if isinstance(made, pa.ChunkedArray) else made
     if hasattr(values, "__arrow_c_stream__"):
         return _one_chunk(pa.chunked_array(values))

@@ -10,12 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.changes import Changes, StoredChanges
+from halfjoin.sql.errors import HalfjoinError
 
 
 class Subscription:
     """An iterator of Arrow tables (the view's columns, `__time`, `__diff`): a snapshot, then the changes of each batch.
 
     `next` waits for the next batch, which another thread applies, until the engine is closed or `up_to` is reached.
+    Once the view is dropped or replaced it raises `UnknownName`.
     """
 
     def __init__(
@@ -28,6 +30,7 @@ class Subscription:
         self._lock, self._changed = changed  # the engine's
         self._others = others  # the subscriptions that get the engine's changes, this one among them until it ends
         self._ended = False
+        self._problem: HalfjoinError | None = None  # why it ended, if that was not to be expected
         others.append(self)
 
     def push(self, changes: Changes, upper: int) -> None:
@@ -52,6 +55,12 @@ class Subscription:
         with self._lock:
             self._end()
 
+    def fail(self, problem: HalfjoinError) -> None:
+        """End with an error, once what has come is given out."""
+        with self._lock:
+            self._problem = problem
+            self._end()
+
     def _end(self) -> None:
         self._ended = True
         if self in self._others:
@@ -66,6 +75,8 @@ class Subscription:
             while True:
                 self._changed.wait_for(lambda: self._waiting or self._ended)
                 if not self._waiting:
+                    if self._problem is not None:
+                        raise self._problem
                     raise StopIteration
                 upper, changes = self._waiting[0]
                 table = changes.table() if isinstance(changes, StoredChanges) else changes

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from halfjoin.engine.engine import Engine
     from halfjoin.engine.feeds.debezium import debezium
     from halfjoin.engine.rows import deletes, inserts, upserts
+    from halfjoin.engine.show import show
     from halfjoin.engine.stats import Stats
     from halfjoin.engine.subscription import Subscription
     from halfjoin.sql.errors import (
@@ -43,13 +44,14 @@ __all__ = [
     "debezium",
     "deletes",
     "inserts",
+    "show",
     "upserts",
 ]
 
 _HOMES = {
     "Applied": "engine.applied", "Engine": "engine.engine", "Stats": "engine.stats",
     "Subscription": "engine.subscription", "debezium": "engine.feeds.debezium", "deletes": "engine.rows",
-    "inserts": "engine.rows", "upserts": "engine.rows",
+    "inserts": "engine.rows", "show": "engine.show", "upserts": "engine.rows",
 }  # fmt: skip
 
 

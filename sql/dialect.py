@@ -44,9 +44,11 @@ class ShowObjects(exp.Expression):
 
 
 class CreateSink(exp.Expression):
-    """CREATE SINK name FROM source INTO DELTA target; `exists` where IF NOT EXISTS is written."""
+    """CREATE SINK name FROM source INTO DELTA target; `exists` where IF NOT EXISTS, `replace` where OR REPLACE is."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": True, "target": True, "exists": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True, "source": True, "target": True, "exists": False, "replace": False,
+    }  # fmt: skip
 
 
 class Reset(exp.Expression):
@@ -201,7 +203,9 @@ class HalfjoinParser(MaterializeParser):
 
     def _parse_create(self) -> Any:
         if self._match_text_seq("SINK"):
-            return self._parse_create_sink()
+            return self._parse_create_sink(replace=False)
+        if self._match_text_seq("OR", "REPLACE", "SINK"):
+            return self._parse_create_sink(replace=True)
         first = self._prev
         created = super()._parse_create()
         if first is not None and self._prev is not None:
@@ -213,8 +217,8 @@ class HalfjoinParser(MaterializeParser):
             kind = "SINK"
         return super()._parse_drop(exists, kind)
 
-    def _parse_create_sink(self) -> exp.Expr:
-        exists = self._match_text_seq("IF", "NOT", "EXISTS")
+    def _parse_create_sink(self, *, replace: bool) -> exp.Expr:
+        exists = not replace and self._match_text_seq("IF", "NOT", "EXISTS")
         name = self._parse_table_parts()
         if not self._match_text_seq("FROM"):
             raise self._refused("a sink needs FROM and the name of a view or table", SINK_SYNTAX)
@@ -228,7 +232,8 @@ class HalfjoinParser(MaterializeParser):
             raise self._refused("a sink needs a path or URL in quotes", SINK_SYNTAX)
         if self._curr and self._curr.token_type is not TokenType.SEMICOLON:
             raise self._refused("a sink has no options", SINK_SYNTAX)
-        return self.expression(CreateSink(this=name, source=source, target=target, exists=exists))
+        made = CreateSink(this=name, source=source, target=target, exists=exists, replace=replace)
+        return self.expression(made)
 
     def _parse_ddl_select(self) -> exp.Expr | None:
         first = self._curr

@@ -15,7 +15,21 @@ from halfjoin.sql.dialect import Halfjoin
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.locate import as_query, name_of, only, place_of, refuse
 from halfjoin.sql.parse_create import CREATABLE, create, create_sink, table_name
-from halfjoin.sql.statements import Delete, Drop, Explain, Insert, Select, SetTime, Show, Statement, Subscribe, Update
+from halfjoin.sql.statements import (
+    Begin,
+    Commit,
+    Delete,
+    Drop,
+    Explain,
+    Insert,
+    Rollback,
+    Select,
+    SetTime,
+    Show,
+    Statement,
+    Subscribe,
+    Update,
+)
 from halfjoin.sql.times import constant_time
 
 
@@ -162,6 +176,16 @@ def _reset(node: dialect.Reset, text: str) -> Statement:
     return SetTime()
 
 
+def _transaction(node: exp.Transaction | exp.Commit | exp.Rollback, text: str) -> Statement:
+    """BEGIN, COMMIT, ROLLBACK; they take no options."""
+    options = {key: value for key, value in node.args.items() if value}
+    if options:
+        raise refuse(node, text, f"options of {node.key.upper()} are not supported", "write BEGIN; ...; COMMIT")
+    if isinstance(node, exp.Transaction):
+        return Begin()
+    return Commit() if isinstance(node, exp.Commit) else Rollback()
+
+
 def _drop(node: exp.Drop, text: str) -> Statement:
     if node.args.get("cascade"):
         raise refuse(node, text, "CASCADE is not supported in DROP", "drop what reads it first")
@@ -234,27 +258,26 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Create: create,
     exp.Set: _set,
     dialect.Reset: _reset,
+    exp.Transaction: _transaction,
+    exp.Commit: _transaction,
+    exp.Rollback: _transaction,
     exp.Drop: _drop,
     exp.Insert: _insert,
     exp.Delete: _delete,
     exp.Update: _update,
     exp.Query: _select,
 }
-FIRST_WORDS = ("CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "RESET", "SELECT", "SET", "SHOW", "SUBSCRIBE", "TABLE",
-               "UPDATE", "VALUES", "WITH")
+FIRST_WORDS = ("BEGIN", "COMMIT", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "RESET", "ROLLBACK", "SELECT", "SET",
+               "SHOW", "SUBSCRIBE", "TABLE", "UPDATE", "VALUES", "WITH")
 CREATED = ("INDEX", "MATERIALIZED", "OR", "SINK", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
-ATOMIC = "each batch is atomic: hand all changes to one engine.apply"
 REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
     exp.TruncateTable: ("TRUNCATE", "write DELETE FROM the table"),
     exp.Alter: ("ALTER", "create a new table or view, and insert the old one's rows"),
     exp.Copy: ("COPY", "load a file with pyarrow or DuckDB and hand its rows to engine.apply"),
     exp.Merge: ("MERGE", "apply the rows with hj.upserts(rows) and hj.deletes(rows)"),
-    exp.Transaction: ("BEGIN", ATOMIC),
-    exp.Commit: ("COMMIT", ATOMIC),
-    exp.Rollback: ("ROLLBACK", ATOMIC),
 }
 SETTINGS = "write SET TIME = 5 or RESET TIME; settings are arguments of halfjoin.Engine"
 EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 MAX_DEPTH = 200
 KNOWN = ("CREATE TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, UPDATE, SELECT [AS OF], "
-         "SUBSCRIBE, EXPLAIN, SHOW, SET TIME, RESET TIME, DROP")
+         "SUBSCRIBE, EXPLAIN, SHOW, SET TIME, RESET TIME, BEGIN, COMMIT, ROLLBACK, DROP")

@@ -45,7 +45,7 @@ def create_sink(node: dialect.CreateSink, text: str) -> CreateSink:
     if not target.name:
         raise refuse(target, text, "a sink needs a path or URL in quotes", dialect.SINK_SYNTAX)
     return CreateSink(table_name(node.this, text), table_name(node.args["source"], text), target.name,
-                      bool(node.args.get("exists")))
+                      bool(node.args.get("exists")), bool(node.args.get("replace")))
 
 
 def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:

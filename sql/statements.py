@@ -60,12 +60,13 @@ class CreateIndex:
 
 @dataclass(frozen=True)
 class CreateSink:
-    """CREATE SINK [IF NOT EXISTS] name FROM collection INTO DELTA 'path or URL'."""
+    """CREATE [OR REPLACE] SINK [IF NOT EXISTS] name FROM collection INTO DELTA 'path or URL'."""
 
     name: str
     collection: str
     target: str
     if_not_exists: bool = False
+    or_replace: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,21 @@ class SetTime:
 
 
 @dataclass(frozen=True)
+class Begin:
+    """BEGIN: the statements up to COMMIT are one batch."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """COMMIT."""
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """ROLLBACK: what the statements since BEGIN have changed is forgotten."""
+
+
+@dataclass(frozen=True)
 class Drop:
     """DROP TABLE | [MATERIALIZED] VIEW | INDEX | SINK [IF EXISTS] name, ..."""
 
@@ -147,7 +163,7 @@ class Drop:
 
 Statement: TypeAlias = (
     CreateTable | CreateView | CreateIndex | CreateSink | Insert | Delete | Update | Select | Subscribe | Explain
-    | Show | SetTime | Drop
+    | Show | SetTime | Begin | Commit | Rollback | Drop
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from halfjoin.sql import functions
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.locate import refuse
 from halfjoin.sql.type_names import sql_type
@@ -29,6 +29,24 @@ def constant_time(node: exp.Expr, sql: str) -> Expr:
     if isinstance(node, exp.Literal) and node.is_string and type.kind in TIME_KINDS:
         return _read(node, type, sql, TIME)
     raise refuse(node, sql, "a time must be a constant", TIME)
+
+
+def duration(value: int | str) -> int:
+    """A length of history in time units: a number of them, or a text as after RETAIN HISTORY FOR, in milliseconds.
+
+    Raises:
+        HalfjoinError: it is neither, or negative.
+    """
+    refused = HalfjoinError(f"retain={value!r} is no length of history; give a whole number of time units, or a text "
+                            "such as '30 days'")  # fmt: skip
+    if isinstance(value, str):
+        try:
+            return constant_duration(exp.Literal.string(value), value)
+        except UnsupportedSQL:
+            raise refused from None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise refused
+    return value
 
 
 def constant_duration(node: exp.Expr, sql: str) -> int:

@@ -32,6 +32,8 @@ FUNCTIONS: dict[str, SqlType] = {  # the types that PostgreSQL also lets one cal
 WITH_PRECISION = (exp.DType.TIME, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
 STRINGS = {exp.DType.VARCHAR: t.Kind.VARCHAR, exp.DType.CHAR: t.Kind.CHAR, exp.DType.NCHAR: t.Kind.CHAR,
            exp.DType.BPCHAR: t.Kind.CHAR}
+NEAREST = {exp.DType.DATETIME: "timestamp", exp.DType.NVARCHAR: "varchar(n)", exp.DType.TINYINT: "smallint",
+           exp.DType.JSON: "text", exp.DType.JSONB: "text"}
 KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,s), text, varchar(n), char(n), bytea, "
          "date, time, timestamp, timestamptz, uuid, interval, and arrays of these")
 
@@ -54,7 +56,11 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
     if kind in WITH_PRECISION and sizes not in ([], [6]):
         raise refuse(node, sql, f"{NAMED[kind]} has a precision of 6 (microseconds)", f"write {NAMED[kind]}")
     if kind not in NAMED or (sizes and kind not in WITH_PRECISION):
-        raise refuse(node, sql, f"type {node.sql('materialize').lower()} is not supported", f"types: {KNOWN}")
+        # As it was read: sqlglot writes some types as others.
+        written = node.sql("materialize") if kind is exp.DType.USERDEFINED else kind.value
+        written += f"({', '.join(map(str, sizes))})" if sizes and kind is not exp.DType.USERDEFINED else ""
+        instead = f"write {NEAREST[kind]}" if kind in NEAREST else f"types: {KNOWN}"
+        raise refuse(node, sql, f"type {written.lower()} is not supported", instead)
     return NAMED[kind]
 
 

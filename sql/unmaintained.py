@@ -90,6 +90,8 @@ def refuse_join(join: exp.Join, context: Context) -> None:
 
 def refuse_expression(node: exp.Expr, context: Context) -> Exception:
     """The error for an expression that the binder has no rule for."""
+    if isinstance(node, exp.Exists) and isinstance(node.parent, exp.Not):
+        return context.refuse(node, "NOT EXISTS is not maintained yet", ON_TOP)
     if isinstance(node, exp.Query) or type(node) in EXPRESSIONS:
         reason, instead = EXPRESSIONS.get(type(node), EXPRESSIONS[exp.Subquery])
         return context.refuse(node, reason, instead)

@@ -77,7 +77,7 @@ def test_a_csv_file_is_read_as_the_table_s_types_say(folder: Path) -> None:
     (["run", "{}/s.sql", "--load", "t={}/q.sql"], "q.sql cannot be read"),
     (["run", "{}/s.sql", "--load", "x={}/t.csv"], "UnknownName: unknown table"),
     (["run", "{}/s.sql", "--load", "v={}/t.csv"], "unknown table 'v'; it is a materialized view"),
-    (["run", "{}/s.sql", "--load", "t={}/bad.csv"], "bad.csv cannot be read: In CSV column #0: Row #3: CSV conversion"),
+    (["run", "{}/s.sql", "--load", "t={}/bad.csv"], "bad.csv cannot be read: In column k: Row #3: CSV conversion"),
     (["run", "{}/s.sql", "--load", "t={}/plain.csv"], "first line must name columns of the table (k, s)"),
     (["run", "{}/s.sql", "--load", "t={}/t.tsv"], "Only a file whose name ends in .csv is read as CSV"),
     (["run", "{}/t.csv"], "UnsupportedSQL"),

@@ -67,7 +67,7 @@ def test_other_tools_read_it(engine: hj.Engine, tmp_path: Path) -> None:
 
 def test_a_view_or_table_that_a_sink_reads_stays(engine: hj.Engine) -> None:
     engine.execute("CREATE SINK s FROM big INTO DELTA 's'")
-    for change in ("DROP MATERIALIZED VIEW big", "CREATE OR REPLACE MATERIALIZED VIEW big AS SELECT k FROM t"):
+    for change in ("DROP MATERIALIZED VIEW big", "CREATE OR REPLACE VIEW big AS SELECT k FROM t"):
         with pytest.raises(hj.Conflict, match="big is read by sink s"):
             engine.execute(change)
     engine.execute("DROP SINK s; DROP SINK IF EXISTS s; DROP MATERIALIZED VIEW big")
@@ -79,9 +79,6 @@ def test_a_dropped_sink_leaves_its_table(engine: hj.Engine, folder: Path) -> Non
     put(engine, 2, 2)
     engine.flush()
     assert rows(folder / "sinks" / "s") == {(1, 9): 1}
-    with pytest.raises(hj.Conflict, match="holds a Delta table already"):
-        engine.execute("CREATE SINK s FROM big INTO DELTA 's'")
-    assert shown(engine) == []
 
 
 @pytest.mark.parametrize(("sql", "error", "says"), [

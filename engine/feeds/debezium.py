@@ -188,7 +188,8 @@ def debezium(
 
     In a table with a PRIMARY KEY, `c`, `r` and `u` put a row in the place of the one with its key, `d` takes it away,
     and messages that come twice do no harm. Without one, the row before is taken away and the row after is added, so
-    both must be there. `t` takes all rows away; NULL (a tombstone) says nothing.
+    both must be there. `t` takes all rows away; NULL (a tombstone) says nothing. An image is a whole row: a column
+    that it does not have is NULL.
 
     The rows of a Spark DataFrame have no order of their own. Without offsets no two messages may be about one key; and
     `t` needs offsets in one partition, unless it is alone. Spark's tasks read the messages (twice where there is a

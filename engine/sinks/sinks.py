@@ -75,8 +75,14 @@ class Sinks:
             if name not in self._couriers:
                 collection = state.collection(sink.collection)
                 source = Source(sink.collection, collection.schema, _sort(collection))
-                table = SinkTable(partial(place_of, sink.target, self.home), sink.id, source)
+                former = frozenset(state.catalog.former_sinks)
+                table = SinkTable(partial(place_of, sink.target, self.home), sink.id, source, former)
                 self._couriers[name] = (sink, Courier(name, table))
+
+    def begin(self, state: State) -> None:
+        """Fill the tables of sinks that have not begun, as those whose view was replaced."""
+        if names := [name for name, (_, courier) in self._couriers.items() if courier.end is None]:
+            self._catch_up(state, *names)
 
     def fill(self, state: State, name: str) -> None:
         """Make the table of a new sink.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import time as clock
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -22,14 +22,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Schema,
+    Transaction,
+    write_deltalake,
+)
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import RemoveAction
 
 from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.sinks.delivery import PIECE_ROWS
 from halfjoin.engine.sinks.files import group_of, groups, holders, without
-from halfjoin.engine.sinks.target import commit_file
+from halfjoin.engine.sinks.target import SINK, commit_file
 from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, write_plain
@@ -40,7 +47,7 @@ from halfjoin.sql.errors import DataError, StorageError
 ROWS = 1 << 16  # of a file: what one deletion may have to write anew
 MERGED_ROWS = 1 << 20  # of a group: a larger one stays as it is
 CLEAN_EVERY = 200  # versions after which old files and old entries of the log are looked for
-_SINK, _UPPER, _NOTE = "halfjoin.sink", "halfjoin.upper", "halfjoin.note"
+_UPPER, _NOTE = "halfjoin.upper", "halfjoin.note"
 _CONFIGURATION = {
     "delta.checkpointInterval": "20",
     # Copy-on-write leaves many files behind; entries about them would fill the log.
@@ -61,12 +68,15 @@ class Source:
 class SinkTable:
     """The table of the sink with that id, where `find` says. One thread at a time. Nobody else may write it.
 
+    A table that one of the `former` sinks (their ids) has left is taken over: the first rewriting makes it this one's.
+
     Raises:
         StorageError: from every method, where the place fails; then `open` has to be called again.
     """
 
-    def __init__(self, find: Callable[[], Place], id: str, source: Source) -> None:
-        self._find, self._id, self._source = find, id, source
+    def __init__(self, find: Callable[[], Place], id: str, source: Source, former: Collection[str] = ()) -> None:
+        self._find, self._id, self._source, self._former = find, id, source, former
+        self._took_over = False
         self._types = {name: file_type(kind) for name, kind in source.schema.items()}
         self._schema = pa.schema(list(self._types.items()))
         self._table: DeltaTable | None = None
@@ -89,8 +99,10 @@ class SinkTable:
                 self.is_open = True
                 return None
             last = table.history(1)[0]
-            if last.get(_SINK) != self._id:
+            took_over = last.get(SINK) in self._former
+            if last.get(SINK) != self._id and not took_over:
                 raise StorageError(_strange(self.place, table.version(), str(last.get("operation", "?"))))
+            self._took_over |= took_over
             self._clean(table)
             self._table, self.is_open = table, True
             found = table.transaction_version(self._id)
@@ -111,6 +123,7 @@ class SinkTable:
         """Commit whatever makes the table's rows the contents: their difference, or where that would be looked for in
         many rows, new files in place of all."""
         with self._reaching():
+            self._fit()
             files = None if self._table is None else _files(self._table)
             only = _only(contents, self._source.schema)
             if files is None or only is None or (pc.sum(files["num_records"]).as_py() or 0) > PIECE_ROWS:
@@ -118,6 +131,16 @@ class SinkTable:
             there = [self._read(name) for name in files["path"].to_pylist()]
         minus = [Updates(part.columns, part.time, -part.diff) for part in there]
         return self.change([concat([self._stored(only), *minus])], upper, note)
+
+    def _fit(self) -> None:
+        """Give a table that was taken over this source's columns, if it has others; then it has no rows."""
+        if self._took_over and self._table is not None and self._table.schema() != Schema.from_arrow(self._schema):
+            write_deltalake(
+                self._table, self._schema.empty_table(), mode="overwrite", schema_mode="overwrite",
+                commit_properties=CommitProperties({SINK: self._id}, max_commit_retries=0),
+            )  # fmt: skip
+            self.place.settle()
+            self._table = DeltaTable(self.place.uri)
 
     def _carry_out(self, changes: Iterable[Updates], upper: int, note: str | None, *, whole: bool) -> bool:
         """Additions first, so that each deletion finds its row: in the table or among them."""
@@ -151,7 +174,7 @@ class SinkTable:
         """Take the table away again, if there is one that this sink has made."""
         with self._reaching():
             self.open()
-            if self._table is not None:
+            if self._table is not None and not self._took_over:
                 self.place.clear()
 
     def _delete(self, gone: Updates, files: pa.Table, removed: set[int], written: list[StoredFile]) -> None:
@@ -203,7 +226,7 @@ class SinkTable:
             self._commit(table, [*added, *removed], upper, "files merged")
 
     def _commit(self, table: DeltaTable, actions: list[Any], upper: int, note: str | None) -> None:
-        facts = {_SINK: self._id, _UPPER: str(upper), **({_NOTE: note} if note else {})}
+        facts = {SINK: self._id, _UPPER: str(upper), **({_NOTE: note} if note else {})}
         properties = CommitProperties(facts, app_transactions=[Transaction(self._id, upper)], max_commit_retries=0)
         version = table.version() + 1
         # To look for old entries takes as long as there are entries, so it is not done with each.
@@ -220,7 +243,7 @@ class SinkTable:
         table = DeltaTable.create(
             self.place.uri, self._schema, name=self._source.name, configuration=_CONFIGURATION,
             description=f"The current contents of {self._source.name}, kept by halfjoin",
-            commit_properties=CommitProperties({_SINK: self._id}),
+            commit_properties=CommitProperties({SINK: self._id}),
         )  # fmt: skip
         self.place.settle()
         return table
@@ -239,7 +262,7 @@ class SinkTable:
         """Remove files that nobody can be reading any more; of files only the sink's own."""
         old = table.vacuum(KEEP_HOURS, dry_run=True, enforce_retention_duration=False, full=True)
         for name in old:
-            if name.startswith(self._prefix):
+            if name.startswith(tuple(f"part-{one}" for one in (self._id, *self._former))):
                 self.place.remove(name)
 
     def _write(self, rows: Updates, prefix: str, written: list[StoredFile]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 from deltalake import DeltaTable
@@ -12,6 +12,7 @@ from halfjoin.catalog.models import Sink
 from halfjoin.engine.storage.place import LOG, LocalPlace, ObjectPlace, Place
 from halfjoin.sql.errors import Conflict, StorageError, UnsupportedSQL
 
+SINK = "halfjoin.sink"  # in each commit of a sink's table: the sink's id
 FOLDER = "sinks"  # of a warehouse: what relative paths are relative to
 
 
@@ -28,8 +29,8 @@ def place_of(target: str, home: Place | None) -> Place:
     return place
 
 
-def check(target: str, home: Place | None, others: Iterable[Sink]) -> None:
-    """Whether a new sink may write there.
+def check(target: str, home: Place | None, others: Iterable[Sink], former: Container[str]) -> None:
+    """Whether a new sink may write there. It takes over what one of the `former` sinks (by their ids) has left.
 
     Raises:
         UnsupportedSQL: the path is not one, or is that of the warehouse or of another sink, around it or in it.
@@ -52,16 +53,17 @@ def check(target: str, home: Place | None, others: Iterable[Sink]) -> None:
         if _touch(parts, _parts(sink.target, home)):
             raise UnsupportedSQL(f"{target!r} overlaps with the table of the sink {sink.name}, {sink.target!r}",
                                  instead="choose a folder that is in no other sink's, nor around it")
-    _check_empty(target, home)
+    _check_empty(target, home, former)
 
 
-def _check_empty(target: str, home: Place | None) -> None:
+def _check_empty(target: str, home: Place | None, former: Container[str]) -> None:
     try:
         place = place_of(target, home)
         if isinstance(place, LocalPlace) and place.path.is_file():
             there = "is a file"
         elif DeltaTable.is_deltatable(place.uri):
-            there = "holds a Delta table already"
+            ours = DeltaTable(place.uri).history(1)[0].get(SINK) in former
+            there = "" if ours else "holds a Delta table already"
         else:
             there = "holds files already" if any(place.folders()) else ""
     except (DeltaError, OSError, ValueError) as problem:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
+import numpy as np
 import pyarrow as pa
 
 from halfjoin.catalog.models import Table
@@ -35,8 +36,8 @@ class FrameRows:
     """A table's checked rows. `part` is their fingerprint.
 
     `timed`: whether they came with times; `first` and `last` are the least and the greatest of their times. `inserts`:
-    whether each adds one copy; `upsert` and `whole` are those of `Submitted`. `run` has them with every time and diff
-    filled in.
+    whether each adds one copy; `upsert` and `whole` are those of `Submitted`, `unnamed` the columns that none of them
+    names. `run` has them with every time and diff filled in.
     """
 
     table: Table
@@ -48,6 +49,7 @@ class FrameRows:
     inserts: bool
     upsert: bool
     whole: bool
+    unnamed: tuple[str, ...] = ()
 
     @property
     def length(self) -> int:
@@ -62,7 +64,9 @@ class FrameRows:
         """
         found = concat([empty(self.run.schema), *self.run.pieces()])
         time, diff = found.time if self.timed else None, None if self.inserts else found.diff
-        rows = Submitted(found.columns, len(found), time, diff, self.upsert, self.whole, numbered=False)
+        unnamed = dict.fromkeys(self.unnamed, np.ones(len(found), np.bool_))
+        rows = Submitted(found.columns, len(found), time, diff, self.upsert, self.whole, numbered=False,
+                         unnamed=unnamed)  # fmt: skip
         if self.upsert:
             refuse_unordered(self.table, rows)
         return rows
@@ -111,6 +115,7 @@ def checked(given: Sequence[GivenFrame], time: int, scratch: Scratch, *, marked:
             all(note["inserts"] for note in notes),
             none.upsert,
             one.whole,
+            tuple(none.unnamed),
         ))  # fmt: skip
     return rows
 

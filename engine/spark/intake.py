@@ -41,4 +41,5 @@ class Intake:
 
 def _none(rows: Submitted) -> Submitted:
     columns = {name: column.slice(0, 0) for name, column in rows.columns.items()}
-    return replace(rows, columns=columns, length=0, time=None, diff=None)
+    unnamed = {name: missing[:0] for name, missing in rows.unnamed.items()}
+    return replace(rows, columns=columns, length=0, time=None, diff=None, unnamed=unnamed)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from halfjoin.catalog.models import Table
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
@@ -20,6 +22,7 @@ from halfjoin.engine.spark.tasks import Batches
 from halfjoin.engine.spark.writing import answers, in_files
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.unnamed import filled
 from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow
 
@@ -44,17 +47,20 @@ def keyed(
         near = there if span is None else [span.files(part, first) for part in there]
         old = [run for part in near for run in files.runs(part)]
         lots, (new,) = tuple(lots_of(rows.run, rows.table.primary_key, CHECKED_ROWS)), files.runs(rows.run)
-        task = _Keys(rows.table, names, new, lots, tuple(old), place.path, rows.upsert)
+        task = _Keys(rows.table, names, new, lots, tuple(old), place.path, rows.upsert, rows.unnamed)
         kinds.append((session.range(0, len(lots), 1, len(lots)), task))
     return [
-        StoredRun(place, found.files, rows.run.schema) if rows.upsert else rows.run
+        StoredRun(place, found.files, rows.run.schema) if rows.upsert or rows.unnamed else rows.run
         for (rows, _), place, found in zip(batch, places, answers(*kinds), strict=True)
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """The task: all `new` rows of some keys, held against the rule with what is `there`; of upserts what they mean."""
+    """The task: all `new` rows of some keys, held against the rule with what is `there`.
+
+    Of upserts, and of rows that leave columns `unnamed`, it writes what they mean.
+    """
 
     table: Table
     names: tuple[str, ...]
@@ -63,6 +69,7 @@ class _Keys:
     there: tuple[StoredRun, ...]
     folder: Path
     upsert: bool
+    unnamed: tuple[str, ...]
 
     def __call__(self, batches: Batches) -> Batches:
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
@@ -73,10 +80,13 @@ class _Keys:
             try:
                 if self.upsert:
                     refuse_unordered(self.table, Submitted(changed.columns, len(changed), changed.time, None, True))
-                    meant = key.replaced(near, changed)
-                    key.check(near, meant)  # what is there at later times stays
-                    yield from in_files(self.folder, meant, self.table.primary_key)
-                else:
-                    key.check(near, changed)
+                if self.unnamed:
+                    unnamed = dict.fromkeys(self.unnamed, np.ones(len(changed), np.bool_))
+                    changed = filled(key, near, changed, unnamed, upsert=self.upsert)
+                if self.upsert:
+                    changed = key.replaced(near, changed)
+                key.check(near, changed)  # what is there at later times stays
+                if self.upsert or self.unnamed:
+                    yield from in_files(self.folder, changed, self.table.primary_key)
             except InvalidRow as problem:
                 raise unnumbered(problem, self.table, None) from None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 
 from halfjoin.sql.errors import Conflict, StorageError
 
@@ -31,6 +33,8 @@ class Lock:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as problem:
             holder = os.pread(self._file, 500, 0).decode(errors="replace").strip() or "another process"
+            if holder.startswith(f"process {os.getpid()} on {socket.gethostname()} "):
+                holder = "this very process: " + holder
             os.close(self._file)
             raise Conflict(
                 f"the warehouse {folder} is being written by {holder}; close that engine first, "
@@ -40,9 +44,18 @@ class Lock:
             os.close(self._file)
             raise StorageError(f"{folder} cannot be locked, so two engines might write there: {problem}") from problem
         since = datetime.now(UTC).isoformat(" ", "seconds")
+        holder = f"process {os.getpid()} on {socket.gethostname()} since {since}, opened at {_caller()}"
         os.ftruncate(self._file, 0)
-        os.pwrite(self._file, f"process {os.getpid()} on {socket.gethostname()} since {since}".encode(), 0)
+        os.pwrite(self._file, holder.encode(), 0)
 
     def release(self) -> None:
         """Let others write."""
         os.close(self._file)
+
+
+def _caller() -> str:
+    """The line of the program that opens the engine: the innermost that is not of this package."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "halfjoin":
+        frame = frame.f_back
+    return "?" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -70,4 +70,5 @@ def restore(
             enter_indexes(view.name)
     for sink in document.sinks:
         catalog.add(sink)
+    catalog.former_sinks = document.former_sinks
     return state, by_id

@@ -1,0 +1,113 @@
+"""BEGIN; ...; COMMIT is one batch: all or nothing, at one time, and each statement reads what those before it did."""
+
+import psycopg
+import pytest
+
+import halfjoin as hj
+
+TABLES = "CREATE TABLE t (k integer PRIMARY KEY, a integer NOT NULL); CREATE TABLE u (k integer, b text)"
+
+
+@pytest.fixture(params=["memory", "warehouse"])
+def engine(request, tmp_path):
+    with hj.Engine(None if request.param == "memory" else tmp_path / "w") as engine:
+        engine.execute(TABLES)
+        engine.execute("CREATE MATERIALIZED VIEW v AS SELECT t.k, t.a, u.b FROM t JOIN u ON t.k = u.k")
+        engine.execute("SET TIME = 5; INSERT INTO t VALUES (1, 10), (2, 20); SET TIME = 6")
+        yield engine
+
+
+def contents(engine, name="t"):
+    return sorted(tuple(row.values()) for row in engine.read(name).to_pylist())
+
+
+STATEMENTS = """
+INSERT INTO t VALUES (3, 30), (4, 40);
+UPDATE t SET a = a + 1 WHERE k >= 2;
+INSERT INTO u SELECT k, 'from t' FROM t WHERE a > 30;
+DELETE FROM t WHERE a = 41;
+UPDATE t SET k = k + 10 WHERE k = 1;
+INSERT INTO t SELECT k + 100, a FROM t WHERE k = 11;
+INSERT INTO t VALUES (4, 44)
+"""
+
+
+def test_statements_read_what_those_before_them_did(engine):
+    engine.execute(f"BEGIN; {STATEMENTS}; COMMIT")
+    assert contents(engine) == [(2, 21), (3, 31), (4, 44), (11, 10), (111, 10)]
+    assert contents(engine, "u") == [(3, "from t"), (4, "from t")]
+    assert contents(engine, "v") == [(3, 31, "from t"), (4, 44, "from t")]
+    assert engine.stats().upper == 7  # one batch
+    assert engine.read("v", as_of=5).num_rows == 0
+
+
+def test_it_is_what_postgresql_makes_of_it(engine):
+    try:
+        oracle = psycopg.connect("host=127.0.0.1 port=54329 user=postgres", autocommit=True)
+    except psycopg.OperationalError:
+        pytest.skip("no PostgreSQL")
+    with oracle:
+        oracle.execute(TABLES.replace("CREATE TABLE", "CREATE TEMPORARY TABLE"))
+        oracle.execute("INSERT INTO t VALUES (1, 10), (2, 20)")
+        oracle.execute(f"BEGIN; {STATEMENTS}; COMMIT")
+        engine.execute(f"BEGIN; {STATEMENTS}; COMMIT")
+        for name in ("t", "u"):
+            assert contents(engine, name) == sorted(oracle.execute(f"SELECT * FROM {name}").fetchall())
+
+
+@pytest.mark.parametrize("last", [
+    "ROLLBACK", "INSERT INTO t VALUES (2, 0); COMMIT", "INSERT INTO t (k) VALUES (9); COMMIT",
+    "SELECT 1 / (k - k) FROM t; COMMIT",
+])  # fmt: skip
+def test_all_or_nothing(engine, last):
+    text = f"BEGIN; INSERT INTO u VALUES (1, 'x'); UPDATE t SET a = 0; {last}"
+    if last == "ROLLBACK":
+        engine.execute(text)
+    else:
+        with pytest.raises(hj.HalfjoinError):
+            engine.execute(text)
+    assert contents(engine) == [(1, 10), (2, 20)] and contents(engine, "u") == []
+    assert engine.stats().upper == 6
+    engine.execute("BEGIN; INSERT INTO u VALUES (1, 'x'); COMMIT")
+    assert contents(engine, "v") == [(1, 10, "x")]
+
+
+def test_queries_inside_see_what_was_changed(engine):
+    found = engine.execute("BEGIN; DELETE FROM t WHERE k = 1; SELECT count(*) AS n FROM t; ROLLBACK")
+    assert found is None
+    with pytest.raises(hj.UnsupportedSQL, match="v reads what this transaction has changed"):
+        engine.execute("BEGIN; DELETE FROM t WHERE k = 1; INSERT INTO u SELECT k, b FROM v; COMMIT")
+    assert contents(engine) == [(1, 10), (2, 20)]
+
+
+def test_rows_are_checked_at_the_time_of_the_commit(engine):
+    engine.apply({"t": [{"k": 1, "a": 10, "__diff": -1, "__time": 8}]}, close=False)  # it goes at 8
+    engine.execute("SET TIME = 9; BEGIN; INSERT INTO t VALUES (1, 11); INSERT INTO u VALUES (1, 'x'); COMMIT")
+    assert contents(engine) == [(1, 11), (2, 20)] and contents(engine, "v") == [(1, 11, "x")]
+
+
+@pytest.mark.parametrize(("sql", "why"), [
+    ("BEGIN; INSERT INTO u VALUES (1, 'x')", "BEGIN without COMMIT or ROLLBACK"),
+    ("INSERT INTO u VALUES (1, 'x'); COMMIT", "COMMIT without BEGIN"),
+    ("ROLLBACK", "ROLLBACK without BEGIN"),
+    ("BEGIN; BEGIN; COMMIT", "BEGIN inside a transaction"),
+    ("BEGIN; INSERT INTO u VALUES (1, 'x'); DROP TABLE t; COMMIT", "write CREATE and DROP before BEGIN"),
+])  # fmt: skip
+def test_what_is_no_transaction_is_refused_before_it_begins(engine, sql, why):
+    with pytest.raises(hj.UnsupportedSQL, match=why):
+        engine.execute(sql)
+    assert contents(engine, "u") == [] and engine.stats().upper == 6
+
+
+def test_statements_say_how_many_rows_they_changed(engine, caplog):
+    caplog.set_level("INFO", "halfjoin")
+    counts = [
+        engine.execute(f"SET TIME = {time}; {sql}")["count"].to_pylist()
+        for time, sql in enumerate((
+            "INSERT INTO u VALUES (1, 'x'), (1, 'x')", "INSERT INTO u SELECT k, 'y' FROM t",
+            "UPDATE u SET b = 'z' WHERE k = 1", "UPDATE u SET b = b WHERE k = 1", "DELETE FROM u WHERE k = 9",
+            "DELETE FROM u"), 6)
+    ]  # fmt: skip
+    assert counts == [[2], [2], [3], [3], [0], [4]]
+    assert [record.getMessage() for record in caplog.records] == [
+        "INSERT 0 2", "INSERT 0 2", "UPDATE 3", "UPDATE 3", "DELETE 0", "DELETE 4"]  # fmt: skip

@@ -1,0 +1,163 @@
+"""A value means one thing whichever way it comes in, and none is changed in silence."""
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import halfjoin as hj
+
+NAN = float("nan")
+
+
+def kept(kind, rows):
+    with hj.Engine(runner="local") as engine:
+        engine.execute(f"CREATE TABLE t (x {kind})")
+        engine.apply({"t": rows}, time=1)
+        return engine.read("t")["x"].to_pylist()
+
+
+def forms(array):
+    """The same values in each form that is not Spark's, by its name."""
+    table, values = pa.table({"x": array}), array.to_pylist()
+    found = {
+        "arrow": table,
+        "batch": table.to_batches()[0],
+        "reader": table.to_reader(),
+        "polars": pl.from_arrow(table),
+        "duckdb": duckdb.arrow(table),
+        "dicts": [{"x": value} for value in values],
+        "columns": {"x": values},
+        "column": {"x": array},
+        "pandas of arrow": table.to_pandas(types_mapper=pd.ArrowDtype),
+    }
+    if not array.null_count:
+        found["pandas"] = table.to_pandas()
+        found["series"] = {"x": table.to_pandas()["x"]}
+    return found
+
+
+MATRIX = [
+    ("numeric(8,2)", pa.array([0.5, 2.25, 1.1, -0.07, 100000.01]), ["0.50", "2.25", "1.10", "-0.07", "100000.01"]),
+    ("numeric(8,2)", pa.array([0.125]), "0.125 is no numeric(8,2)"),
+    ("numeric(8,2)", pa.array([0.1 + 0.2]), "0.30000000000000004 is no numeric(8,2)"),
+    ("numeric(3,0)", pa.array([2.5]), "2.5 is no numeric(3,0)"),
+    ("numeric(8,2)", pa.array([math.inf]), "inf is no numeric(8,2)"),
+    ("numeric(8,2)", pa.array([Decimal("1.500"), None]), ["1.50", None]),
+    ("numeric(8,2)", pa.array([Decimal("1.005")]), "Decimal('1.005') is no numeric(8,2)"),
+    ("double precision", pa.array([2**53, -(2**54), 2**62]), [2.0**53, -(2.0**54), 2.0**62]),
+    ("double precision", pa.array([1, 2**53 + 1]), "9007199254740993 is no double precision"),
+    ("double precision", pa.array([-(2**53) - 1]), "-9007199254740993 is no double precision"),
+    ("double precision", pa.array([Decimal("0.1")]), [0.1]),
+    ("double precision", pa.array([Decimal("0.10000000000000000001")]), "is no double precision"),
+    ("double precision", pa.array([0.1, None, math.inf]), [0.1, None, math.inf]),
+    ("real", pa.array([0.1, 1.5, None]), [np.float32(0.1), 1.5, None]),
+    ("real", pa.array([0.123456789]), "0.123456789 is no real"),
+    ("real", pa.array([1e-300]), "1e-300 is no real"),
+    ("real", pa.array([2**24, 2**30]), [2.0**24, 2.0**30]),
+    ("real", pa.array([2**24 + 1]), "16777217 is no real"),
+    ("integer", pa.array([1.0, 2.0, None]), [1, 2, None]),
+    ("integer", pa.array([1.5]), "1.5 is no integer"),
+    ("bigint", pa.array([2**31, None]), [2**31, None]),
+    ("integer", pa.array([2**31]), "2147483648 is out of range for integer"),
+    ("integer", pa.array([True]), "True is no integer"),
+    ("text", pa.array(["a", None, ""]), ["a", None, ""]),
+    ("text", pa.array([1]), "1 is no text"),
+    ("varchar(2)", pa.array(["ab ", "a"]), "'ab ' is no varchar(2)"),
+    ("boolean", pa.array([True, None]), [True, None]),
+    ("date", pa.array([dt.date(2024, 2, 29)]), [dt.date(2024, 2, 29)]),
+    ("timestamp", pa.array([dt.datetime(2024, 1, 1, 2)]), [dt.datetime(2024, 1, 1, 2)]),
+]
+
+
+@pytest.mark.parametrize(("kind", "array", "outcome"), MATRIX, ids=[f"{m[0]} {i}" for i, m in enumerate(MATRIX)])
+def test_a_value_means_the_same_in_every_form(kind, array, outcome):
+    for form, rows in forms(array).items():
+        if isinstance(outcome, str):
+            with pytest.raises(hj.InvalidRow) as caught:
+                kept(kind, rows)
+            assert outcome in str(caught.value), form
+        else:
+            found = [str(value) if isinstance(value, Decimal) else value for value in kept(kind, rows)]
+            assert found == [None if value is None else value for value in outcome], form
+
+
+@pytest.mark.parametrize("kind", ["integer", "numeric(8,2)", "text", "timestamp", "date", "boolean"])
+def test_nan_is_null_where_a_column_has_no_nan(kind):
+    for form in ("arrow", "batch", "polars", "duckdb", "dicts", "columns", "column", "pandas", "series"):
+        assert kept(kind, forms(pa.array([NAN]))[form]) == [None], form
+
+
+def test_a_frame_with_gaps_means_what_its_dicts_mean():
+    frame = pd.DataFrame({"k": [1, 2], "name": ["a", np.nan], "n": [1.0, np.nan],
+                          "at": [pd.Timestamp("2024-01-01"), pd.NaT]})  # fmt: skip
+    found = []
+    for rows in (frame, frame.to_dict("records"), frame.to_dict("list"), frame.convert_dtypes().to_dict("records"),
+                 frame.astype(object)):  # fmt: skip
+        with hj.Engine() as engine:
+            engine.execute("CREATE TABLE t (k integer, name text, n bigint, at timestamp)")
+            engine.apply({"t": rows}, time=1)
+            found.append(engine.read("t").to_pylist())
+    assert found[0][1] == {"k": 2, "name": None, "n": None, "at": None}
+    assert all(rows == found[0] for rows in found)
+
+
+def test_nan_stays_in_a_column_of_floats():
+    for form in ("arrow", "polars", "dicts", "columns", "column", "duckdb"):
+        (value,) = kept("double precision", forms(pa.array([NAN]))[form])
+        assert value is not None and math.isnan(value), form
+
+
+def test_what_cannot_be_kept_says_what_to_do():
+    for kind, value, remedy in [
+        ("numeric(8,2)", 0.125, "round it to 2 digits after the point, or give the column more of them"),
+        ("numeric(8,2)", Decimal("0.125"), "round it to 2 digits after the point, or give the column more of them"),
+        ("double precision", 2**53 + 1, "declare the column bigint or numeric"),
+        ("real", 0.123456789, "declare the column double precision"),
+    ]:
+        with pytest.raises(hj.InvalidRow) as caught:
+            kept(kind, [{"x": value}])
+        assert str(caught.value).startswith(f"t.x: row 0: {value!r} is no {kind}") and remedy in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum(["a", "b"])])
+def test_categories_of_polars_are_texts(dtype):
+    series = pl.Series("x", ["b", None, "a"], dtype=dtype)
+    for rows in (series.to_frame(), {"x": series}, pl.concat([series.to_frame(), series.to_frame()], rechunk=False)):
+        assert kept("text", rows)[:3] == ["b", None, "a"]
+
+
+@pytest.mark.parametrize(("rows", "why"), [
+    (pl.Series("x", [1]), "not Series; give its column a name: {'column': the Series}"),
+    (pd.Series([1], name="x"), "not Series; give its column a name"),
+    (pl.DataFrame({"x": [1]}).lazy(), "not LazyFrame; collect it first"),
+    ({"x": 1}, "one row is a list of one dict"),
+    (pd.DataFrame({"x": pd.to_datetime(["2024-01-01 00:00:00.123456789"])}), "floor the nanoseconds first"),
+    (pd.DataFrame({"x": [1, "a", object()]}), "t.x: row 1: 'a' is no timestamp"),
+])  # fmt: skip
+def test_what_are_no_rows_is_refused_with_the_remedy(rows, why):
+    with pytest.raises(hj.InvalidRow) as caught:
+        kept("timestamp", rows)
+    assert why in str(caught.value)
+
+
+def test_a_named_pandas_index_is_a_column():
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (k integer, y double precision)")
+        frame = pd.DataFrame({"y": [1.5, 2.5]}, index=pd.Index([7, 8], name="k"))
+        engine.apply({"t": frame}, time=1)
+        assert engine.read("t").to_pylist() == [{"k": 7, "y": 1.5}, {"k": 8, "y": 2.5}]
+        engine.apply({"t": frame.reset_index()[["k", "y"]].iloc[1:]}, time=2)  # an index without a name is row numbers
+        assert engine.read("t").num_rows == 3
+        engine.apply({"t": frame.reset_index().set_index("k", drop=False)}, time=3)
+        assert engine.read("t").num_rows == 5
+        with pytest.raises(hj.UnknownName, match="day"):
+            engine.apply({"t": frame.rename_axis("day")}, time=4)
+        with pytest.raises(hj.InvalidRow, match="given twice"):
+            engine.apply({"t": pd.concat([frame, frame], axis=1)}, time=4)
