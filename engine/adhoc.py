@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from halfjoin.engine.collection import Collection
+from halfjoin.engine.memory import Memory, machine_memory
 from halfjoin.engine.run import make_run
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.state import State
@@ -21,6 +22,8 @@ from halfjoin.sql.relation import Relation
 
 MOST_ROUNDS = 5_000
 MOST_FOUND = 10_000_000
+
+_LEAST = 1 << 26  # bytes without which DuckDB does little
 
 # DuckDB's errors that are about the query, not about a row.
 _REFUSALS = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.NotImplementedException,
@@ -34,7 +37,7 @@ def run(script: Script, state: State, evaluate: Callable[[State, Relation], Upda
         DataError: an expression fails for a row, or a query that reads itself does not end.
     """
     scratch = replace(state, tables=dict(state.tables))
-    with _connection() as connection:
+    with _connection(state.memory) as connection:
         steps = _Steps(scratch, evaluate, connection)
         columns = [steps.carry_out(step) for step in script.steps][-1]
     return pa.Table.from_arrays(list(columns.values()), names=list(script.names))
@@ -99,6 +102,9 @@ def _asked(connection: Any, text: str) -> pa.Table:
         return connection.sql(text).to_arrow_table()
     except _REFUSALS as problem:
         raise UnsupportedSQL(_message(problem)) from problem
+    except duckdb.OutOfMemoryException as problem:
+        raise DataError("the query needs more memory than the engine may use: ask for fewer rows, or give the engine "
+                        "more, Engine(memory=...)") from problem
     except duckdb.Error as problem:
         raise DataError(f"the query fails: {_message(problem)}") from problem
 
@@ -124,8 +130,11 @@ def _collection(made: Made, columns: Mapping[str, pa.Array]) -> Collection:
 
 
 @contextmanager
-def _connection() -> Iterator[Any]:
-    with duckdb.connect(":memory:", config={"enable_external_access": False}) as connection:
+def _connection(memory: Memory) -> Iterator[Any]:
+    """A database of its own: within the engine's budget, or half of the machine's memory, and without files."""
+    limit = max(memory.limit or machine_memory() // 2, _LEAST)
+    config: dict[str, Any] = {"enable_external_access": False, "memory_limit": f"{limit}B", "temp_directory": ""}
+    with duckdb.connect(":memory:", config=config) as connection:
         for setting in ("TimeZone = 'UTC'", "python_enable_replacements = false", "lock_configuration = true"):
             connection.execute(f"SET {setting}")
         yield connection

@@ -14,6 +14,7 @@ import numpy as np
 from halfjoin.engine.changes import Changes
 from halfjoin.engine.clock import YEAR, Clock, Times, check_jump, closed, settled
 from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.failures import of_view
 from halfjoin.engine.fingerprint import Partial, partial
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.rows import Submitted, unnumbered
@@ -22,9 +23,9 @@ from halfjoin.engine.runners import LOCAL, Output, Runner
 from halfjoin.engine.state import State
 from halfjoin.engine.unnamed import filled
 from halfjoin.engine.unreadable import Failure, Standing, closing
-from halfjoin.engine.updates import MAXIMUM, Updates, concat, constant
+from halfjoin.engine.updates import MAXIMUM, Updates, concat, constant, empty
 from halfjoin.engine.upserts import latest
-from halfjoin.sql.errors import InvalidRow, InvalidTime
+from halfjoin.sql.errors import DataError, InvalidRow, InvalidTime
 
 if TYPE_CHECKING:
     from halfjoin.engine.spark.batches import FrameRows
@@ -155,7 +156,11 @@ def _in_place_of(contents: Updates, updates: Updates, time: int, *, upsert: bool
 
 
 def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = LOCAL) -> Staged:
-    """Let a runner take every view through the batch, in order of dependency; `upper` is what is closed afterwards."""
+    """Let a runner take every view through the batch, in order of dependency; `upper` is what is closed afterwards.
+
+    A view that would make more of the whole batch than is bearable, by no single row's doing, fails from the batch's
+    time on, and the views above it: it stands in nobody's way, and is made anew once its SQL or the rows are mended.
+    """
     runs = dict(batch)
     errors: dict[str, Part] = {}
     lookup = state.before_and_after(runs)
@@ -163,7 +168,11 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     for number, name in enumerate(due, 1):
         view = state.views[name]
         if any(collection in runs for collection in view.dataflow.plan.collections):
-            output, failed = runner.changes(view.dataflow, state, runs, lookup, f"{name}, view {number} of {len(due)}")
+            title = f"{name}, view {number} of {len(due)}"
+            try:
+                output, failed = runner.changes(view.dataflow, state, runs, lookup, title)
+            except DataError as problem:
+                output, failed = empty(view.dataflow.schema), of_view(str(problem), _earliest(state, runs))
             if len(output):
                 runs[name] = _part(output, upper)
             if len(failed):
@@ -177,6 +186,13 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
         else:
             staged.diffs[name] = view.contents.closing_in_files(state.upper, upper, run)
     return staged
+
+
+def _earliest(state: State, runs: Mapping[str, Part]) -> int:
+    """A time below which a batch changes nothing."""
+    if not all(isinstance(run, Run) for run in runs.values()):
+        return state.upper
+    return min(int(run.updates.time.min()) for run in runs.values() if isinstance(run, Run))
 
 
 def _part(output: Output, upper: int) -> Part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,20 +11,25 @@ import pyarrow as pa
 from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.half_join import HalfJoinOperator
+from halfjoin.engine.heavy import in_limbs, split
+from halfjoin.engine.memory import machine_memory
 from halfjoin.engine.operators import LinearOperator, compile_linear
 from halfjoin.engine.run import Part, Run, present
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.stages import compile_stage
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import MINIMUM, MOST_ROWS, Updates, concat, constant, empty
+from halfjoin.engine.updates import MINIMUM, MOST_ROWS, Updates, concat, constant, empty, is_wide
 from halfjoin.planner.plan import Constant, Path, ViewPlan
 from halfjoin.sql.errors import DataError
 
 # Rows of a change that go through a path together: enough to spread the cost of calls, few enough for the memory.
 MORSEL = 1 << 18
+MORSEL_BYTES = 1 << 28
 
 FILL_ROWS = 1 << 19  # of a view's output that a first fill gathers before it gives them out
+FILL_BYTES = 1 << 28  # the same, of their columns
+MOST_BYTES = machine_memory() // 4  # of the rows that one batch makes of a view; `MOST_ROWS` says how many those may be
 
 # The runs of a collection after (True) or before (False) the batch.
 Lookup = Callable[[str, bool], Sequence[Part]]
@@ -63,8 +68,7 @@ class CompiledPath:
         half_join, then = self.stages[number]
         runs = lookup(half_join.spec.arrangement.collection, half_join.spec.after)
         for piece, parts in half_join.pieces(stream, runs, closed):
-            found = half_join(piece, parts, closed)
-            if found is not None:
+            for found in half_join(piece, parts, closed):
                 yield from self._onward(then(found, errors), number + 1, lookup, errors, closed)
 
 
@@ -119,7 +123,7 @@ class Dataflow:
                     if number == branch.fill:
                         for part in path.run(change, whole, made.errors, closed):
                             made.take(part)
-                            if made.rows >= FILL_ROWS:
+                            if made.rows >= FILL_ROWS or made.bytes >= FILL_BYTES:
                                 yield made.given()
                     else:
                         for morsel in _morsels(change):
@@ -137,38 +141,49 @@ class _Made:
         self._schema = schema
         self._outputs: list[Updates] = []
         self.errors: list[Updates] = []
-        self.rows = self._total = 0
+        self.rows = self.bytes = self._total = 0
 
     def take(self, part: Updates) -> None:
-        """Note a part of the view's output.
+        """Note a part of the view's output; a row whose weight is none of an int64 is an error.
 
         Raises:
             DataError: it is more than a mistaken join condition should be allowed to make.
         """
+        if is_wide(part.diff):
+            part, heavy = split(part.select(self._schema))
+            self.errors.append(heavy)
         self._outputs.append(part)
         self.rows += len(part)
+        self.bytes += part.nbytes
         self._total += len(part)
-        if self._total > MOST_ROWS:
+        if self._total > MOST_ROWS or self.bytes > MOST_BYTES:
+            most = f"{MOST_ROWS:,} rows" if self._total > MOST_ROWS else f"{MOST_BYTES:,} bytes"
             raise DataError(
-                f"one batch would make more than {MOST_ROWS:,} rows of a view: a join without an equality, or by a key "
+                f"one batch would make more than {most} of a view: a join without an equality, or by a key "
                 "that many rows share; EXPLAIN shows where"
             )
 
     def given(self) -> tuple[Updates, Updates]:
         """The output and error updates so far, both consolidated, which are let go of."""
-        found = _sum(self._outputs, self._schema), _sum(self.errors, ERROR_SCHEMA)
-        self._outputs, self.rows = [], 0
+        found = _sum(self._outputs, self._schema), _sum(map(in_limbs, self.errors), ERROR_SCHEMA)
+        self._outputs, self.rows, self.bytes = [], 0, 0
         self.errors.clear()
         return found
 
 
-def _sum(parts: Sequence[Updates], schema: Mapping[str, pa.DataType]) -> Updates:
-    return consolidate(concat([part.select(schema) for part in parts])) if parts else empty(schema)
+def _sum(parts: Iterable[Updates], schema: Mapping[str, pa.DataType]) -> Updates:
+    chosen = [part.select(schema) for part in parts]
+    return consolidate(concat(chosen)) if chosen else empty(schema)
 
 
 def _morsels(change: Updates) -> Iterator[Updates]:
-    for start in range(0, len(change), MORSEL):
-        yield change.slice(start, min(start + MORSEL, len(change)))
+    if len(change) <= 1:  # the common case, without counting
+        yield from (change,) if len(change) else ()
+        return
+    width = sum(column.nbytes for column in change.columns.values()) // len(change)
+    rows = max(1, min(MORSEL, MORSEL_BYTES // max(1, width)))
+    for start in range(0, len(change), rows):
+        yield change.slice(start, min(start + rows, len(change)))
 
 
 def _compile_path(path: Path, registry: Registry) -> CompiledPath:

@@ -55,6 +55,21 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MOST else f"{text[:_MOST]}..."
 
 
+def of_rows(updates: Updates, message: str) -> Updates:
+    """Error updates that are about whole rows, with all their columns."""
+    code = codes(list(updates.columns.values()), len(updates))
+    text = pa.array(np.full(len(updates), message, object), pa.string())
+    columns = {"error": text, "row": _describe(updates, list(updates.columns)), "code": pa.array(code)}
+    return Updates(columns, updates.time, updates.diff)
+
+
+def of_view(message: str, time: int) -> Updates:
+    """An error that is nobody's row: from a time on there is no telling what the view contains."""
+    text = f"{message}; it lacks rows from time {time} on: drop it and create it anew"
+    columns = {"error": pa.array([text]), "row": pa.array([""]), "code": pa.array([0])}
+    return Updates(columns, np.array([time]), np.array([1]))
+
+
 def _describe(updates: Updates, names: Sequence[str]) -> pa.Array:
     """The rows as text: `a.x = 1, a.y = two`."""
     parts = [pa.array(np.full(len(updates), ""), pa.string())]

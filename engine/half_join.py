@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from halfjoin.engine.codes import codes, is_exact, same
@@ -28,10 +29,25 @@ from halfjoin.planner.plan import HalfJoin
 from halfjoin.sql.expr import Expr, columns_of
 
 _PROBE = "#probe"  # no SQL column has such a name
-_PAIRS = 1 << 20  # of a cross product at a time
+_PAIRS = 1 << 20  # that are put together at a time
+_BYTES = 1 << 28  # of their texts
+_FEW = 16  # pairs, whose texts are no matter: they are in memory as it is
 _SORT_FROM = 1 << 14  # probes; searching so many sorted keeps to memory that is near
 Rows = NDArray[Any]
 Fetch = tuple[tuple[str, str], ...]  # columns of the collection, and their names in the stream
+
+
+class _Pairs(NamedTuple):
+    """Positions in the stream, and the rows of a run that they found; unless `certain`, their keys may differ."""
+
+    positions: Ints
+    run: Run
+    rows: Rows
+    certain: bool
+
+    def part(self, start: int, stop: int) -> _Pairs:
+        """Some of them."""
+        return _Pairs(self.positions[start:stop], self.run, self.rows[start:stop], self.certain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +100,14 @@ class HalfJoinOperator:
         for start, end in zip([0, *ends], ends, strict=False):
             yield stream.slice(start, end), near
 
-    def __call__(self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM) -> Updates | None:
-        """The stream's rows with each of their partners in `runs`; None where there are none.
+    def __call__(self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM) -> Iterator[Updates]:
+        """The stream's rows with each of their partners in `runs`, in parts that memory holds.
 
         Partners with times below `closed` are added up, which is right where the stream has no such times.
         """
         if not self.probes:
-            return self._gather(stream, _everything(len(stream), runs), closed)
+            yield from self._beside(stream, [], _everything(len(stream), runs), closed)
+            return
         keys, stream = evaluate_all(self.probes, stream, DROPPED)
         stream, keys = self._without_nulls(stream, keys)
         probes = codes(keys, len(stream))
@@ -98,7 +115,7 @@ class HalfJoinOperator:
         order = np.argsort(probes) if len(probes) >= _SORT_FROM else None
         if order is not None:
             probes = probes[order]
-        found = []
+        found: list[_Pairs] = []
         names = [column for column, _ in self.spec.fetch]
         for part in runs:
             run = part.narrowed(self.spec.arrangement, self.columns, keys, names)
@@ -108,13 +125,56 @@ class HalfJoinOperator:
                     continue
                 if order is not None:
                     positions = order[positions]
+                certain = exact and index.exact
                 if self.spec.arrangement.through is not None:
                     positions, rows = _distinct_pairs(positions, rows, len(run))
-                elif not (exact and index.exact):
-                    positions, rows = self._verified(keys, positions, run, rows)
-                if len(positions):
-                    found.append((positions, run, rows))
-        return self._gather(stream, found, closed)
+                    certain = True
+                found.append(_Pairs(positions, run, rows, certain))
+        yield from self._beside(stream, keys, found, closed)
+
+    def _beside(
+        self, stream: Updates, keys: list[pa.Array], found: Sequence[_Pairs], closed: int
+    ) -> Iterator[Updates]:
+        """Stream rows beside what they found: all at once, or piece by piece where that is much.
+
+        What would cancel in two pieces is found in the sum of what they make.
+        """
+        for pairs in [found] if self._are_few(stream, found) else self._pieces(stream, found):
+            result = self._gather(stream, keys, pairs, closed)
+            if result is not None:
+                yield result
+
+    def _are_few(self, stream: Updates, found: Sequence[_Pairs]) -> bool:
+        count = sum(len(pairs.rows) for pairs in found)
+        if not _FEW < count <= _PAIRS:
+            return count <= _FEW
+        most = sum(map(_text_bytes, stream.columns.values()))
+        most += max((sum(map(_text_bytes, self._read(pairs.run).values())) for pairs in found), default=0)
+        return count * most <= _BYTES or sum(int(self._widths(stream, pairs).sum()) for pairs in found) <= _BYTES
+
+    def _pieces(self, stream: Updates, found: Iterable[_Pairs]) -> Iterator[list[_Pairs]]:
+        """The pairs in pieces that take about `_BYTES` as rows."""
+        for pairs in found:
+            for start in range(0, len(pairs.rows), _PAIRS):
+                block = pairs.part(start, start + _PAIRS)
+                steps = np.cumsum(self._widths(stream, block)) // _BYTES
+                ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(block.rows)]
+                for low, high in zip([0, *ends], ends, strict=False):
+                    yield [block.part(low, high)]
+
+    def _widths(self, stream: Updates, pairs: _Pairs) -> Ints:
+        """The bytes that the texts of each pair's two rows take."""
+        total = np.zeros(len(pairs.rows), np.int64)
+        for columns, places in ((stream.columns, pairs.positions), (self._read(pairs.run), pairs.rows)):
+            for column in columns.values():
+                if _text_bytes(column):
+                    total += _lengths_at(column, places)
+        return total
+
+    def _read(self, run: Run) -> dict[str, pa.Array]:
+        """The columns that are read of partners."""
+        names = {*(column for column, _ in self.spec.fetch), *self.needed}
+        return {name: column for name, column in run.updates.columns.items() if name in names}
 
     def _without_nulls(self, stream: Updates, keys: list[pa.Array]) -> tuple[Updates, list[pa.Array]]:
         """Rows with a NULL in a key that NULL does not match have no partner."""
@@ -147,9 +207,11 @@ class HalfJoinOperator:
             equal &= same(key.take(probe), array)
         return (positions, rows) if equal.all() else (positions[equal], rows[equal])
 
-    def _gather(self, stream: Updates, found: Iterable[tuple[Ints, Run, Rows]], closed: int) -> Updates | None:
-        """Stream rows beside the rows they found, those that are asked for."""
-        found = [part for part in (self._admitted(*part) for part in found) if len(part[0])]
+    def _gather(
+        self, stream: Updates, keys: list[pa.Array], pairs: Iterable[_Pairs], closed: int
+    ) -> Updates | None:
+        """Stream rows beside the rows they found, those that are asked for; None where there are none."""
+        found = [part for part in (self._admitted(keys, *part) for part in pairs) if len(part[0])]
         if not found:
             return None
         wanted = self.wanted
@@ -173,8 +235,12 @@ class HalfJoinOperator:
         columns = {**left.columns, **partners.columns}
         return Updates(columns, np.maximum(left.time, partners.time), product(left.diff, partners.diff))
 
-    def _admitted(self, positions: Ints, run: Run, rows: Rows) -> tuple[Ints, Run, Rows]:
-        """Without the pairs whose partner does not meet a condition."""
+    def _admitted(
+        self, keys: list[pa.Array], positions: Ints, run: Run, rows: Rows, certain: bool
+    ) -> tuple[Ints, Run, Rows]:
+        """Without the pairs that are none, or whose partner does not meet a condition."""
+        if not certain:
+            positions, rows = self._verified(keys, positions, run, rows)
         for scalar, fetch in self.asked:
             indices = indices_of(rows)
             columns = {name: gather(run.updates.columns[column], indices) for column, name in fetch}
@@ -220,10 +286,26 @@ def _distinct_pairs(positions: Ints, rows: Rows, length: int) -> tuple[Ints, Row
     return pairs // length, pairs % length
 
 
-def _everything(length: int, runs: Sequence[Part]) -> list[tuple[Ints, Run, Rows]]:
+def _text_bytes(column: pa.Array) -> int:
+    """The bytes of values of different lengths; 0 for a column of a fixed width."""
+    kind = column.type
+    return int(column.nbytes) if pt.is_string(kind) or pt.is_binary(kind) or pt.is_list(kind) else 0
+
+
+def _lengths_at(column: pa.Array, rows: Rows) -> Ints:
+    """The bytes of the values at some positions; of arrays what their elements take on average."""
+    offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset :]
+    rows = rows.astype(np.int64)
+    lengths: Ints = offsets[rows + 1].astype(np.int64) - offsets[rows]
+    if pt.is_list(column.type):
+        lengths *= 1 + int(column.values.nbytes) // max(1, len(column.values))
+    return lengths
+
+
+def _everything(length: int, runs: Sequence[Part]) -> list[_Pairs]:
     """A cross product: all pairs."""
     return [
-        (np.repeat(np.arange(length), len(piece)), Run(piece), np.tile(np.arange(len(piece)), length))
+        _Pairs(np.repeat(np.arange(length), len(piece)), Run(piece), np.tile(np.arange(len(piece)), length), True)
         for run in runs
         for piece in run.pieces()
         if len(piece) and length

@@ -20,10 +20,11 @@ from halfjoin.engine.scalar import compile, mask_of
 from halfjoin.engine.tables import Registry, ordinality, table_function
 from halfjoin.engine.temporal import temporal_filter
 from halfjoin.engine.updates import Updates, product
-from halfjoin.planner.fallibility import step_fallible
+from halfjoin.planner.fallibility import explode_fallible, step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Reports, Step, Temporal
+from halfjoin.sql.errors import DataError
 from halfjoin.sql.expr import TRUE, Call, Column, Expr, conjunction
-from halfjoin.sql.functions import fallible
+from halfjoin.sql.functions import fallible, render
 from halfjoin.sql.types import BIGINT
 
 Operator = Callable[[Updates, Errors], Updates]
@@ -116,13 +117,15 @@ def _explode(step: Explode, registry: Registry) -> Operator:
     function = table_function(step, registry)
     scalars = [(compile(arg), arg) for arg in step.args]
     call = Call(step.function, step.args, BIGINT)  # for error texts alone
-    names = [column.name for column in step.outputs]
+    names, fails = [column.name for column in step.outputs], explode_fallible(step)
 
     def run(updates: Updates, errors: Errors) -> Updates:
         arguments, updates = evaluate_all(scalars, updates, errors)
         made = function(arguments, len(updates))
         if made.failed is not None:
-            errors.report(updates, made.failed, [made.message] * len(made.failed), call)
+            if not fails:
+                raise DataError(f"{made.messages[0]} in {render(call)}")
+            errors.report(updates, made.failed, made.messages, call)
         repeated = updates.take(made.rows)
         columns = dict(zip(names, made.columns, strict=True))
         if step.ordinality is not None:

@@ -12,11 +12,12 @@ import pyarrow as pa
 from halfjoin.engine.adhoc import run
 from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.consolidate import cancel, consolidate
-from halfjoin.engine.dataflow import Dataflow
+from halfjoin.engine.dataflow import MOST_BYTES, Dataflow
 from halfjoin.engine.run import Part, Run, make_run
+from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.state import MaintainedView, State
 from halfjoin.engine.unreadable import Failure, first_failure, reason, unreadable, with_inputs
-from halfjoin.engine.updates import MINIMUM, MOST_ROWS, Updates, concat, constant
+from halfjoin.engine.updates import ARRAY_BYTES, MINIMUM, MOST_ROWS, Updates, concat, constant
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
 from halfjoin.sql.adhoc_split import split
@@ -110,7 +111,12 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
         for key in planned.arrangements:
             if not key.collection.startswith("="):
                 state.collection(key.collection).share(key, _QUERY, state.functions)
-        parts = list(flow.fill(moment, moment.closed))
+        parts, size = list[tuple[Updates, Updates]](), 0
+        for part in flow.fill(moment, moment.closed):
+            parts.append(part)
+            size += part[0].nbytes
+            if size > MOST_BYTES:
+                raise DataError(f"the query would make more than {MOST_BYTES:,} bytes of rows")
     finally:
         for collection in users:
             collection.release(_QUERY)
@@ -234,6 +240,10 @@ def expand(updates: Updates, name: str) -> Updates:
         raise DataError(
             f"{name} holds more than {MOST_ROWS:,} rows, copies counted; read(..., multiplicity=True) gives each once"
         )
+    for column, values in updates.columns.items():
+        if values.nbytes * int(updates.diff.max()) > ARRAY_BYTES and float(sizes(values) @ updates.diff) > ARRAY_BYTES:
+            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, copies counted; "
+                            "read(..., multiplicity=True) gives each once")
     return updates.take(np.repeat(np.arange(len(updates)), updates.diff))
 
 

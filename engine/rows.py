@@ -159,15 +159,22 @@ def _refuse_null(table: Table, name: str, array: pa.Array, missing: Mask | None,
 
 
 def unnumbered(problem: InvalidRow, table: Table, given: pa.Table | None) -> InvalidRow:
-    """The same refusal, with the row's key, as far as it is given, in place of its number: a frame has no order."""
+    """The same refusal, with the row's key (without a PRIMARY KEY its values), as far as it is given, in place of its
+    number: a frame has no order."""
     found = re.match(r"(?P<where>.*?): row (?P<row>\d+): (?P<why>.*)", str(problem), re.DOTALL)
     if found is None:
         return problem
     name = "a row"
-    if given is not None and table.primary_key and all(column in given.column_names for column in table.primary_key):
-        values = ", ".join(repr(given.column(column)[int(found["row"])].as_py()) for column in table.primary_key)
-        name = f"the row with ({', '.join(table.primary_key)}) = ({values})"
+    if given is not None and all(column in given.column_names for column in table.primary_key):
+        names = table.primary_key or given.column_names
+        values = ", ".join(_shown(given.column(column)[int(found["row"])].as_py()) for column in names)
+        name = f"the row with ({', '.join(names)}) = ({values})"
     return InvalidRow(f"{found['where']}: {name}: {found['why']}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."
 
 
 def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mask]]:

@@ -211,8 +211,7 @@ class Run:
     def row_bytes(self) -> int:
         """Memory held by the rows, times and diffs, in bytes; a broadcast view holds none."""
         if self._row_bytes is None:  # asked for after every batch
-            ints = sum(array.nbytes for array in (self.updates.time, self.updates.diff) if array.strides != (0,))
-            self._row_bytes = ints + sum(int(column.nbytes) for column in self.updates.columns.values())
+            self._row_bytes = self.updates.nbytes
         return self._row_bytes
 
 

@@ -158,6 +158,10 @@ class Runners:
         rows: dict[str, Submitted | FrameRows] = {}
         for name, given in batch.items():
             meant = given if isinstance(given, Rows) else Rows(given, "plain")
+            if is_frame(meant.data) and type(meant) is Rows:  # messages have columns of their source's
+                from halfjoin.engine.spark.types import check_columns
+
+                check_columns(name, meant.data.schema)
             if self.setting != "local" and is_frame(meant.data):
                 frames[name] = table(name), meant.data, replace(meant, data=None)
             else:

@@ -22,6 +22,8 @@ MAXIMUM = np.iinfo(np.int64).max  # above every time
 TIME, DIFF = "__time", "__diff"
 TOO_HEAVY = "the weights of joined rows multiply to more than an int64 holds; use smaller __diff values"
 TOO_MANY = "the weights of equal rows add up to more than an int64 holds; use smaller __diff values"
+ARRAY_BYTES = (1 << 31) - 1  # of an Arrow array of texts, whose offsets are int32
+TOO_LONG = f"the values of one column would take more than {ARRAY_BYTES:,} bytes"
 
 # More rows than this of one batch, at one place, are a mistake in the data or the SQL (a series from 1 to 10**15, a
 # join without its condition), and the batch is refused before they fill the memory.
@@ -34,6 +36,7 @@ class Updates:
 
     Columns are single Arrow arrays of equal length (no chunks: lookups gather from them). There may be no columns at
     all, so the length is that of `time`. A constant time or diff may be a broadcast view, which takes no memory.
+    Between the stages of a path diffs may be wider than an int64 (`is_wide`).
     """
 
     columns: dict[str, pa.Array]
@@ -42,6 +45,12 @@ class Updates:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns, times and diffs; a broadcast view holds none."""
+        ints = sum(array.nbytes for array in (self.time, self.diff) if array.strides != (0,))
+        return ints + sum(int(column.nbytes) for column in self.columns.values())
 
     def take(self, positions: Positions) -> Updates:
         """The updates at these positions, in their order."""
@@ -116,16 +125,16 @@ def gather(column: pa.Array, indices: pa.Array) -> pa.Array:
 
 
 def product(left: Ints, right: Ints) -> Ints:
-    """Diffs multiplied, row by row.
-
-    Raises:
-        DataError: a product does not fit into an int64.
-    """
-    if len(left) and bits(left) + bits(right) > 62:
-        exact = left.astype(object) * right.astype(object)
-        if max(exact) > MAXIMUM or min(exact) < MINIMUM:
-            raise DataError(TOO_HEAVY)
+    """Diffs multiplied, row by row. Where an int64 does not hold all of them they are Python's integers (`is_wide`)."""
+    if len(left) and (is_wide(left) or is_wide(right) or bits(left) + bits(right) > 62):
+        exact: Ints = left.astype(object) * right.astype(object)
+        return exact if max(exact) > MAXIMUM or min(exact) < MINIMUM else exact.astype(np.int64)
     return left * right
+
+
+def is_wide(diffs: Ints) -> bool:
+    """Whether some may be none of an int64: on their way along a path, whose end makes errors of them."""
+    return diffs.dtype == object
 
 
 def bits(diffs: Ints) -> int:
@@ -152,10 +161,17 @@ def concat(parts: Sequence[Updates]) -> Updates:
         return parts[0]
     first = parts[0]
     return Updates(
-        {name: pa.concat_arrays([part.columns[name] for part in parts]) for name in first.columns},
+        {name: _concat_arrays([part.columns[name] for part in parts]) for name in first.columns},
         _concat_ints([part.time for part in parts]),
         _concat_ints([part.diff for part in parts]),
     )
+
+
+def _concat_arrays(arrays: list[pa.Array]) -> pa.Array:
+    try:
+        return pa.concat_arrays(arrays)
+    except (pa.ArrowInvalid, pa.ArrowCapacityError):  # an array of texts has no room for all
+        raise DataError(TOO_LONG) from None
 
 
 def _concat_ints(parts: list[Ints]) -> Ints:

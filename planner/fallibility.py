@@ -6,10 +6,13 @@ reported where the input itself changes; what reads several fails on complete ro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from halfjoin.planner.block import expressions
 from halfjoin.planner.linear import Explode, Extend, Filter, Formula, Keep, Step, Temporal
-from halfjoin.sql.expr import Literal
+from halfjoin.sql.expr import Expr, Literal, columns_of
 from halfjoin.sql.functions import fallible
+from halfjoin.sql.types import RESULT_ROWS
 
 
 def formula_fallible(formula: Formula) -> bool:
@@ -40,7 +43,8 @@ def explode_fallible(step: Explode) -> bool:
 def _function_fallible(step: Explode) -> bool:
     match step.function:
         case "generate_series":
-            return len(step.args) > 2 and not _is_step(step.args[2])
+            stepless = len(step.args) > 2 and not _is_step(step.args[2])
+            return stepless or (_of_one_input(step) and not _is_short(step.args))
         case "regexp_split_to_table":
             return not isinstance(step.args[1], Literal)
         case "repeat_row" | "unnest":
@@ -49,9 +53,27 @@ def _function_fallible(step: Explode) -> bool:
             return True
 
 
+def _of_one_input(step: Explode) -> bool:
+    """Whether its columns are of one alias.
+
+    A series over several inputs that is too long fails the view, not the row: else it would have to wait for complete
+    rows, and what is joined by its numbers would be joined to everything before.
+    """
+    return len({name.split(".")[0] for arg in step.args for name in columns_of(arg)}) <= 1
+
+
 def _is_step(arg: object) -> bool:
     """Whether it is a constant that is not zero; of months, days and the rest none may lead back."""
     if not isinstance(arg, Literal) or arg.value in (0, (0, 0, 0)):
         return False
     parts = arg.value if isinstance(arg.value, tuple) else ()
     return not parts or not parts[0] or min(parts) >= 0 or max(parts) <= 0
+
+
+def _is_short(args: Sequence[Expr]) -> bool:
+    """Whether they are integer constants between which there are not too many."""
+    values = [arg.value for arg in args if isinstance(arg, Literal)]
+    if len(values) < len(args) or not all(isinstance(value, int) for value in values):
+        return False
+    start, stop, *step = (value for value in values if isinstance(value, int))
+    return abs(stop - start) < RESULT_ROWS and 0 not in step

@@ -75,6 +75,12 @@ STRINGS = (Kind.TEXT, Kind.VARCHAR, Kind.CHAR)
 STORED_DIGITS = 38
 WORKING_DIGITS = 76
 
+# The most that an expression may make of one row: bytes of a text, bytea or array, and rows of a table function. What
+# would be more is an error of the row, found before it is made. (PostgreSQL's fields end at 1 GB; here a batch of long
+# values must fit into memory beside the state.)
+VALUE_BYTES = 1 << 24
+RESULT_ROWS = 10_000_000
+
 
 def numeric(precision: int = STORED_DIGITS, scale: int = 10) -> SqlType:
     """numeric(precision, scale); `numeric` alone keeps 10 decimals, since a column has one fixed scale."""

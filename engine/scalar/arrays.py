@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.bounds import joined
 from halfjoin.engine.scalar.comparison import kernel_for
 from halfjoin.engine.scalar.values import Datum, Kernel, call, from_numpy, mask_of, on_arrays, raw, valid
 from halfjoin.sql.expr import Call
@@ -19,7 +20,7 @@ _lengths = call("list_value_length")
 
 
 def _array(expr: Call) -> Kernel:
-    return list_of(len(expr.args), arrow_type(expr.type))
+    return joined(list_of(len(expr.args), arrow_type(expr.type)), strict=False)
 
 
 def list_of(width: int, type: Any) -> Kernel:
@@ -117,10 +118,13 @@ def _array_position(expr: Call) -> Kernel:
     return run
 
 
-def _joined(first: bool, second: bool) -> Callable[[Call], Kernel]:
+def _lists(first: bool, second: bool) -> Callable[[Call], Kernel]:
     """Two lists joined; `first` and `second` tell which arguments are single elements. A NULL list adds nothing."""
 
     def build(expr: Call) -> Kernel:
+        return joined(kernel(expr), strict=False)
+
+    def kernel(expr: Call) -> Kernel:
         type = arrow_type(expr.type)
 
         @on_arrays
@@ -149,7 +153,7 @@ ARRAYS: dict[str, Callable[[Call], Kernel]] = {
     "= any": _quantified(False),
     "<> all": _quantified(True),
     "array_position": _array_position,
-    "array_append": _joined(False, True),
-    "array_prepend": _joined(True, False),
-    "array_cat": _joined(False, False),
+    "array_append": _lists(False, True),
+    "array_prepend": _lists(True, False),
+    "array_cat": _lists(False, False),
 }

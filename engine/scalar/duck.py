@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from halfjoin.engine.memory import machine_memory
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Datum, Kernel, on_arrays
@@ -27,7 +28,8 @@ def _duckdb() -> Any:
 
 @lru_cache(maxsize=1)
 def _connection() -> Any:
-    connection = _duckdb().connect(":memory:", config={"threads": 1})
+    config = {"threads": 1, "memory_limit": f"{machine_memory() // 4}B", "temp_directory": ""}
+    connection = _duckdb().connect(":memory:", config=config)
     connection.execute("SET enable_external_access = false; SET TimeZone = 'UTC'; SET lock_configuration = true")
     return connection
 
@@ -70,6 +72,8 @@ def duck_kernel(template: str, type: SqlType) -> Kernel:
         table = pa.table({f"a{i}": array for i, array in enumerate(arrays, 1)})
         try:
             column = rows_of(query, table).column(0)
+        except _duckdb().OutOfMemoryException as error:  # not by a row's doing
+            raise MemoryError(str(error).split("\n")[0]) from error
         except _duckdb().Error as error:
             raise Failed(str(error).split("\n")[0]) from error
         result = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

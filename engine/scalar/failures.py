@@ -46,8 +46,11 @@ def merge(first: Failures | None, second: Failures | None) -> Failures | None:
 
 
 class Failed(Exception):
-    """Raised by a kernel: a value cannot be computed. `mask` tells at which rows, if the kernel knows."""
+    """Raised by a kernel: a value cannot be computed.
 
-    def __init__(self, message: str, mask: NDArray[np.bool_] | None = None) -> None:
+    `mask` tells at which rows, if the kernel knows; `strict` is false if NULL among the arguments is not the result.
+    """
+
+    def __init__(self, message: str, mask: NDArray[np.bool_] | None = None, *, strict: bool = True) -> None:
         super().__init__(message)
-        self.message, self.mask = message, mask
+        self.message, self.mask, self.strict = message, mask, strict

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.failures import Failed, Failures, Rows, merge
 from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, valid
+from halfjoin.engine.updates import TOO_LONG
+from halfjoin.sql.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ def apply(
     except (Failed, pa.ArrowInvalid) as error:
         result, found = _isolate(kernel, data, n, error, type)
         failures = merge(failures, found)
+    except pa.ArrowCapacityError as error:
+        raise DataError(TOO_LONG) from error
     if failures is not None:
         result = blank(result, n, failures)
     return result, failures
@@ -84,20 +88,25 @@ def _isolate(
 ) -> tuple[Datum, Failures | None]:
     """The result for the rows that do not fail, after `error` for all of them together.
 
-    Kernels that can fail are strict: where an argument is NULL, so is the result, whatever the others are.
+    Kernels that can fail are strict, unless they say otherwise: where an argument is NULL, so is the result, whatever
+    the others are.
     """
+    is_strict = not isinstance(error, Failed) or error.strict
     if all(isinstance(datum, pa.Scalar) for datum in data):
-        null = not all(datum.is_valid for datum in data)
+        null = is_strict and not all(datum.is_valid for datum in data)
         return pa.scalar(None, type), None if null else Failures.of(np.arange(n), _message(error))
     arrays = [broadcast(datum, n) for datum in data]
     given = np.logical_and.reduce([valid(array) for array in arrays])
-    if not given.all():
+    if is_strict and not given.all():
         arrays = [_blanked(array, ~given) for array in arrays]
         error = None
     pieces: list[Any] = []
     failures: list[Failures | None] = []
     _halves(kernel, arrays, 0, n, error, type, pieces, failures)
-    return pa.concat_arrays(pieces), reduce(merge, failures, None)
+    try:
+        return pa.concat_arrays(pieces), reduce(merge, failures, None)
+    except pa.ArrowInvalid as overflow:  # each fits into an array, all do not
+        raise DataError(TOO_LONG) from overflow
 
 
 def _halves(

@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.arrays import list_of
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.bounds import Sizes, bounded, check, lengths, sizes
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, on_arrays
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.functions.patterns import like_pattern
 from halfjoin.sql.functions.regex import replacement, to_re2
-from halfjoin.sql.types import BOOLEAN
+from halfjoin.sql.types import BOOLEAN, VALUE_BYTES
 
 _duck_like = duck_kernel("$1 LIKE $2 ESCAPE '\\'", BOOLEAN)
 _cut_off = call("match_substring_regex", pc.MatchSubstringOptions(r"(?s)^(?:[^\\]|\\.)*\\$"))
@@ -102,19 +103,43 @@ def _regexp_replace(expr: Call) -> Kernel:
         if text is None:
             return _null(expr)
         options = pc.ReplaceSubstringOptions(regex.text, replacement(text, regex.groups), max_replacements=limit)
-        replace = call("replace_substring_regex", options)
-        return lambda a, *_: replace(a)
+        replace, size = call("replace_substring_regex", options), _replaced(regex.text, limit)
+        return bounded(lambda a, *_: replace(a), lambda a, *_: size(a, text))
 
     @on_arrays
     def by_replacement(a: Any, _: Any, texts: Any, *__: Any) -> Datum:
         codes = texts.dictionary_encode()
         result = pa.nulls(len(a), pa.string())
         for i, text in enumerate(codes.dictionary.to_pylist()):  # once per distinct replacement
+            if text is None:
+                continue
             options = pc.ReplaceSubstringOptions(regex.text, replacement(text, regex.groups), max_replacements=limit)
-            result = pc.if_else(pc.equal(codes.indices, i), call("replace_substring_regex", options)(a), result)
+            mine = pc.equal(codes.indices, i)
+            given = pc.if_else(mine, a, pa.scalar(None, pa.string()))
+            check(size(given, text), len(a))
+            result = pc.if_else(mine, call("replace_substring_regex", options)(given), result)
         return result
 
+    size = _replaced(regex.text, limit)
     return by_replacement
+
+
+def _replaced(pattern: str, limit: int | None) -> Callable[[Datum, str], Sizes]:
+    """The bytes of texts in which another takes the place of each match (of one), which are counted if they matter.
+
+    A reference to a group copies no more than all the matches hold.
+    """
+    found = call("count_substring_regex", pc.MatchSubstringOptions(pattern))
+
+    def size(a: Datum, text: str) -> Sizes:
+        given, more = sizes(a), len(text.encode())
+        copied: Sizes = given * (1 + text.count("\\"))
+        most = copied + (given + 1 if limit is None else 1) * more
+        if int(most.sum()) <= VALUE_BYTES:
+            return most
+        return copied + (lengths(found(a)) if limit is None else 1) * more
+
+    return size
 
 
 def _regexp_match(expr: Call) -> Kernel:

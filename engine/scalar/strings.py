@@ -10,15 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.arrays import element_at
+from halfjoin.engine.scalar.bounds import Sizes, bounded, joined, lengths, sizes
 from halfjoin.engine.scalar.duck import duck_kernel
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, on_arrays
 from halfjoin.sql.expr import Call, Literal
+from halfjoin.sql.types import BIGINT, BYTEA, INTEGER, TEXT, VALUE_BYTES, Kind, SqlType
 from halfjoin.sql.types import BOOLEAN as BOOL
-from halfjoin.sql.types import BYTEA, INTEGER, TEXT, Kind, SqlType
 
 Builder = Callable[[Call], Kernel]
 _binary_length = call("binary_length")
 _string_length = call("utf8_length")
+_BLANK = pa.scalar(" ")
+_NARROW = 1000  # characters that Arrow may fill up to: it sets the memory for all of every row aside
 _join = call("binary_join_element_wise", pc.JoinOptions("emit_null"))
 _join_known = call("binary_join_element_wise", pc.JoinOptions("replace", ""))
 
@@ -125,10 +128,27 @@ def _strpos(expr: Call) -> Kernel:
 def _replace(expr: Call) -> Kernel:
     values = constants(expr, 1)
     if values is None:
-        return duck_kernel("replace($1, $2, $3)", TEXT)
+        return bounded(duck_kernel("replace($1, $2, $3)", TEXT), _replaced(duck_kernel(
+            "CASE WHEN $2 = '' THEN 0 ELSE (strlen($1) - strlen(replace($1, $2, ''))) // strlen($2) END", BIGINT)))
     if not values[0]:
         return lambda a, *_: a
-    return _first(call("replace_substring", pc.ReplaceSubstringOptions(*values)))
+    found = _first(call("count_substring", pc.MatchSubstringOptions(values[0])))
+    return bounded(_first(call("replace_substring", pc.ReplaceSubstringOptions(*values))), _replaced(found))
+
+
+def _replaced(occurrences: Kernel) -> Callable[..., Sizes]:
+    """The bytes of texts in which another takes the place of each occurrence, which are counted if they matter."""
+
+    def size(a: Datum, source: Datum, target: Datum) -> Sizes:
+        given, width = sizes(a), sizes(source)
+        more = np.maximum(sizes(target) - width, 0)
+        most: Sizes = given + given // np.maximum(width, 1) * more
+        if int(most.sum()) <= VALUE_BYTES:
+            return most
+        exact: Sizes = given + lengths(occurrences(a, source, target)) * more
+        return exact
+
+    return size
 
 
 def _split_part(expr: Call) -> Kernel:
@@ -167,28 +187,39 @@ def _pad(side: str) -> Builder:
         f"ELSE {side}pad($1, $2, $3) END", TEXT)  # fmt: skip
 
     def build(expr: Call) -> Kernel:
+        return bounded(kernel(expr), _padded)
+
+    def kernel(expr: Call) -> Kernel:
         values = constants(expr, 1)
         fill = " " if len(expr.args) == 2 else values[1] if values else None
-        if values is not None and fill is not None and len(fill) == 1:
+        if values is not None and values[0] <= _NARROW and fill is not None and len(fill) == 1:
             width = max(values[0], 0)
             pad, cut = call(f"utf8_{side}pad", pc.PadOptions(width, fill)), _slice(0, width)
             return _first(lambda a: cut(pad(a)))
         if len(expr.args) == 2:
-            return lambda a, n: filled(a, n, pa.scalar(" "))
+            return lambda a, n: filled(a, n, _BLANK)
         return filled
 
     return build
 
 
+def _padded(a: Datum, width: Datum, fill: Datum = _BLANK) -> Sizes:
+    """The bytes of texts that are filled up to a width."""
+    characters = lengths(_string_length(fill))
+    each = np.where(characters > 0, np.minimum(sizes(fill) - characters + 1, 4), 0)
+    size: Sizes = sizes(a) + np.maximum(lengths(width) - lengths(_string_length(a)), 0) * each
+    return size
+
+
 def _joined(expr: Call) -> Kernel:
     """`||`: NULL where either is."""
     empty = pa.scalar(b"" if expr.type == BYTEA else "")
-    return lambda *data: _join(*data, empty)
+    return joined(lambda *data: _join(*data, empty))
 
 
 def _concat(_: Call) -> Kernel:
     empty = pa.scalar("")
-    return lambda *data: _join_known(*data, empty)
+    return joined(lambda *data: _join_known(*data, empty), strict=False)
 
 
 def _concat_ws(expr: Call) -> Kernel:
@@ -196,9 +227,14 @@ def _concat_ws(expr: Call) -> Kernel:
     values = constants(Call("", expr.args[:1], TEXT), 0)
     if values is None:
         marks = ", ".join(f"${i}" for i in range(1, len(expr.args) + 1))
-        return duck_kernel(f"CASE WHEN $1 IS NOT NULL THEN concat_ws({marks}) END", TEXT)
+        kernel = duck_kernel(f"CASE WHEN $1 IS NOT NULL THEN concat_ws({marks}) END", TEXT)
+        return joined(kernel, strict=False, times=len(expr.args))
     empty, cut = pa.scalar(""), _slice(len(values[0]), None)
-    return lambda separator, *data: cut(_join_known(*(_join(separator, datum, empty) for datum in data), empty))
+
+    def run(separator: Datum, *data: Datum) -> Datum:
+        return cut(_join_known(*(_join(separator, datum, empty) for datum in data), empty))
+
+    return joined(run, strict=False, times=len(expr.args))
 
 
 STRINGS: dict[str, Builder] = {

@@ -123,15 +123,14 @@ class Probe:
         stream = concat(rows)
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
             for piece, parts in half_join.portions(stream, self.shares[number], FOUND_ROWS):
-                found, errors = half_join(piece, parts), list[Updates]()
-                if found is None:
-                    continue
-                for operator in operators:
-                    found = operator(found, errors)
-                if len(found):
-                    yield from outgoing(found, [], self.outputs)
-                for failed in errors:
-                    yield from failing(failed, self.outputs)
+                for found in half_join(piece, parts):
+                    errors, made = list[Updates](), found
+                    for operator in operators:
+                        made = operator(made, errors)
+                    if len(made):
+                        yield from outgoing(made, [], self.outputs)
+                    for failed in errors:
+                        yield from failing(failed, self.outputs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,10 @@ from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, empty
+from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, TOO_HEAVY, empty
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
+from halfjoin.sql.errors import DataError
 
 SCRATCH = "spark.halfjoin.scratch"  # a setting of the session: where scratch folders are made
 FEW = 1 << 16  # rows of a job's output that are read into memory, as those of a local batch would be there
@@ -67,7 +68,12 @@ class SparkRunner:
         """As `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated."""
         bound = self._flow(flow, held, lookup)
         with progress(f"changes of {title}"):
-            return self._carried_out(bound, bound.changes(staged))
+            try:
+                return self._carried_out(bound, bound.changes(staged))
+            except DataError as problem:
+                if TOO_HEAVY not in str(problem):
+                    raise
+        return flow.changes(staged, lookup, lookup.closed)  # where weights past an int64 have room
 
     def fill(
         self, flow: Dataflow, held: Held, lookup: Versioned, title: str
@@ -75,7 +81,12 @@ class SparkRunner:
         """As `Dataflow.fill`: the view's whole history so far."""
         bound = self._flow(flow, held, lookup)
         with progress(f"filling {title}"):
-            return [self._carried_out(bound, bound.fill())]
+            try:
+                return [self._carried_out(bound, bound.fill())]
+            except DataError as problem:
+                if TOO_HEAVY not in str(problem):
+                    raise
+        return flow.fill(lookup)
 
     def checked(self, given: Sequence[GivenFrame], time: int, *, marked: bool) -> list[FrameRows]:
         """Rows of a batch that come as DataFrames: evaluated and checked, but for the tables' keys."""

@@ -32,6 +32,12 @@ logger.gateway.level = off
 """
 # How a task's DataError begins in the text of the failed job; what follows is the DataError's own.
 DATA_ERROR = f"{DataError.__module__}.{DataError.__name__}: "
+# What Spark says where the workers' Python is another one than the driver's.
+_OTHER_PYTHON = (
+    r"No module named '(?:halfjoin|numpy|pyarrow|pyspark|duckdb|pydantic|sqlglot|cloudpickle)[\w.]*'",
+    r"\[PYTHON_VERSION_MISMATCH\][^.]*\.\d+[^.]*\.\d+", r'Cannot run program "[^"]*python[^"]*"',
+    r"PyArrow [^\n]*must be installed", r"cannot import name '\w+' from 'halfjoin[\w.]*'",
+)
 _ERRORS = {error.__name__: error for error in (DataError, InvalidRow, InvalidTime, StorageError, UnknownName)}
 
 
@@ -92,7 +98,7 @@ def sees(session: Any, folder: Path) -> bool:
         made = tempfile.NamedTemporaryFile(prefix="seen-", dir=folder)  # noqa: SIM115
     except OSError:  # a reader's, who may not write there
         return False
-    with made as file, quiet():
+    with made as file, quiet(), translated():
         asked = session.range(1).mapInArrow(partial(_found, file.name), "found boolean")
         return bool(asked.collect()[0].found)
 
@@ -112,16 +118,32 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """An error of ours in a task as the error that it is, not as a failed Spark job."""
+    """An error of ours in a task as the error that it is, not as a failed Spark job with what Java says of it.
+
+    Raises:
+        HalfjoinError: tasks run a Python that cannot do our work.
+    """
     from pyspark.errors import PySparkException
 
     try:
         yield
     except PySparkException as problem:
-        found = re.search(rf"{re.escape(DataError.__module__)}\.({'|'.join(_ERRORS)}): (.+)", str(problem))
-        if found is None:
+        text = str(problem)
+        found = re.search(rf"{re.escape(DataError.__module__)}\.({'|'.join(_ERRORS)}): (.+)", text)
+        if found is not None:
+            raise again(found.group(1), found.group(2)) from None
+        wrong = next((match.group(0) for pattern in _OTHER_PYTHON if (match := re.search(pattern, text))), None)
+        if wrong is None:
             raise
-        raise _again(_ERRORS[found.group(1)], found.group(2)) from problem
+        raise HalfjoinError(
+            f"the Python of Spark's tasks is not this one ({wrong}): set PYSPARK_PYTHON={sys.executable} in the "
+            "environment before the session starts, or install the same Python and packages where the tasks run"
+        ) from None
+
+
+def again(name: str, text: str) -> HalfjoinError:
+    """An error of ours by the name of its class and its text."""
+    return _again(_ERRORS[name], text)
 
 
 def _again(error: type[HalfjoinError], text: str) -> HalfjoinError:

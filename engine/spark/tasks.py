@@ -22,9 +22,10 @@ from halfjoin.engine.scalar import compile
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
 from halfjoin.engine.spark.types import encode, restore
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import DIFF, TIME, Updates
+from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY, Updates, is_wide
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.errors import DataError
 from halfjoin.sql.expr import Expr
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
@@ -159,7 +160,13 @@ def array_of(batch: Any, column: int | str) -> pa.Array:
 
 
 def outgoing(updates: Updates, keys: Sequence[pa.Array], layout: Layout) -> Batches:
-    """Updates with their keys, for Spark."""
+    """Updates with their keys, for Spark.
+
+    Raises:
+        DataError: a weight is none of an int64; then the change is carried out where integers have no end.
+    """
+    if is_wide(updates.diff):
+        raise DataError(TOO_HEAVY)
     columns = {}
     for i, (name, kind) in enumerate(layout.columns):
         column = updates.columns[name]
@@ -169,7 +176,9 @@ def outgoing(updates: Updates, keys: Sequence[pa.Array], layout: Layout) -> Batc
 
 
 def failing(failed: Updates, layout: Layout) -> Batches:
-    """Error updates, for Spark."""
+    """Error updates, for Spark. Raises as `outgoing`."""
+    if is_wide(failed.diff):
+        raise DataError(TOO_HEAVY)
     columns = dict(zip(ERRORS, (failed.columns[name] for name in ERROR_SCHEMA), strict=True))
     yield from _batches({**columns, TIME: pa.array(failed.time), DIFF: pa.array(failed.diff)}, layout)
 

@@ -12,6 +12,7 @@ import pyarrow.types as pt
 from pyspark.sql import types as spark
 
 from halfjoin.engine.storage.parquet import file_type
+from halfjoin.sql.errors import InvalidRow
 
 _PLAIN = {
     pa.bool_(): spark.BooleanType(),
@@ -26,6 +27,35 @@ _PLAIN = {
     pa.timestamp("us"): spark.TimestampNTZType(),
     pa.timestamp("us", "UTC"): spark.TimestampType(),
 }
+
+
+# Types of columns that rows may have: all others lack a type in Arrow, or values that SQL's types hold.
+_TAKEN = frozenset({
+    "boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "string", "char", "varchar", "binary",
+    "date", "time", "timestamp", "timestamp_ntz", "daytimeinterval", "interval", "void",
+})  # fmt: skip
+
+
+def check_columns(table: str, struct: spark.StructType) -> None:
+    """Refuse a frame's columns of types that no table's column takes, before a task meets them.
+
+    Raises:
+        InvalidRow: with the column, and its type in Spark's words.
+    """
+    for field in struct.fields:
+        kind = field.dataType
+        while isinstance(kind, spark.ArrayType):
+            kind = kind.elementType
+        # NULL alone is a value of every type, a list of it is of none.
+        empty = kind != field.dataType and isinstance(kind, spark.NullType)
+        if empty or (not isinstance(kind, spark.DecimalType) and _name(kind) not in _TAKEN):
+            raise InvalidRow(f"{table}.{field.name}: a column of Spark's type {field.dataType.simpleString()} is not "
+                             "taken; cast it to the type of the table's column")
+
+
+def _name(kind: spark.DataType) -> str:
+    """Of the type, without its length or fields."""
+    return str(kind.typeName()).split("(")[0]
 
 
 def encoded(kind: pa.DataType) -> pa.DataType:

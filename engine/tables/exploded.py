@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ class Exploded:
     """Result rows in columns; result `i` belongs to argument row `rows[i]`.
 
     `time`, `diff`: earliest time and weight of each result (None: always, once). `failed`: argument rows for which the
-    function fails, with the one reason `message`.
+    function fails, with the one reason `message`, or one for each.
     """
 
     rows: Ints
@@ -24,18 +25,20 @@ class Exploded:
     time: Ints | None = None
     diff: Ints | None = None
     failed: Ints | None = None
-    message: str = ""
+    message: str | Sequence[str] = ""
+
+    @property
+    def messages(self) -> Sequence[str]:
+        """The reason of each failed row."""
+        count = 0 if self.failed is None else len(self.failed)
+        return [self.message] * count if isinstance(self.message, str) else self.message
 
 
 def repeated(counts: Ints, function: str) -> tuple[Ints, Ints]:
     """For `counts[i]` results of each row `i`: the row of each result and its number within the row, from 0."""
     total = float(counts.sum(dtype=np.float64))
     if total > MOST_ROWS:
-        worst = int(counts.argmax())
-        raise DataError(
-            f"{function} would make {total:,.0f} rows of this batch, the most are {MOST_ROWS:,}; "
-            f"one call alone makes {int(counts[worst]):,}"
-        )
+        raise DataError(f"{function} would make {total:,.0f} rows of this batch, the most are {MOST_ROWS:,}")
     rows = np.repeat(np.arange(len(counts)), counts)
     return rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
 

@@ -12,11 +12,12 @@ from halfjoin.engine.scalar.arrow_types import sql_type
 from halfjoin.engine.tables.exploded import Exploded, repeated
 from halfjoin.engine.updates import MOST_ROWS, Ints, Mask
 from halfjoin.sql.expr import Call, Column
-from halfjoin.sql.types import INTERVAL
+from halfjoin.sql.types import INTERVAL, RESULT_ROWS
 
 _US_PER_DAY = 86_400_000_000
 _US_PER_MONTH = 30 * _US_PER_DAY  # by which PostgreSQL orders intervals
 _ZERO_STEP = "step size cannot equal zero"
+_TOO_MANY = f"generate_series makes {{:,}} rows of one, the most are {RESULT_ROWS:,}"
 
 
 def generate_series(arguments: list[pa.Array], length: int) -> Exploded:
@@ -43,9 +44,14 @@ def _numbers(start: pa.Array, stop: pa.Array, step: Ints, known: Mask) -> Explod
     distance = np.where(rising, b - a, np.where(falling, a - b, np.uint64(0)))
     steps = np.minimum(distance // width, np.uint64(2**62)).astype(np.int64)
     counts = np.where(rising | falling, steps + 1, 0)
+    message: str | list[str] = _ZERO_STEP
+    if (counts > RESULT_ROWS).any():
+        failed = np.flatnonzero((counts > RESULT_ROWS) | (known & (step == 0)))
+        message = [_TOO_MANY.format(count) if count else _ZERO_STEP for count in counts[failed].tolist()]
+        counts[failed] = 0
     rows, number = repeated(counts, "generate_series")
     values = pa.array(low[rows] + number * step[rows]).cast(start.type)
-    return Exploded(rows, (values,), failed=failed if len(failed) else None, message=_ZERO_STEP)
+    return Exploded(rows, (values,), failed=failed if len(failed) else None, message=message)
 
 
 def _calendar(start: pa.Array, stop: pa.Array, step: pa.Array, sign: Ints, known: Mask) -> Exploded:

@@ -1,4 +1,8 @@
-"""The user's own table functions: a pure function from a batch of arguments to a batch of results."""
+"""The user's own table functions: a pure function from a batch of arguments to a batch of results.
+
+What goes wrong in one is an error of the row that it goes wrong for. Which one that is a function of batches does not
+say, so it is called with halves of the batch, and halves of those.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.columns import convert
+from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.tables.exploded import Exploded
-from halfjoin.engine.updates import DIFF, TIME, Ints
+from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Ints, constant
 from halfjoin.sql.errors import DataError, InvalidRow
-from halfjoin.sql.types import SqlType
+from halfjoin.sql.types import RESULT_ROWS, SqlType
 
 ROW = "__row"
 
@@ -30,19 +35,45 @@ class UserFunction:
 def call_user_function(user: UserFunction, arguments: list[pa.Array], length: int) -> Exploded:
     """Call it on a RecordBatch of columns `0`, `1`, ... and check what comes back.
 
-    Raises:
-        DataError: it raised, or gave other columns than it promised, or a `__row` that is not an argument row.
+    A row fails for which it raises, or gives other columns than it promised, a `__row` that is not an argument row, or
+    more than `RESULT_ROWS` rows.
     """
     batch = pa.RecordBatch.from_arrays(arguments, names=[str(i) for i in range(len(arguments))])
+    parts: list[tuple[int, Exploded]] = []
+    failed: list[int] = []
+    messages: list[str] = []
+    waiting = [(0, length)]
+    while waiting:
+        start, stop = waiting.pop()
+        try:
+            parts.append((start, _call(user, batch.slice(start, stop - start))))
+        except DataError as problem:
+            if stop - start <= 1:
+                failed.append(start)
+                messages.append(str(problem))
+            else:
+                middle = (start + stop) // 2
+                waiting += [(middle, stop), (start, middle)]
+    if not failed:
+        return parts[0][1]
+    made = _joined(user, parts)
+    return Exploded(made.rows, made.columns, made.time, made.diff, np.array(failed), messages)
+
+
+def _call(user: UserFunction, batch: pa.RecordBatch) -> Exploded:
     try:
         made = user.function(batch)
+    except MemoryError:
+        raise
     except Exception as problem:
         raise DataError(f"table function {user.name} failed: {type(problem).__name__}: {problem}") from problem
     if not hasattr(made, "column") or ROW not in made.schema.names:
         raise DataError(f"table function {user.name} must return a RecordBatch with a column {ROW}")
-    rows = _ints(user, made, ROW)
+    rows, length = _ints(user, made, ROW), len(batch)
     if len(rows) and (rows.min() < 0 or rows.max() >= length):
         raise DataError(f"table function {user.name} gave {ROW} outside 0..{length - 1}")
+    if len(rows) > RESULT_ROWS and int(np.bincount(rows).max()) > RESULT_ROWS:
+        raise DataError(f"table function {user.name} made more than {RESULT_ROWS:,} rows of one")
     columns = [_column(user, made, name, kind) for name, kind in user.returns.items()]
     time = _ints(user, made, TIME) if TIME in made.schema.names else None
     diff = _ints(user, made, DIFF) if DIFF in made.schema.names else None
@@ -56,6 +87,17 @@ def call_user_function(user: UserFunction, arguments: list[pa.Array], length: in
         None if time is None else time[order],
         None if diff is None else diff[order],
     )
+
+
+def _joined(user: UserFunction, parts: list[tuple[int, Exploded]]) -> Exploded:
+    """What was made of pieces of a batch, in their order, each with the row that it begins at."""
+    if not parts:
+        return Exploded(np.zeros(0, np.int64), tuple(pa.nulls(0, arrow_type(kind)) for kind in user.returns.values()))
+    rows = np.concatenate([start + part.rows for start, part in parts])
+    columns = [pa.concat_arrays(list(pieces)) for pieces in zip(*(part.columns for _, part in parts), strict=True)]
+    times = [constant(MINIMUM, len(part.rows)) if part.time is None else part.time for _, part in parts]
+    diffs = [constant(1, len(part.rows)) if part.diff is None else part.diff for _, part in parts]
+    return Exploded(rows, tuple(columns), np.concatenate(times), np.concatenate(diffs))
 
 
 def _column(user: UserFunction, made: pa.RecordBatch, name: str, kind: SqlType) -> pa.Array:

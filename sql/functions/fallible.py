@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from halfjoin.sql.expr import Call, Cast, Expr, children
 from halfjoin.sql.functions.coercion import INTEGER_DIGITS, MOMENTS, digits
+from halfjoin.sql.functions.growth import may_grow
 from halfjoin.sql.functions.resolve import overload_of
 from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
@@ -22,6 +23,8 @@ def _fails_itself(expr: Expr) -> bool:
         case Cast(arg=arg, type=type):
             return cast_fallible(arg.type, type)
         case Call(function=name, args=args):
+            if may_grow(expr):
+                return True
             function = ENTRIES[name]
             if function.special is not None:
                 return False

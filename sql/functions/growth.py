@@ -1,0 +1,62 @@
+"""How long a value may get: functions that join, fill up or replace make more bytes than they are given.
+
+A call that may pass `VALUE_BYTES` for some row may fail; the evaluator looks at the lengths of its arguments
+before it makes anything (`engine.scalar.bounds`).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from halfjoin.sql.expr import Call, Cast, Expr, Literal
+from halfjoin.sql.types import STRINGS, VALUE_BYTES, Kind, SqlType
+
+_PRINTED = 100  # bytes that a value of a type of fixed width takes, and more than its text does
+_CHARACTER = 4  # bytes that one takes at most
+_JOINED = frozenset({"||", "concat", "concat_ws", "array", "array_append", "array_prepend", "array_cat"})
+_FILLED = frozenset({"lpad", "rpad"})
+_REPLACED = frozenset({"replace", "regexp_replace"})
+_CUT = frozenset({"left", "right"})
+
+
+def may_grow(expr: Call) -> bool:
+    """Whether the call itself may make a value longer than the bound."""
+    return expr.function in _JOINED | _FILLED | _REPLACED and most_bytes(expr) > VALUE_BYTES
+
+
+@lru_cache(maxsize=65536)
+def most_bytes(expr: Expr) -> float:
+    """A bound on the bytes of the expression's values; infinity where none is known."""
+    match expr:
+        case Literal(value=str() as text):
+            return len(text.encode(errors="replace"))
+        case Literal(value=bytes() as data):
+            return len(data)
+        case Cast(arg=arg, type=type) if arg.type.kind in STRINGS and type.kind in STRINGS:
+            return min(most_bytes(arg), _of_type(type))
+        case Cast(arg=arg, type=type) if type.kind in STRINGS:
+            return min(2 * most_bytes(arg) + 2, _of_type(type))  # bytes in hexadecimal digits
+        case Call(function=name, args=args):
+            return min(_of_type(expr.type), _made(name, args))
+        case _:
+            return _of_type(expr.type)
+
+
+def _made(name: str, args: tuple[Expr, ...]) -> float:
+    if name in _JOINED:
+        return sum(map(most_bytes, args)) + (len(args) * most_bytes(args[0]) if name == "concat_ws" else 0)
+    if name in _FILLED | _CUT and isinstance(args[1], Literal) and isinstance(args[1].value, int):
+        length = args[1].value
+        return _CHARACTER * length if length >= 0 else most_bytes(args[0])
+    if name in ("coalesce", "case", "nullif", "greatest", "least"):
+        return max(map(most_bytes, args))
+    return math.inf
+
+
+def _of_type(type: SqlType) -> float:
+    if type.kind in (Kind.VARCHAR, Kind.CHAR) and type.precision is not None:
+        return _CHARACTER * type.precision
+    if type.kind in (*STRINGS, Kind.BYTEA, Kind.ARRAY, Kind.UNKNOWN):
+        return math.inf
+    return _PRINTED
