@@ -94,7 +94,9 @@ def test_a_subscription_ends_with_its_view(change: str) -> None:
     engine.apply({"t": [{"x": 1}]}, time=0)
     engine.execute(change)
     engine.apply({"t": [{"x": 2}]}, time=1)
-    assert [row["x"] for table in subscription for row in table.to_pylist()] == [1]
+    assert next(subscription)["x"].to_pylist() == [1]
+    with pytest.raises(hj.UnknownName, match="dropped, or replaced"):
+        next(subscription)
     assert rows(engine.read("t")) == [(1,), (2,)]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from halfjoin.engine.memory import machine_memory
+from halfjoin.engine.process import leak
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Datum, Kernel, on_arrays
@@ -35,9 +36,12 @@ def _connection() -> Any:
 
 
 def _forked() -> None:
-    """A child has a connection, and a lock that nobody holds, of its own."""
+    """A child has a connection, and a lock that nobody holds, of its own; closing the parent's would wait for threads
+    that stayed behind."""
     global _LOCK
     _LOCK = Lock()
+    if _connection.cache_info().currsize:
+        leak(_connection())
     _connection.cache_clear()
 
 

@@ -64,7 +64,7 @@ def _calls(engine: hj.Engine, subscription: hj.Subscription, sink: Any) -> list[
 
 @pytest.mark.parametrize("kind", ["memory", "warehouse", "reader"])
 def test_every_call_in_a_child_is_refused(tmp_path: Path, kind: str) -> None:
-    with hj.Engine(None if kind == "memory" else tmp_path / "w") as engine:
+    with hj.Engine(None if kind == "memory" else tmp_path / "w", clock="wall") as engine:
         _filled(engine)
         reader = hj.Engine(tmp_path / "w", read_only=True) if kind == "reader" else None
         used = reader or engine
