@@ -142,10 +142,8 @@ def test_a_stream_goes_in_portions_that_find_a_bounded_number_of_rows() -> None:
     stream = _updates({"k": keys, "x": range(51)}).renamed(path.spec.fetch)
     some, more = {"k": [k % 5 for k in range(60)], "y": range(60)}, {"k": [6] * 30, "y": [0] * 30}
     runs = [Run(_updates(some)), Run(_updates(more))]
-    whole = half_join(stream, runs)
-    assert whole is not None
-    parts = [half_join(piece, near) for piece, near in half_join.portions(stream, runs, 40)]
-    found = [part for part in parts if part is not None]
+    whole = concat(list(half_join(stream, runs)))
+    found = [part for piece, near in half_join.portions(stream, runs, 40) for part in half_join(piece, near)]
     assert len(found) > 5
     assert max(map(len, found)) <= 40 + 30
     assert bag(concat(found).table(changes=True)) == bag(whole.table(changes=True))

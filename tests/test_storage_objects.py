@@ -202,11 +202,13 @@ def test_sinks_in_the_store(bucket: str, url: str, tmp_path: Path) -> None:
         assert bag(DeltaTable(f"{url}/sinks/near").to_pyarrow_table()) == {(2, 9): 1, (3, 7): 1}
         assert bag(DeltaTable(elsewhere).to_pyarrow_table()) == {(2, 9, None): 1, (3, 7, None): 1}
         assert bag(DeltaTable(elsewhere, version=2).to_pyarrow_table()) == {(2, 9, None): 1}
-        engine.execute("DROP SINK far")
-        with pytest.raises(hj.Conflict, match="holds a Delta table already"):
-            engine.execute(f"CREATE SINK far FROM o INTO DELTA '{elsewhere}'")
+        engine.execute(f"DROP SINK far; CREATE SINK far FROM o INTO DELTA '{elsewhere}'")  # it takes over what is ours
+        engine.flush()
+        assert bag(DeltaTable(elsewhere).to_pyarrow_table()) == {(2, 9, None): 1, (3, 7, None): 1}
+    with hj.Engine(tmp_path / "local") as engine, pytest.raises(hj.Conflict, match="holds a Delta table already"):
+        engine.execute(f"{DDL} CREATE SINK s FROM o INTO DELTA '{elsewhere}'")
     with hj.Engine(tmp_path / "local") as engine:
-        engine.execute(f"{DDL} CREATE SINK s FROM o INTO DELTA '{elsewhere}2'")
+        engine.execute(f"CREATE SINK s FROM o INTO DELTA '{elsewhere}2'")
         engine.apply({"o": [{"id": 3, "v": 7}]})
         engine.flush()
     assert bag(DeltaTable(f"{elsewhere}2").to_pyarrow_table()) == {(3, 7, None): 1}
