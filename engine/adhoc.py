@@ -14,6 +14,7 @@ from halfjoin.engine.collection import Collection
 from halfjoin.engine.memory import Memory, machine_memory
 from halfjoin.engine.run import make_run
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.duck import interruptible
 from halfjoin.engine.state import State
 from halfjoin.engine.updates import MINIMUM, Updates, constant
 from halfjoin.sql.adhoc_script import Compute, Evaluate, Loop, Made, Script, Step
@@ -37,7 +38,7 @@ def run(script: Script, state: State, evaluate: Callable[[State, Relation], Upda
         DataError: an expression fails for a row, or a query that reads itself does not end.
     """
     scratch = replace(state, tables=dict(state.tables))
-    with _connection(state.memory) as connection:
+    with interruptible(), _connection(state.memory) as connection:
         steps = _Steps(scratch, evaluate, connection)
         columns = [steps.carry_out(step) for step in script.steps][-1]
     return pa.Table.from_arrays(list(columns.values()), names=list(script.names))

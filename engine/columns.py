@@ -115,6 +115,8 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
 
 
 def _plain(value: Any) -> Any:
+    if getattr(value, "nanosecond", 0) > 0:  # a Timestamp of pandas is a datetime, which Arrow reads without them
+        raise ValueError(value)
     return str(value) if isinstance(value, UUID) else None if type(value).__name__ in _MISSING else value
 
 

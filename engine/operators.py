@@ -17,9 +17,10 @@ import pyarrow.types as pt
 from halfjoin.engine.evaluate import evaluate_all
 from halfjoin.engine.failures import Errors
 from halfjoin.engine.scalar import compile, mask_of
+from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.tables import Registry, ordinality, table_function
 from halfjoin.engine.temporal import temporal_filter
-from halfjoin.engine.updates import Updates, product
+from halfjoin.engine.updates import ARRAY_BYTES, TOO_LONG, Updates, product
 from halfjoin.planner.fallibility import explode_fallible, step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Reports, Step, Temporal
 from halfjoin.sql.errors import DataError
@@ -53,10 +54,13 @@ class LinearOperator:
 def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
     """Make a linear operator executable; `registry` has the user's table functions."""
     reports = spec.reports if any(map(step_fallible, spec.steps)) else None
-    return LinearOperator(tuple(_compile_step(step, registry) for step in spec.steps), reports)
+    following = (*spec.steps[1:], None)
+    return LinearOperator(
+        tuple(_compile_step(step, then, registry) for step, then in zip(spec.steps, following, strict=False)), reports
+    )
 
 
-def _compile_step(step: Step, registry: Registry) -> Operator:
+def _compile_step(step: Step, then: Step | None, registry: Registry) -> Operator:
     match step:
         case Filter(predicates):
             return _filter(predicates)
@@ -65,7 +69,7 @@ def _compile_step(step: Step, registry: Registry) -> Operator:
         case Keep(columns):
             return lambda updates, _: updates.select(columns)
         case Explode():
-            return _explode(step, registry)
+            return _explode(step, then.columns if isinstance(then, Keep) else None, registry)
         case Temporal(formula):
             return temporal_filter(formula)
 
@@ -113,7 +117,8 @@ def _one_zero(values: pa.Array) -> pa.Array:
     return pc.add(values, pa.scalar(0.0, values.type)) if pt.is_floating(values.type) else values
 
 
-def _explode(step: Explode, registry: Registry) -> Operator:
+def _explode(step: Explode, kept: tuple[str, ...] | None, registry: Registry) -> Operator:
+    """Each row with its results. What is not `kept` after it (None: all is) is not repeated: it may be a long text."""
     function = table_function(step, registry)
     scalars = [(compile(arg), arg) for arg in step.args]
     call = Call(step.function, step.args, BIGINT)  # for error texts alone
@@ -126,6 +131,11 @@ def _explode(step: Explode, registry: Registry) -> Operator:
             if not fails:
                 raise DataError(f"{made.messages[0]} in {render(call)}")
             errors.report(updates, made.failed, made.messages, call)
+        if kept is not None:
+            updates = updates.select(name for name in updates.columns if name in kept)
+        for column in updates.columns.values():
+            if column.nbytes * len(made.rows) > ARRAY_BYTES and float(sizes(column)[made.rows].sum()) > ARRAY_BYTES:
+                raise DataError(f"{TOO_LONG}, once for each result, in {render(call)}")
         repeated = updates.take(made.rows)
         columns = dict(zip(names, made.columns, strict=True))
         if step.ordinality is not None:

@@ -261,7 +261,7 @@ def _values(values: Any) -> Any:
     if hasattr(values, "iloc"):  # pandas
         try:
             made = pa.array(values, from_pandas=True)
-        except pa.ArrowException:  # objects of several kinds
+        except (pa.ArrowException, UnicodeEncodeError):  # objects of several kinds, or texts that are none
             return values.tolist()
         return _one_chunk(made) if isinstance(made, pa.ChunkedArray) else made
     if hasattr(values, "__arrow_c_stream__"):

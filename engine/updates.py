@@ -120,8 +120,15 @@ _UNCHECKED = pc.TakeOptions(boundscheck=False)
 
 
 def gather(column: pa.Array, indices: pa.Array) -> pa.Array:
-    """The values at positions that are known to be inside: half the cost of `take` for a few rows."""
-    return _TAKE.call([column, indices], _UNCHECKED)
+    """The values at positions that are known to be inside: half the cost of `take` for a few rows.
+
+    Raises:
+        DataError: an array of texts has no room for all.
+    """
+    try:
+        return _TAKE.call([column, indices], _UNCHECKED)
+    except pa.ArrowInvalid:
+        raise DataError(TOO_LONG) from None
 
 
 def product(left: Ints, right: Ints) -> Ints:

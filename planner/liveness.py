@@ -92,7 +92,7 @@ def _trimmed(steps: Iterable[tuple[Step, Names]], present: list[str]) -> tuple[l
     """The steps with a Keep before each one that would copy columns nobody needs, and the columns at the end."""
     trimmed: list[Step] = []
     for step, needed in steps:
-        if not isinstance(step, Extend):
+        if not isinstance(step, Extend) or (trimmed and isinstance(trimmed[-1], Explode)):
             present = _keep(trimmed, present, needed)
         last = trimmed[-1] if trimmed else None
         if isinstance(step, Filter) and isinstance(last, Filter):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -48,13 +50,24 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C is a KeyboardInterrupt in the midst of DuckDB's work, too, which raises a RuntimeError of its own."""
+    try:
+        yield
+    except RuntimeError as problem:
+        if str(problem) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from problem
+
+
 def rows_of(query: str, table: pa.Table) -> pa.Table:
     """The rows of a query over a table, which it calls `arguments`; a column that is NULL throughout may have any type.
 
     Raises:
         duckdb.Error: an expression fails.
     """
-    with _LOCK:
+    with _LOCK, interruptible():
         connection = _connection()
         connection.register("arguments", table)
         try:

@@ -161,3 +161,17 @@ def test_a_named_pandas_index_is_a_column():
             engine.apply({"t": frame.rename_axis("day")}, time=4)
         with pytest.raises(hj.InvalidRow, match="given twice"):
             engine.apply({"t": pd.concat([frame, frame], axis=1)}, time=4)
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "timestamptz", "date"])
+def test_a_timestamp_of_pandas_loses_no_nanoseconds(kind):
+    fine = pd.Timestamp("2020-01-01 00:00:00.000000001")
+    for given in ([{"x": fine}], [{"x": None}, {"x": fine}], {"x": [fine]}):
+        with pytest.raises(hj.InvalidRow, match=rf"t\.x: row {len(given) - 1}: Timestamp.* is no {kind}"):
+            kept(kind, given)
+    assert len(kept(kind, [{"x": fine.floor("us")}])) == 1
+
+
+def test_a_surrogate_in_a_frame_names_its_row():
+    with pytest.raises(hj.InvalidRow, match=r"t\.x: row 1: '\\ud800' is no text"):
+        kept("text", pd.DataFrame({"x": pd.Series(["a", "\ud800"], dtype=object)}))

@@ -1,0 +1,36 @@
+"""An interrupt that reaches DuckDB, which raises a RuntimeError in its place, is a KeyboardInterrupt to the caller."""
+
+import pyarrow as pa
+import pytest
+
+import halfjoin as hj
+from halfjoin.engine import adhoc
+from halfjoin.engine.scalar import duck
+
+
+class Interrupted:
+    """A connection as it is when Ctrl-C comes while it works."""
+
+    def register(self, *_):
+        pass
+
+    unregister = register
+
+    def sql(self, *_):
+        raise RuntimeError("Query interrupted")
+
+
+def test_an_interrupted_expression_is_keyboardinterrupt(monkeypatch):
+    monkeypatch.setattr(duck, "_connection", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        duck.rows_of("SELECT x FROM arguments", pa.table({"x": [1]}))
+
+
+def test_an_interrupted_query_is_keyboardinterrupt(monkeypatch):
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (x bigint)")
+        engine.apply({"t": [{"x": 1}]}, time=1)
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(adhoc, "_asked", lambda _, text: Interrupted().sql(text))
+            engine.query("SELECT count(*) AS n FROM t")
+        assert engine.query("SELECT count(*) AS n FROM t").to_pylist() == [{"n": 1}]
