@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -123,6 +123,10 @@ class Collection:
         if key not in self.arrangements:
             self.arrangements[key] = Arrangement(key_columns(key, registry))
         self.arrangements[key].users[user] = None
+
+    def shared(self) -> dict[ArrangementKey, Arrangement]:
+        """The arrangements, for another collection of the same columns."""
+        return {key: replace(one, users=dict(one.users)) for key, one in self.arrangements.items()}
 
     def build(self, key: ArrangementKey) -> None:
         """Build a shared arrangement's indexes now."""
