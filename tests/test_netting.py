@@ -298,7 +298,7 @@ def _cycle(engine: hj.Engine, part: dict[str, pa.Table]) -> dict[str, Counts]:
 def test_the_work_of_a_batch_after_its_inverse_is_that_of_the_first(
     key: str, memory: int | None, tmp_path: Path
 ) -> None:
-    engine = hj.Engine() if memory is None else hj.Engine(tmp_path / "w", memory=memory)
+    engine = hj.Engine(clock="wall") if memory is None else hj.Engine(tmp_path / "w", clock="wall", memory=memory)
     with engine:
         part = _filled(engine, key)
         if memory is None:
@@ -325,7 +325,7 @@ def test_the_work_of_a_batch_after_its_inverse_is_that_of_the_first(
 @pytest.mark.parametrize("key", ["", "PRIMARY KEY"])
 @pytest.mark.parametrize("memory", [None, 1])
 def test_a_hot_row_costs_what_it_cost_at_first(key: str, memory: int | None, tmp_path: Path) -> None:
-    engine = hj.Engine() if memory is None else hj.Engine(tmp_path / "w", memory=memory)
+    engine = hj.Engine(clock="wall") if memory is None else hj.Engine(tmp_path / "w", clock="wall", memory=memory)
     with engine:
         _filled(engine, key)
         counts = []
