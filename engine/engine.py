@@ -563,9 +563,10 @@ class Engine:
             self._store.settle(self._state)
 
     def _wait(self) -> None:
-        """For the turn to write, while others may call."""
-        self._turns.wait()
-        self._torn = True
+        """For the turn to write, while others may call; what they have left is put right as before any call."""
+        if self._turns.wait():
+            self._recover()
+            self._torn = True
 
     def _recover(self) -> None:
         """Put right what a call has left that was interrupted; the lock is held, and no other call is under way."""

@@ -299,7 +299,7 @@ class Warehouse:
             self._flusher.wait()
             self._renew()
             self._pending = self._journal.pending()
-        except StorageError:  # what there is to say, the next batch will say
+        except HalfjoinError:  # what there is to say, the next batch will say
             return
         if self._pending >= most:
             self._flusher.start(self._targets())
