@@ -394,8 +394,9 @@ class Warehouse:
             return False
 
     def _unlock(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
 
     def _targets(self) -> list[Target]:
         return [self._target(number) for number in self._ids]

@@ -84,3 +84,19 @@ def test_nothing_fails_on_account_of_work_that_is_due_later(tmp_path, monkeypatc
         engine._store.settle(engine._state)
         monkeypatch.undo()
         assert engine.read("t").num_rows == 1
+
+
+def test_closing_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
+    engine = hj.Engine(tmp_path / "w")
+    monkeypatch.setattr(type(engine._runners), "close", interrupted)
+    with pytest.raises(Ended):
+        engine.close()
+    monkeypatch.undo()
+    with pytest.raises(hj.HalfjoinError, match="the engine is closed"):
+        engine.execute("CREATE TABLE t (k int)")
+    engine.close()
+    hj.Engine(tmp_path / "w").close()
+
+
+def interrupted(runners):
+    raise Ended
