@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -13,9 +13,9 @@ from halfjoin.engine.changes import StoredChanges
 from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.memory import INDEXED, Memory
-from halfjoin.engine.run import KeyColumns, Part, Run, loaded_run, merge_runs
+from halfjoin.engine.run import KeyColumns, Part, Run, loaded_runs, merge_runs
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import MINIMUM, Updates, concat, empty
+from halfjoin.engine.updates import MINIMUM, Updates, concat, empty, fits, fitting
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import DataError
 
@@ -96,9 +96,9 @@ class Collection:
         # What the rows take is asked of the files, so only where they are not too many anyway.
         if memory.invites(indexes) and memory.invites(indexes + sum(part.loaded_bytes for part in stored)):
             self.held = tuple(
-                part if isinstance(part, Run) else loaded_run([empty(self.schema), *part.pieces()], upper)
-                for part in self.held
-            )
+                run for part in self.held
+                for run in ([part] if isinstance(part, Run) else loaded_runs(part.pieces(), upper))
+            )  # fmt: skip
 
     def unload(self) -> None:
         """Hold nothing, if all is on disk: it is opened again when it is needed."""
@@ -123,6 +123,10 @@ class Collection:
         if key not in self.arrangements:
             self.arrangements[key] = Arrangement(key_columns(key, registry))
         self.arrangements[key].users[user] = None
+
+    def shared(self) -> dict[ArrangementKey, Arrangement]:
+        """The arrangements, for another collection of the same columns."""
+        return {key: replace(one, users=dict(one.users)) for key, one in self.arrangements.items()}
 
     def build(self, key: ArrangementKey) -> None:
         """Build a shared arrangement's indexes now."""
@@ -158,30 +162,37 @@ class Collection:
         self.since = max(self.since, upper - max(self.retain, 1))
 
     def tidy(self, upper: int) -> None:
-        """Net what has closed, and merge the newest runs until each is much larger than the next."""
+        """Net what has closed, and merge the newest runs until each is much larger than the next, or too large for one.
+
+        It comes after the commit point, so it never fails on account of the rows.
+        """
         self.held = tuple(run.closed(upper) for run in self.held)
         runs = self.in_memory
         count = min(len(runs), 1)
         size = len(runs[-1]) if runs else 0
         while count < len(runs) and len(runs[-count - 1]) < GROWTH * size:
+            if not fits([run.updates for run in runs[-count - 1 :]]):
+                break
             count += 1
             size += len(runs[-count])
         if count > 1:
-            self._merge(runs[-count:], upper, final=False)
+            self._merge([runs[-count:]], upper, final=False)
 
     def compact(self, upper: int) -> None:
-        """Merge all runs in memory into one."""
-        runs = self.in_memory
-        if runs:
-            # What is in files may hold what these rows cancel, so a sum below zero is as good as any other.
-            self._merge(runs, upper, final=True)
+        """Merge all runs in memory into as few as can be."""
+        groups, runs = list[Sequence[Run]](), self.in_memory
+        for group in fitting(run.updates for run in runs):
+            groups.append(runs[: len(group)])
+            runs = runs[len(group) :]
+        # What is in files may hold what these rows cancel, so a sum below zero is as good as any other.
+        self._merge(groups, upper, final=True)
 
-    def _merge(self, runs: Sequence[Run], upper: int, *, final: bool) -> None:
-        """Make one of the last runs."""
+    def _merge(self, groups: Sequence[Sequence[Run]], upper: int, *, final: bool) -> None:
+        """Make one of each group of runs, which are the last."""
         live = {key: arrangement.columns for key, arrangement in self.arrangements.items()}
-        merged = merge_runs(runs, self.since, upper, live, final=final)
-        older = self.held[: len(self.held) - len(runs)]
-        self.held = (*older, merged) if len(merged) else older
+        merged = [merge_runs(runs, self.since, upper, live, final=final) for runs in groups]
+        older = self.held[: len(self.held) - sum(map(len, groups))]
+        self.held = (*older, *(run for run in merged if len(run)))
 
     def as_of(self, time: int, *, distinct: bool) -> Updates:
         """Contents: what the updates at or before `time` add up to. With `distinct` one row per distinct row.

@@ -11,7 +11,7 @@ from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.primary_key import arrangement_of
-from halfjoin.engine.run import loaded_run
+from halfjoin.engine.run import loaded_runs
 from halfjoin.engine.runners import LOCAL, Output
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.sinks.target import check, settled
@@ -151,7 +151,7 @@ def _take_in(state: State, kind: str, name: str, collection: Collection, made: O
         collection.publish(made)
         return
     updates = made.not_before(collection.since)
-    run = loaded_run([updates], state.upper)
+    (run,) = loaded_runs([updates], state.upper)
     size = sum(part.row_bytes + part.index_bytes for part in (*collection.held, run))
     if state.spill is None or state.memory.invites(size):
         collection.publish(run)

@@ -537,10 +537,10 @@ class Engine:
             subscription.close()
         if not self._released:
             self._sinks.close()
+            self._closed = "the engine is closed"  # also if it is interrupted now: then `close` goes on
             self._store.close()
             self._runners.close()
         self._released = True
-        self._closed = self._closed or "the engine is closed"
 
     def __enter__(self) -> Self:
         return self
@@ -563,13 +563,14 @@ class Engine:
             self._store.settle(self._state)
 
     def _wait(self) -> None:
-        """For the turn to write, while others may call."""
-        self._turns.wait()
-        self._torn = True
+        """For the turn to write, while others may call; what they have left is put right as before any call."""
+        if self._turns.wait():
+            self._recover()
+            self._torn = True
 
     def _recover(self) -> None:
         """Put right what a call has left that was interrupted; the lock is held, and no other call is under way."""
-        if not self._released:
+        if self._closed is None:
             self._turns.recover()
             self._store.recover()
             self._commits.settle()

@@ -179,7 +179,7 @@ def closed(state: State) -> State:
 
 
 def _emptied(collection: Collection) -> Collection:
-    return Collection(collection.name, collection.schema, collection.retain)
+    return Collection(collection.name, collection.schema, collection.retain, arrangements=collection.shared())
 
 
 def readable(state: State, names: Iterable[str], as_of: int | None) -> int:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from halfjoin.engine.consolidate import cancelled
 from halfjoin.engine.index import Index, build, build_from_codes, merge
 from halfjoin.engine.netting import NET_FROM, Net, laid, net, together
-from halfjoin.engine.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat
+from halfjoin.engine.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat, fitting
 from halfjoin.planner.plan import ArrangementKey
 
 # The key columns of updates, and the row that each entry belongs to where that is not one entry per row, in order.
@@ -221,9 +221,10 @@ def make_run(updates: Updates, upper: int, indexes: dict[ArrangementKey, Index] 
     return Run(updates, indexes or {}, build_from_codes(updates.time[rows], rows, True) if len(rows) else None)
 
 
-def loaded_run(pieces: Sequence[Updates], upper: int) -> Run:
-    """A run of updates that were kept, of any times; those of times below `upper` are netted, as they may be many."""
-    return make_run(concat(pieces), upper).netted(upper)
+def loaded_runs(pieces: Iterable[Updates], upper: int) -> list[Run]:
+    """Runs, as few as can be, of updates that were kept, of any times; those of times below `upper` are netted, as they
+    may be many."""
+    return [make_run(concat(group), upper).netted(upper) for group in fitting(pieces)]
 
 
 def merge_runs(
@@ -290,10 +291,14 @@ def present(parts: Iterable[Part], closed: int, names: Iterable[str] | None = No
                 held.append(updates)
             elif len(updates):
                 yield updates
-    found = concat(held) if len(held) > 1 and any(bool((one.diff < 0).any()) for one in held) else None
-    sums = None if found is None else together(found, closed)
-    if found is None or sums is None:
+    if len(held) < 2 or not any(bool((one.diff < 0).any()) for one in held):
         yield from (one for one in held if len(one))
-    elif len(sums[0]):
-        rest = found.take(sums[0])
-        yield Updates(rest.columns, rest.time, sums[1])
+        return
+    for group in fitting(held):
+        found = concat(group)
+        sums = together(found, closed)
+        if sums is None:
+            yield from (one for one in group if len(one))
+        elif len(sums[0]):
+            rest = found.take(sums[0])
+            yield Updates(rest.columns, rest.time, sums[1])

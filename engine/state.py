@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -110,11 +110,7 @@ class State:
         """A way back to what is defined now, for when a definition fails half way."""
         catalog, tables, views = self.catalog.copy(), dict(self.tables), dict(self.views)
         subscriptions = dict(self.subscriptions)
-        shared = [
-            (collection, {key: replace(found, users=dict(found.users)) for key, found in
-                          collection.arrangements.items()})
-            for collection in self.collections()
-        ]
+        shared = [(collection, collection.shared()) for collection in self.collections()]
 
         def restore() -> None:
             self.catalog, self.tables, self.views, self.subscriptions = catalog, tables, views, subscriptions

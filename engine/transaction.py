@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from halfjoin.engine.batch import runs_of
 from halfjoin.engine.clock import present
-from halfjoin.engine.collection import Arrangement, Collection
+from halfjoin.engine.collection import Collection
 from halfjoin.engine.consolidate import consolidate
+from halfjoin.engine.reading import closed
 from halfjoin.engine.rows import submitted
 from halfjoin.engine.run import make_run
 from halfjoin.engine.state import State
@@ -87,10 +88,12 @@ class Transaction:
         self._staged[name] = changed if before is None else consolidate(concat([before, changed]), by_time=False)
 
     def seen(self, state: State) -> State:
-        """The state as the next statement reads it."""
-        time = max(state.upper - 1, 0)
-        tables = {name: _with(state.tables[name], staged, time, state.upper) for name, staged in self._staged.items()}
-        return replace(state, tables={**state.tables, **tables})
+        """The state as the next statement reads it: where nothing is closed yet, as if the time 0 were."""
+        if not self._staged:
+            return state
+        start, upper = closed(state), max(state.upper, 1)
+        tables = {name: _with(start.tables[name], staged, upper - 1, upper) for name, staged in self._staged.items()}
+        return replace(start, upper=upper, tables={**start.tables, **tables})
 
     def check_reads(self, state: State, query: Query) -> None:
         """Refuse to read a view that does not show yet what the transaction has changed.
@@ -112,9 +115,8 @@ class Transaction:
 def _with(collection: Collection, staged: Updates, time: int, upper: int) -> Collection:
     """A collection of its own that has these updates, too."""
     run = make_run(Updates(staged.columns, constant(time, len(staged)), staged.diff), upper)
-    arrangements = {key: Arrangement(one.columns, dict(one.users)) for key, one in collection.arrangements.items()}
     held = (*collection.runs, run) if len(run) else collection.runs
-    return replace(collection, held=held, stored=None, cold=None, arrangements=arrangements)
+    return replace(collection, held=held, stored=None, cold=None, arrangements=collection.shared())
 
 
 def _table(changed: Updates) -> pa.Table:

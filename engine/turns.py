@@ -16,9 +16,12 @@ class Turns:
         self._alone: int | None = None  # the thread whose version comes in pieces
         self.following: Any = RLock()  # held by whoever follows: how far a table is must not change meanwhile
 
-    def wait(self) -> None:
-        """Until no other thread is to be alone; the lock is held before and after."""
+    def wait(self) -> bool:
+        """Until no other thread is to be alone; the lock is held before and after. Returns whether others could call
+        meanwhile."""
+        waits = self._alone not in (None, get_ident())
         self._changed.wait_for(lambda: self._alone in (None, get_ident()))
+        return waits
 
     @contextmanager
     def alone(self, needed: bool) -> Iterator[None]:

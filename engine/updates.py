@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -172,6 +172,25 @@ def concat(parts: Sequence[Updates]) -> Updates:
         _concat_ints([part.time for part in parts]),
         _concat_ints([part.diff for part in parts]),
     )
+
+
+def fitting(parts: Iterable[Updates]) -> Iterator[list[Updates]]:
+    """The parts in order, in groups of neighbours that `concat` takes: as large as can be."""
+    group, sizes = list[Updates](), dict[str, int]()
+    for part in parts:
+        own = {name: int(column.nbytes) for name, column in part.columns.items()}
+        if group and any(sizes[name] + size > ARRAY_BYTES for name, size in own.items()):
+            yield group
+            group, sizes = [], {}
+        group.append(part)
+        sizes = {name: sizes.get(name, 0) + size for name, size in own.items()}
+    if group:
+        yield group
+
+
+def fits(parts: Sequence[Updates]) -> bool:
+    """Whether `concat` takes them."""
+    return len(next(fitting(parts), parts)) == len(parts)
 
 
 def _concat_arrays(arrays: list[pa.Array]) -> pa.Array:

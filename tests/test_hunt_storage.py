@@ -95,10 +95,10 @@ def test_a_batch_id_is_text(tmp_path: Path, id: Any, kept: bool) -> None:
 def test_what_another_process_has_committed_meanwhile_is_not_there_twice(tmp_path: Path) -> None:
     """Where the writer before goes on flushing after another one has opened the warehouse and flushed the same."""
     mine, its = (DeltaFolder(LocalPlace(tmp_path / "t"), "app") for _ in range(2))
-    version = mine.append(_updates(1), [], LAYOUT, 1, None)
-    assert its.append(_updates(2), [], LAYOUT, 2, version) == 2
+    version = mine.append([_updates(1)], [], LAYOUT, 1, None)
+    assert its.append([_updates(2)], [], LAYOUT, 2, version) == 2
     with pytest.raises(hj.StorageError, match="written by another process"):
-        mine.append(_updates(2), [], LAYOUT, 2, version)
+        mine.append([_updates(2)], [], LAYOUT, 2, version)
     assert mine.recover(1, version) == (2, 2)
     assert sum(file.rows for file in mine.files(2)) == 2
 
@@ -108,12 +108,12 @@ def test_a_merge_that_removes_files_is_one_version(tmp_path: Path, monkeypatch: 
     table = DeltaFolder(LocalPlace(tmp_path / "t"), "app")
     version = None
     for entry in range(1, 4):
-        version = table.append(_updates(entry), [], LAYOUT, entry, version)
+        version = table.append([_updates(entry)], [], LAYOUT, entry, version)
     assert version is not None
     merged = table.merge(LAYOUT, 0, version, everything=True)
     assert merged == DeltaTable(tmp_path / "t").version() == version + 1
     assert len([*(tmp_path / "t").glob("*.parquet")]) == 1
-    assert table.append(_updates(4), [], LAYOUT, 4, merged) == merged + 1
+    assert table.append([_updates(4)], [], LAYOUT, 4, merged) == merged + 1
 
 
 def test_every_folder_that_is_made_outlives_a_power_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,7 @@ class Arrangement:
         table, layout = DeltaFolder(place, ""), self.layout
         files = [file for part in parts for rows in self.rows(part)
                  for file in write(place, rows, layout.schema, layout.sort)]  # fmt: skip
-        at = table.append(None, files, layout, None, version)
+        at = table.append((), files, layout, None, version)
         everything |= version is None and len(files) > 1
         return at if at is None else table.merge(layout, since, at, everything=everything) or at
 

@@ -142,13 +142,13 @@ class DeltaFolder:
             raise StorageError(f"somebody else made the table {self.place}; move it away, and nothing is lost")
 
     def append(
-        self, updates: Updates | None, files: Sequence[StoredFile], layout: Layout, entry: int | None,
+        self, updates: Sequence[Updates], files: Sequence[StoredFile], layout: Layout, entry: int | None,
         version: int | None,
     ) -> int | None:  # fmt: skip
         """Add updates, and files of updates that are in the folder already, to a version.
 
         Args:
-            updates: to be written now (None: none).
+            updates: to be written now.
             files: that are there.
             layout: of the table.
             entry: with them the table holds all entries up to this one (None: the table does not say).
@@ -164,12 +164,12 @@ class DeltaFolder:
         self._check_there(table, version)
         if table is not None and table.version() != version:
             raise StorageError(f"the table {self.place} has been written by another process; it will be looked at anew")
-        if not files and (updates is None or not len(updates)):
+        if not files and not any(map(len, updates)):
             return None if table is None else int(table.version())
         if table is None:
             table = self._create(layout)
-        added = [*(write(self.place, updates, layout.schema, layout.sort) if updates is not None else ()), *files]
-        return self._commit(table, [add_action(file, True) for file in added], layout, entry)
+        written = [file for part in updates for file in write(self.place, part, layout.schema, layout.sort)]
+        return self._commit(table, [add_action(file, True) for file in (*written, *files)], layout, entry)
 
     def merge(self, layout: Layout, since: int, version: int, *, everything: bool) -> int | None:
         """Write the smaller runs of files of a version, or all files, anew as one run, as far as there are several;

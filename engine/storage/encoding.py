@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from halfjoin.engine.storage.damage import naming
-from halfjoin.engine.updates import DIFF, TIME, Ints, Updates, concat, empty
+from halfjoin.engine.updates import DIFF, TIME, Ints, Updates, concat, fitting
 
 # Bytes of rows encoded together: far below what an entry of the journal can hold, and of the memory at hand.
 PIECE_BYTES = 64 << 20
@@ -47,8 +47,8 @@ def _write(table: pa.Table) -> bytes:
     return data
 
 
-def decode(pieces: Iterable[bytes], schema: Mapping[str, pa.DataType], where: str) -> Updates:
-    """What was encoded, one piece after the other.
+def decode(pieces: Iterable[bytes], schema: Mapping[str, pa.DataType], where: str) -> list[Updates]:
+    """What was encoded, in order, put together as far as arrays hold it.
 
     Raises:
         StorageError: a piece is damaged; it names the file where they are.
@@ -57,7 +57,7 @@ def decode(pieces: Iterable[bytes], schema: Mapping[str, pa.DataType], where: st
         tables = [pa.ipc.open_stream(data).read_all() for data in pieces]
         for table in tables:
             table.validate(full=True)
-        return concat([from_table(table, schema) for table in tables]) if tables else empty(schema)
+        return [concat(group) for group in fitting(from_table(table, schema) for table in tables)]
 
 
 def from_table(table: pa.Table, schema: Mapping[str, pa.DataType]) -> Updates:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.memory import INDEXED, Memory
-from halfjoin.engine.run import Part, loaded_run
+from halfjoin.engine.run import Part, loaded_runs
 from halfjoin.engine.storage.arranging import arrangements
 from halfjoin.engine.storage.delta import DeltaFolder
 from halfjoin.engine.storage.encoding import decode
@@ -44,7 +45,7 @@ class Disk:
             base = replace(base, arranged=self._arranged(kept, collection, versions))
             stored: list[Part] = [run for run in (base, recent) if len(run)]
         elif len(base) + len(recent):
-            stored = [loaded_run([*base.pieces(), *recent.pieces()], upper)]
+            stored = [*loaded_runs(chain(base.pieces(), recent.pieces()), upper)]
         else:
             stored = []
         return [*stored, *self._in_journal(pieces, collection, upper)]
@@ -93,7 +94,7 @@ class Disk:
         self, pieces: Sequence[bytes | StoredFile], collection: Collection, upper: int
     ) -> Sequence[Part]:
         new = decode([piece for piece in pieces if isinstance(piece, bytes)], collection.schema, self.journal.where)
-        return [loaded_run([new], upper)] if len(new) else []
+        return loaded_runs((part for part in new if len(part)), upper)
 
     def _arranged(
         self, kept: Kept, collection: Collection, versions: dict[str, int]

@@ -113,7 +113,8 @@ class Flusher:
         if pieces:
             files = [piece for piece in pieces if isinstance(piece, StoredFile)]
             updates = decode([piece for piece in pieces if isinstance(piece, bytes)], target.schema, journal.where)
-            version = table.append(cancel(updates.not_before(target.since)), files, layout, entry, version)
+            summed = [cancel(part.not_before(target.since)) for part in updates]
+            version = table.append(summed, files, layout, entry, version)
             flushed = entry
         if version is not None and (pieces or everything):
             version = table.merge(layout, target.since, version, everything=everything) or version
@@ -153,7 +154,7 @@ class Flusher:
                     files = tuple(piece for piece in pieces if isinstance(piece, StoredFile))
                     entries = [piece for piece in pieces if isinstance(piece, bytes)]
                     updates = decode(entries, target.schema, journal.where)
-                    parts = chain([updates], replace(base, files=files).pieces())
+                    parts = chain(updates, replace(base, files=files).pieces())
                 try:
                     at = one.extend(place, (part.not_before(target.since) for part in parts), known, everything,
                                     target.since)  # fmt: skip

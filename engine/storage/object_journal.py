@@ -14,7 +14,7 @@ import sqlite3
 import time as clock
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import RLock, get_ident
+from threading import RLock
 from typing import Any
 
 import pyarrow as pa
@@ -47,7 +47,7 @@ class ObjectJournal(Journal):
         place = warehouse / FOLDER
         self._place, self._turn, self._depth, self._read_only = place, RLock(), 0, read_only
         self._lost: str | None = None  # who has taken over
-        self._torn: int | None = None  # the thread that writes, or was interrupted when it did
+        self._torn = False  # whether a transaction is under way, or was interrupted
         self.where = str(place)
         self._known: set[str] = set()
         self._written: list[tuple[str, tuple[Value, ...]]] = []
@@ -70,12 +70,11 @@ class ObjectJournal(Journal):
             self.keep(writer=self._writer)
 
     def recover(self) -> None:
-        """Make the copy anew where a transaction of this thread was interrupted: the table says whether it is kept."""
-        if self._torn != get_ident() and not self._depth:
-            return
+        """Make the copy anew where a transaction was interrupted, of whichever thread: the table says whether it is
+        kept."""
         with self._turn:
             self._depth = 0
-            if self._torn is None:
+            if not self._torn:
                 return
             with self._reaching():
                 self._table.update_incremental()
@@ -87,7 +86,7 @@ class ObjectJournal(Journal):
                 self._db, self._known = copy, set(files)
             else:
                 self._lost = self._lost or self._taken_by(writer)
-            self._torn = None
+            self._torn = False
 
     @contextmanager
     def beside(self) -> Iterator[Journal]:
@@ -127,14 +126,16 @@ class ObjectJournal(Journal):
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with self._turn:
-            self._written, self._torn = [], get_ident()
+            if self._torn:  # by another thread
+                self.recover()
+            self._written, self._torn = [], True
             try:
                 with super()._transaction():
                     yield
             except HalfjoinError:
-                self._torn = None
+                self._torn = False
                 raise
-            self._torn = None
+            self._torn = False
 
     def _write(self, statement: str, values: tuple[Value, ...] = ()) -> sqlite3.Cursor:
         self._written.append((statement, values))

@@ -299,7 +299,7 @@ class Warehouse:
             self._flusher.wait()
             self._renew()
             self._pending = self._journal.pending()
-        except StorageError:  # what there is to say, the next batch will say
+        except HalfjoinError:  # what there is to say, the next batch will say
             return
         if self._pending >= most:
             self._flusher.start(self._targets())
@@ -394,8 +394,9 @@ class Warehouse:
             return False
 
     def _unlock(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
 
     def _targets(self) -> list[Target]:
         return [self._target(number) for number in self._ids]

@@ -80,6 +80,17 @@ def test_queries_inside_see_what_was_changed(engine):
     assert contents(engine) == [(1, 10), (2, 20)]
 
 
+@pytest.mark.parametrize("open_rows", [[], [{"k": 9, "a": 9}]])
+def test_statements_see_each_other_in_a_new_warehouse(open_rows):
+    with hj.Engine(clock="own") as engine:
+        engine.execute("CREATE TABLE t (k int PRIMARY KEY, a int); CREATE TABLE u (k int, a int)")
+        engine.apply({"t": open_rows}, time=0, close=False)
+        engine.execute("SET TIME = 0; BEGIN; INSERT INTO t VALUES (1, 2); UPDATE t SET a = 3; INSERT INTO u TABLE t; "
+                       "DELETE FROM t WHERE k = 1; INSERT INTO t VALUES (1, 5); COMMIT")  # fmt: skip
+        assert contents(engine) == [(1, 5), *((row["k"], row["a"]) for row in open_rows)]
+        assert contents(engine, "u") == [(1, 3)]
+
+
 def test_rows_are_checked_at_the_time_of_the_commit(engine):
     engine.apply({"t": [{"k": 1, "a": 10, "__diff": -1, "__time": 8}]}, close=False)  # it goes at 8
     engine.execute("SET TIME = 9; BEGIN; INSERT INTO t VALUES (1, 11); INSERT INTO u VALUES (1, 'x'); COMMIT")

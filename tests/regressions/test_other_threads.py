@@ -1,0 +1,102 @@
+"""What a call leaves that was interrupted is put right by the next one, of whichever thread."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+import halfjoin as hj
+from halfjoin.engine.storage.object_journal import ObjectJournal
+from halfjoin.engine.storage.place import LocalPlace
+
+
+class Ended(BaseException):
+    """An interrupt."""
+
+
+def elsewhere(work):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).exception()
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_journal_made_torn_by_one_thread_is_read_by_another(writes, tmp_path: Path, monkeypatch):
+    journal = ObjectJournal(LocalPlace(tmp_path))
+    commit = journal._commit
+
+    def interrupted(*args):
+        commit(*args)
+        raise Ended
+
+    monkeypatch.setattr(journal, "_commit", interrupted)
+    assert isinstance(elsewhere(lambda: journal.append({}, 7, None, None, {})), Ended)
+    monkeypatch.undo()
+    if writes:
+        journal.append({}, 8, None, None, {})
+    else:
+        journal.recover()
+    assert (journal.entry, journal.number("upper")) == ((2, 8) if writes else (1, 7))
+    assert ObjectJournal(LocalPlace(tmp_path), read_only=True).entry == journal.entry
+
+
+def test_a_batch_that_waited_begins_after_what_others_have_left_is_done(monkeypatch):
+    with hj.Engine(clock="own") as engine:
+        engine.execute("CREATE TABLE t (k int)")
+        waits, wait = Event(), engine._changed.wait_for
+
+        def wait_for(predicate, timeout=None):
+            waits.set()
+            return wait(predicate, timeout)
+
+        monkeypatch.setattr(engine._changed, "wait_for", wait_for)
+        later = Thread(target=lambda: engine.apply({"t": [{"k": 2}]}, time=2))
+        with engine._turns.alone(True):
+            waits.clear()
+            later.start()
+            assert waits.wait(30)
+            settle = engine._commits.settle
+            monkeypatch.setattr(type(engine._commits), "settle", ended)
+            with pytest.raises(Ended):
+                engine.apply({"t": [{"k": 1}]}, time=1)
+            monkeypatch.setattr(type(engine._commits), "settle", settle.__func__)
+        later.join()
+        assert sorted(row["k"] for row in engine.read("t").to_pylist()) == [1, 2]
+
+
+def ended(commits):
+    if commits._under_way is not None:
+        raise Ended
+
+
+def test_nothing_fails_on_account_of_work_that_is_due_later(tmp_path, monkeypatch):
+    with hj.Engine(tmp_path / "w", memory=1_000_000) as engine:
+        engine.execute("CREATE TABLE t (k int)")
+        engine.apply({"t": [{"k": 1}]})
+
+        def flush(*args, **kwargs):
+            raise hj.Conflict("the warehouse is being written by another")
+
+        monkeypatch.setattr(engine._store._flusher, "flush", flush)
+        monkeypatch.setattr(type(engine._memory), "takes", lambda memory, size: False)
+        engine._store.settle(engine._state)
+        monkeypatch.undo()
+        assert engine.read("t").num_rows == 1
+
+
+def test_closing_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
+    engine = hj.Engine(tmp_path / "w")
+    monkeypatch.setattr(type(engine._runners), "close", interrupted)
+    with pytest.raises(Ended):
+        engine.close()
+    monkeypatch.undo()
+    with pytest.raises(hj.HalfjoinError, match="the engine is closed"):
+        engine.execute("CREATE TABLE t (k int)")
+    engine.close()
+    hj.Engine(tmp_path / "w").close()
+
+
+def interrupted(runners):
+    raise Ended
