@@ -32,6 +32,7 @@ _PROBE = "#probe"  # no SQL column has such a name
 _PAIRS = 1 << 20  # that are put together at a time
 _BYTES = 1 << 28  # of their texts
 _FEW = 16  # pairs, whose texts are no matter: they are in memory as it is
+_NET_FROM = 256  # partners: to carry fewer on, some of which cancel, costs less than to add them up
 _SORT_FROM = 1 << 14  # probes; searching so many sorted keeps to memory that is near
 Rows = NDArray[Any]
 Fetch = tuple[tuple[str, str], ...]  # columns of the collection, and their names in the stream
@@ -226,7 +227,7 @@ class HalfJoinOperator:
         time = _joined([run.updates.time[rows] for _, run, rows in found])
         diff = _joined([run.diffs(rows, closed) for _, run, rows in found])
         partners = Updates(fetched, time, diff)
-        if closed > MINIMUM:
+        if closed > MINIMUM and len(positions) >= _NET_FROM:
             positions, partners = _netted(positions, partners, closed)
             if not len(positions):
                 return None

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.engine import netting
+from halfjoin.engine import half_join, netting
 from halfjoin.engine import run as runs_module
 from halfjoin.engine.half_join import HalfJoinOperator
 from halfjoin.engine.index import Index
@@ -47,6 +47,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (netting, runs_module):
         monkeypatch.setattr(module, "NET_FROM", 0)
     monkeypatch.setattr(runs_module, "RENET", 1_000)
+    monkeypatch.setattr(half_join, "_NET_FROM", 0)
 
 
 def _updates(rows: Rows) -> Updates:
@@ -251,6 +252,7 @@ def counted() -> Iterator[Counts]:
         return found
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(half_join, "_NET_FROM", 0)  # batches here are small
         patch.setattr(HalfJoinOperator, "__call__", call)
         patch.setattr(Index, "find", entries)
         yield counts
