@@ -146,7 +146,7 @@ def test_what_a_killed_definition_had_written_goes(tmp_path: Path, monkeypatch: 
         killed.setattr(Journal, "define", _killed)
         with pytest.raises(ZeroDivisionError):
             engine.execute("CREATE MATERIALIZED VIEW big AS SELECT k + 1 AS l FROM t")
-        engine._released = True  # as if the process had ended
+        engine._closed, engine._released = "killed", True  # as if the process had ended
         engine._store._journal.close()  # type: ignore[attr-defined]
         engine._store._lock.release()  # type: ignore[attr-defined]
     with hj.Engine(folder) as engine:
