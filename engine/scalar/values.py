@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.updates import ARRAY_BYTES, TOO_LONG
+from halfjoin.sql.errors import DataError
 
 Datum: TypeAlias = Any  # a pyarrow Array, or a Scalar that stands for the same value in every row
 Kernel: TypeAlias = Callable[..., Datum]  # Datum, ... -> Datum; raises Failed
@@ -20,8 +22,17 @@ _DTYPES = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 
 def broadcast(datum: Datum, n: int) -> Any:
-    """An array of `n` rows."""
-    return pa.repeat(datum, n) if isinstance(datum, pa.Scalar) else datum
+    """An array of `n` rows.
+
+    Raises:
+        DataError: a constant text or bytea does not go into one as often. (Arrow's own repeat does not look.)
+    """
+    if not isinstance(datum, pa.Scalar):
+        return datum
+    text = isinstance(datum, (pa.StringScalar, pa.BinaryScalar)) and datum.is_valid
+    if text and datum.as_buffer().size * n > ARRAY_BYTES:
+        raise DataError(TOO_LONG)
+    return pa.repeat(datum, n)
 
 
 def count(*data: Datum) -> int:

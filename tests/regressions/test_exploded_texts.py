@@ -32,3 +32,13 @@ def test_a_text_repeated_past_an_array_fails_its_view_alone(engine, call):
     assert engine.read("other").to_pylist() == [{"id": 1}]
     with pytest.raises(hj.DataError, match=r"more than 2,147,483,647 bytes.* once for each result, in "):
         engine.read("v")
+
+
+def test_a_long_constant_is_not_repeated_past_an_array(engine):
+    with pytest.raises(hj.DataError, match="more than 2,147,483,647 bytes"):
+        engine.query("SELECT max(lpad('x', 10000000)) AS m FROM generate_series(1, 230)")
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT lpad('x', 10000000) AS s FROM t, generate_series(1, n)")
+    engine.apply({"t": [{"id": 1, "s": "", "n": 230}]}, time=1)
+    assert engine.read("other").num_rows == 1
+    with pytest.raises(hj.DataError, match="more than 2,147,483,647 bytes"):
+        engine.read("v")
