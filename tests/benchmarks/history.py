@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=24, help="applications of the batch and its inverse")
     given = parser.parse_args()
     data = tables(given.rows)
-    with hj.Engine() as engine:
+    with hj.Engine(clock="wall") as engine:
         engine.execute(DDL)
         engine.apply(data, time=1)
         gone = {"orders": data["orders"].slice(0, given.batch // 2), "lines": data["lines"].slice(0, given.batch // 2)}
