@@ -17,6 +17,7 @@ import pyarrow as pa
 
 import halfjoin as hj
 from halfjoin.engine.half_join import HalfJoinOperator
+from halfjoin.engine.updates import Updates
 
 DDL = """
 CREATE TABLE customers (c bigint PRIMARY KEY, region bigint);
@@ -35,11 +36,11 @@ def counted() -> Iterator[dict[str, int]]:
     """Rows that half-joins look up (they come on the stream) and make, while the block runs."""
     counts, whole = {"looked up": 0, "made": 0}, HalfJoinOperator.__call__
 
-    def call(self: HalfJoinOperator, stream: Any, *rest: Any) -> Any:
-        found = whole(self, stream, *rest)
+    def call(self: HalfJoinOperator, stream: Updates, *rest: Any) -> Iterator[Updates]:
         counts["looked up"] += len(stream)
-        counts["made"] += 0 if found is None else len(found)
-        return found
+        for found in whole(self, stream, *rest):
+            counts["made"] += len(found)
+            yield found
 
     HalfJoinOperator.__call__ = call  # type: ignore[method-assign]
     try:
