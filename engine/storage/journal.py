@@ -457,10 +457,6 @@ def app_of(journal: Journal, collection: int) -> str:
     return f"{journal.meta('id')}/{collection}"
 
 
-def _schema_of(table: str) -> str:
-    return next(part for part in _SCHEMA.split(";\n") if f" {table} (" in part)
-
-
 def _within(prefix: str) -> tuple[str, str]:
     """The first text that begins with a prefix, which ends with a slash, and the first text behind all that do."""
     return prefix, prefix[:-1] + chr(ord("/") + 1)
