@@ -10,8 +10,8 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from halfjoin.engine.consolidate import consolidate
-from halfjoin.engine.process import check_process
 from halfjoin.engine.run import Part
+from halfjoin.engine.system.process import check_process
 from halfjoin.engine.updates import Updates, concat, empty
 
 

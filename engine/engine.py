@@ -22,7 +22,6 @@ from halfjoin.engine.batch import Staged, batch_times, fingerprints, publishing,
 from halfjoin.engine.changes import Changes, changes_of, diffs_of
 from halfjoin.engine.clock import Clock, Times, check, present, settled
 from halfjoin.engine.commit import Commits, Entry, Step, nothing
-from halfjoin.engine.exclusive import exclusive
 from halfjoin.engine.execute import Session, execute
 from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.feeds.delta_source import DeltaSource
@@ -32,7 +31,6 @@ from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
 from halfjoin.engine.fingerprint import agree, digest
 from halfjoin.engine.memory import Memory, machine_memory, to_bytes
-from halfjoin.engine.process import check_process, is_this
 from halfjoin.engine.rows import Submitted
 from halfjoin.engine.run import Part
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting
@@ -44,9 +42,11 @@ from halfjoin.engine.storage.restore import make_errors_anew
 from halfjoin.engine.storage.store import BatchId, Nowhere, Store, retried
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.subscription import Subscription
+from halfjoin.engine.system.exclusive import exclusive
+from halfjoin.engine.system.process import check_process, is_this
+from halfjoin.engine.system.turns import Turns
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, time_of, to_time
-from halfjoin.engine.turns import Turns
 from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
 from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.parse import parse

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.changes import Changes, StoredChanges
-from halfjoin.engine.process import check_process
+from halfjoin.engine.system.process import check_process
 from halfjoin.engine.unreadable import Failure
 from halfjoin.sql.errors import DataError, HalfjoinError
 

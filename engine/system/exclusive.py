@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from halfjoin.engine.process import check_process
+from halfjoin.engine.system.process import check_process
 
 P = ParamSpec("P")
 T = TypeVar("T")
