@@ -13,7 +13,6 @@ import numpy as np
 
 from halfjoin.engine.changes import Changes
 from halfjoin.engine.clock import YEAR, Clock, Times, check_jump, closed, settled
-from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.failures import of_view
 from halfjoin.engine.fingerprint import Partial, partial
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
@@ -23,7 +22,8 @@ from halfjoin.engine.runners import LOCAL, Output, Runner
 from halfjoin.engine.state import State
 from halfjoin.engine.unnamed import filled
 from halfjoin.engine.unreadable import Failure, Standing, closing
-from halfjoin.engine.updates import MAXIMUM, Updates, concat, constant, empty
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty
 from halfjoin.engine.upserts import latest
 from halfjoin.sql.errors import DataError, InvalidRow, InvalidTime
 

@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.run import Part
 from halfjoin.engine.system.process import check_process
-from halfjoin.engine.updates import Updates, concat, empty
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import Updates, concat, empty
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.sinks.target import check, settled
 from halfjoin.engine.state import MaintainedView, State
 from halfjoin.engine.storage.names import check_columns
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import names_of

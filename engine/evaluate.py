@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from halfjoin.engine.failures import Errors
 from halfjoin.engine.scalar import Scalar
-from halfjoin.engine.updates import Mask, Updates
+from halfjoin.engine.updates.updates import Mask, Updates
 from halfjoin.sql.expr import Expr
 
 

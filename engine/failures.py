@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.codes import codes
-from halfjoin.engine.updates import Positions, Updates, constant
+from halfjoin.engine.updates.codes import codes
+from halfjoin.engine.updates.updates import Positions, Updates, constant
 from halfjoin.planner.linear import Reports
 from halfjoin.sql.expr import Expr, columns_of
 from halfjoin.sql.functions import render

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from halfjoin.engine.codes import Words, codes, mix, polynomial
 from halfjoin.engine.rows import Submitted
+from halfjoin.engine.updates.codes import Words, codes, mix, polynomial
 
 _VERSION = b"\x02"  # fingerprints of the first version had no such byte, and depended on the order of rows
 _BASES = np.array([[0x9E3779B97F4A7C15], [0xD1342543DE82EF95]], np.uint64)  # odd; one for each sum

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from halfjoin.engine.updates import Ints
+from halfjoin.engine.updates.updates import Ints
 
 _RANGE = 8  # codes, on average
 

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from halfjoin.engine.codes import codes, is_exact, same
 from halfjoin.engine.evaluate import evaluate_all
 from halfjoin.engine.failures import DROPPED
 from halfjoin.engine.keys import key_columns
@@ -24,7 +23,8 @@ from halfjoin.engine.netting import together
 from halfjoin.engine.run import KeyColumns, Part, Run, present
 from halfjoin.engine.scalar import Scalar, compile, mask_of
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of, product
+from halfjoin.engine.updates.codes import codes, is_exact, same
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of, product
 from halfjoin.planner.plan import HalfJoin
 from halfjoin.sql.expr import Expr, columns_of
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.failures import of_rows
-from halfjoin.engine.updates import MAXIMUM, TOO_HEAVY, Updates, concat, is_wide
+from halfjoin.engine.updates.updates import MAXIMUM, TOO_HEAVY, Updates, concat, is_wide
 
 _LIMB = 1 << 42  # two int64s multiply to three such limbs, and millions of limbs add up to an int64
 _FEW = 8  # int64s that may stand for one diff: sums of updates are exact, so such rows need be no errors

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halfjoin.engine.codes import same_rows
-from halfjoin.engine.updates import Ints, Mask, Positions, Updates, gather, indices_of
+from halfjoin.engine.updates.codes import same_rows
+from halfjoin.engine.updates.updates import Ints, Mask, Positions, Updates, gather, indices_of
 
 
 class Place(NamedTuple):

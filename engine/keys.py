@@ -11,7 +11,7 @@ from halfjoin.engine.operators import compile_linear
 from halfjoin.engine.run import Entries, KeyColumns
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import Updates, constant
+from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column, Expr

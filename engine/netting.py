@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from halfjoin.engine.consolidate import cancelled
 from halfjoin.engine.index import Index
-from halfjoin.engine.updates import MINIMUM, Ints, Mask, Positions, Updates, bits, constant
+from halfjoin.engine.updates.consolidate import cancelled
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Positions, Updates, bits, constant
 
 NET_FROM = 64  # updates of a run: adding up fewer costs more than looking at all of them
 

@@ -20,7 +20,7 @@ from halfjoin.engine.scalar import compile, mask_of
 from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.tables import Registry, ordinality, table_function
 from halfjoin.engine.temporal import temporal_filter
-from halfjoin.engine.updates import ARRAY_BYTES, TOO_LONG, Updates, product
+from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG, Updates, product
 from halfjoin.planner.fallibility import explode_fallible, step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Reports, Step, Temporal
 from halfjoin.sql.errors import DataError

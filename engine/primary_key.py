@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.codes import codes
-from halfjoin.engine.consolidate import consolidate, groups
 from halfjoin.engine.index import Index, build
 from halfjoin.engine.key_pairs import Place, plain
 from halfjoin.engine.run import KeyColumns, Part, Run
-from halfjoin.engine.updates import MAXIMUM, Ints, Positions, Updates, concat
+from halfjoin.engine.updates.codes import codes
+from halfjoin.engine.updates.consolidate import consolidate, groups
+from halfjoin.engine.updates.updates import MAXIMUM, Ints, Positions, Updates, concat
 from halfjoin.engine.upserts import last_of_each
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import InvalidRow

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from halfjoin.engine.adhoc import run
 from halfjoin.engine.collection import Collection, User
-from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.dataflow import MOST_BYTES, Dataflow
 from halfjoin.engine.run import Part, Run, make_run
 from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.state import MaintainedView, State
 from halfjoin.engine.unreadable import Failure, first_failure, reason, unreadable, with_inputs
-from halfjoin.engine.updates import ARRAY_BYTES, MINIMUM, MOST_ROWS, Updates, concat, constant
+from halfjoin.engine.updates.consolidate import cancel, consolidate
+from halfjoin.engine.updates.updates import ARRAY_BYTES, MINIMUM, MOST_ROWS, Updates, concat, constant
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
 from halfjoin.sql.adhoc_split import split

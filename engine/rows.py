@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from halfjoin.engine.columns import convert
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.times import to_time
-from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Ints, Mask
+from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask
 from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow, InvalidTime, UnknownName
 

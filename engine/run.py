@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.consolidate import cancelled
 from halfjoin.engine.index import Index, build, build_from_codes, merge
 from halfjoin.engine.netting import NET_FROM, Net, laid, net, together
-from halfjoin.engine.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat, fitting
+from halfjoin.engine.updates.consolidate import cancelled
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat, fitting
 from halfjoin.planner.plan import ArrangementKey
 
 # The key columns of updates, and the row that each entry belongs to where that is not one entry per row, in order.

@@ -12,7 +12,7 @@ import pyarrow as pa
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.rows import Rows, Submitted, submitted
 from halfjoin.engine.run import Part
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import HalfjoinError
 

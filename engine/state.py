@@ -18,7 +18,7 @@ from halfjoin.engine.runners import Runners
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.unreadable import Standing
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.failures import Errors
 from halfjoin.engine.scalar import Result, compile
-from halfjoin.engine.updates import MINIMUM, Ints, Mask, Updates, product
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, product
 from halfjoin.planner.block import expressions
 from halfjoin.planner.linear import Atom, Combination, Formula, Static
 from halfjoin.sql.expr import Expr

@@ -15,12 +15,12 @@ import pyarrow as pa
 from halfjoin.engine.batch import runs_of
 from halfjoin.engine.clock import present
 from halfjoin.engine.collection import Collection
-from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.reading import closed
 from halfjoin.engine.rows import submitted
 from halfjoin.engine.run import make_run
 from halfjoin.engine.state import State
-from halfjoin.engine.updates import Updates, concat, constant
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.sql.adhoc import names_of
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.statements import (

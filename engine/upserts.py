@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.consolidate import groups
-from halfjoin.engine.updates import Ints, Mask
+from halfjoin.engine.updates.consolidate import groups
+from halfjoin.engine.updates.updates import Ints, Mask
 from halfjoin.sql.errors import InvalidRow
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfjoin.engine import consolidate as module
-from halfjoin.engine.codes import codes, factorize, is_exact, same
-from halfjoin.engine.consolidate import cancel, consolidate, groups
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates import consolidate as module
+from halfjoin.engine.updates.codes import codes, factorize, is_exact, same
+from halfjoin.engine.updates.consolidate import cancel, consolidate, groups
+from halfjoin.engine.updates.updates import Updates
 
 ROWS = st.lists(
     st.tuples(
@@ -94,7 +94,7 @@ def test_integers_of_any_width_share_codes():
 
 
 def test_long_texts_are_hashed_in_parts(monkeypatch):
-    from halfjoin.engine import codes as hashing
+    from halfjoin.engine.updates import codes as hashing
 
     texts = pa.array(["x" * n for n in range(200)] + [None, ""])
     whole = codes([texts, texts], len(texts))

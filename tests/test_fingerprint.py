@@ -19,9 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.engine.codes import _NULL
 from halfjoin.engine.fingerprint import Partial, agree, digest, partial
 from halfjoin.engine.rows import submitted
+from halfjoin.engine.updates.codes import _NULL
 from halfjoin.engine.upserts import latest
 
 TYPES = {

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import codes, consolidate, dataflow, half_join, index, primary_key
+from halfjoin.engine import dataflow, half_join, index, primary_key
 from halfjoin.engine.storage.warehouse import Warehouse
+from halfjoin.engine.updates import codes, consolidate
 
 
 def engine_of(sql: str) -> hj.Engine:

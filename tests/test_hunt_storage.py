@@ -24,7 +24,7 @@ from halfjoin.engine.storage import reader as reader_module
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.subscription import Subscription
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates.updates import Updates
 from tests.oracle.rows import bag
 
 ROWS = [{"k": number, "v": number % 7} for number in range(40)]

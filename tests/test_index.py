@@ -10,7 +10,7 @@ from halfjoin.engine import index as module
 from halfjoin.engine.index import build, build_from_codes
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.run import make_run, merge_runs
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import BIGINT

@@ -24,7 +24,7 @@ from halfjoin.engine.index import Index
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.netting import laid, net, together
 from halfjoin.engine.run import Run, make_run, merge_runs, present
-from halfjoin.engine.updates import MINIMUM, Updates
+from halfjoin.engine.updates.updates import MINIMUM, Updates
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import BIGINT

@@ -17,7 +17,7 @@ from halfjoin.engine.sinks import courier, delivery, sinks, table
 from halfjoin.engine.sinks.delivery import Delivery
 from halfjoin.engine.storage import delta, parquet, stored_run
 from halfjoin.engine.storage.place import LocalPlace
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates.updates import Updates
 from tests.oracle.rows import bag
 from tests.sinking import DDL, FOLDER, opened, put, rows, shown
 

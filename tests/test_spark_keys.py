@@ -17,7 +17,7 @@ from halfjoin.engine.spark.key_lots import Lot, lots_of
 from halfjoin.engine.storage import parquet
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates.updates import Updates
 from tests.oracle.rows import bag
 
 _KINDS = {

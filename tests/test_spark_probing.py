@@ -16,7 +16,7 @@ from halfjoin.engine.spark import flow, probing
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import Updates, concat
+from halfjoin.engine.updates.updates import Updates, concat
 from tests.oracle.rows import bag, updates
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -23,7 +23,7 @@ from halfjoin.engine.spark.pruning import Range, range_of
 from halfjoin.engine.storage import parquet
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates.updates import Updates
 from tests.oracle.rows import Bag, bag
 
 pytestmark = pytest.mark.xdist_group("spark")

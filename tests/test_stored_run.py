@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfjoin.engine.codes import codes
-from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.keys import key_columns
 from halfjoin.engine.run import Run
 from halfjoin.engine.storage import merging, parquet
 from halfjoin.engine.storage.parquet_reader import Source, opened
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import Ints, Updates, concat
+from halfjoin.engine.updates.codes import codes
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import Ints, Updates, concat
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column

@@ -15,7 +15,7 @@ from halfjoin.engine.feeds.debezium import debezium
 from halfjoin.engine.feeds.ids import sink_id
 from halfjoin.engine.rows import deletes, upserts
 from halfjoin.engine.times import Time
-from halfjoin.engine.updates import TIME
+from halfjoin.engine.updates.updates import TIME
 from halfjoin.sql.errors import HalfjoinError, UnknownName
 
 Format: TypeAlias = Literal["rows", "deletes", "upserts", "debezium"] | Callable[[Any], Any]

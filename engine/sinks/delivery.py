@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from halfjoin.engine.changes import StoredChanges
-from halfjoin.engine.updates import Updates, concat
+from halfjoin.engine.updates.updates import Updates, concat
 
 PIECE_ROWS = 1 << 20  # in memory at a time, or a few more
 

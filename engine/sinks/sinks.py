@@ -30,7 +30,7 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.scratch import Links
 from halfjoin.engine.storage.warehouse import sort_columns
 from halfjoin.engine.unreadable import first_failure
-from halfjoin.engine.updates import MINIMUM
+from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from halfjoin.engine.spark.tasks import Batches, gathered
 from halfjoin.engine.spark.writing import WRITTEN_ROWS, answers
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, concat, empty
+from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, concat, empty
 from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow
 

@@ -15,7 +15,7 @@ from halfjoin.engine.spark.layout import ERROR, ERRORS, Frame, Layout
 from halfjoin.engine.spark.session import quiet
 from halfjoin.engine.spark.tasks import MORSEL, Batches, gathered, updates_of
 from halfjoin.engine.spark.types import encode, spark_type
-from halfjoin.engine.updates import DIFF, TIME
+from halfjoin.engine.updates.updates import DIFF, TIME
 from halfjoin.sql.errors import DataError
 
 

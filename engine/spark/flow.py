@@ -31,7 +31,7 @@ from halfjoin.engine.spark.tasks import Apply, Arrange
 from halfjoin.engine.spark.writing import answers
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY
+from halfjoin.engine.updates.updates import DIFF, TIME, TOO_HEAVY
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, Path, Stage, ViewPlan
 from halfjoin.sql.expr import Column, Expr, columns_of

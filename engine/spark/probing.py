@@ -24,7 +24,7 @@ from halfjoin.engine.stages import compile_stage
 from halfjoin.engine.storage.parquet import file_type
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import Updates, concat
+from halfjoin.engine.updates.updates import Updates, concat
 from halfjoin.planner.linear import Extend, Filter, Keep, Linear
 from halfjoin.planner.plan import Stage
 

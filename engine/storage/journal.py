@@ -21,7 +21,7 @@ from halfjoin.engine.storage.encoding import Piece
 from halfjoin.engine.storage.ownership import FILE
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.system.process import inherit, leak, own, release
-from halfjoin.engine.updates import MINIMUM
+from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.sql.errors import StorageError
 
 Value: TypeAlias = str | int | float | bytes | None

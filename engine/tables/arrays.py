@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.tables.exploded import Exploded
-from halfjoin.engine.updates import Ints
+from halfjoin.engine.updates.updates import Ints
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.functions.regex import separator
 

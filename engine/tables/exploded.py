@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.updates import MOST_ROWS, Ints
+from halfjoin.engine.updates.updates import MOST_ROWS, Ints
 from halfjoin.sql.errors import DataError
 
 

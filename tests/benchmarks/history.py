@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import halfjoin as hj
 from halfjoin.engine.half_join import HalfJoinOperator
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates.updates import Updates
 
 DDL = """
 CREATE TABLE customers (c bigint PRIMARY KEY, region bigint);

@@ -19,7 +19,7 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.changes import Diffs, StoredChanges
 from halfjoin.engine.run import Run
-from halfjoin.engine.updates import empty
+from halfjoin.engine.updates.updates import empty
 from tests.oracle.rows import bag
 
 SECONDS = 60

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from halfjoin.engine.updates import Ints, Mask
+from halfjoin.engine.updates.updates import Ints, Mask
 
 Words = NDArray[np.uint64]
 

@@ -14,8 +14,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from halfjoin.engine.codes import codes, factorize, same_rows
-from halfjoin.engine.updates import MAXIMUM, MINIMUM, TOO_MANY, Ints, Mask, Updates, bits, constant, gather, indices_of
+from halfjoin.engine.updates.codes import codes, factorize, same_rows
+from halfjoin.engine.updates.updates import (
+    MAXIMUM,
+    MINIMUM,
+    TOO_MANY,
+    Ints,
+    Mask,
+    Updates,
+    bits,
+    constant,
+    gather,
+    indices_of,
+)
 from halfjoin.sql.errors import DataError
 
 
