@@ -13,8 +13,8 @@ import numpy as np
 
 from halfjoin.engine.changes import Changes
 from halfjoin.engine.clock import YEAR, Clock, Times, check_jump, closed, settled
-from halfjoin.engine.failures import of_view
 from halfjoin.engine.fingerprint import Partial, partial
+from halfjoin.engine.linear.failures import of_view
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.rows import Submitted, unnumbered
 from halfjoin.engine.run import Part, Run, make_run

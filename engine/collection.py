@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from halfjoin.engine.changes import StoredChanges
 from halfjoin.engine.keys import key_columns
+from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.memory import INDEXED, Memory
 from halfjoin.engine.run import KeyColumns, Part, Run, loaded_runs, merge_runs
-from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty, fits, fitting
 from halfjoin.planner.plan import ArrangementKey

@@ -30,6 +30,7 @@ from halfjoin.engine.feeds.ids import WHOLE, follow_prefix, place_of, reused
 from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
 from halfjoin.engine.fingerprint import agree, digest
+from halfjoin.engine.linear.tables import UserFunction
 from halfjoin.engine.memory import Memory, machine_memory, to_bytes
 from halfjoin.engine.rows import Submitted
 from halfjoin.engine.run import Part
@@ -45,7 +46,6 @@ from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.system.exclusive import exclusive
 from halfjoin.engine.system.process import check_process, is_this
 from halfjoin.engine.system.turns import Turns
-from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, time_of, to_time
 from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
 from halfjoin.sql.functions.table import ENTRIES

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.evaluate import evaluate_all
-from halfjoin.engine.failures import DROPPED
-from halfjoin.engine.operators import compile_linear
+from halfjoin.engine.linear.evaluate import evaluate_all
+from halfjoin.engine.linear.failures import DROPPED
+from halfjoin.engine.linear.operators import compile_linear
+from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.run import Entries, KeyColumns
 from halfjoin.engine.scalar import compile
-from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from halfjoin.engine.half_join import HalfJoinOperator, compile_half_join
-from halfjoin.engine.operators import LinearOperator, compile_linear
-from halfjoin.engine.tables import Registry
+from halfjoin.engine.linear.operators import LinearOperator, compile_linear
+from halfjoin.engine.linear.tables import Registry
 from halfjoin.planner.linear import Filter, Keep, Linear, Step
 from halfjoin.planner.liveness import makes, reads
 from halfjoin.planner.plan import Stage

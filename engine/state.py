@@ -12,11 +12,11 @@ from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.clock import Clock, ClosedBy
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow
+from halfjoin.engine.linear.tables import UserFunction
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.runners import Runners
 from halfjoin.engine.subscription import Subscription
-from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.unreadable import Standing
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey

@@ -16,6 +16,7 @@ import pyarrow.types as pt
 from pyspark.sql import functions as F
 
 from halfjoin.engine.dataflow import Lookup
+from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.run import Part
 from halfjoin.engine.runners import Held
 from halfjoin.engine.scalar.arrow_types import arrow_type
@@ -30,7 +31,6 @@ from halfjoin.engine.spark.session import DATA_ERROR
 from halfjoin.engine.spark.tasks import Apply, Arrange
 from halfjoin.engine.spark.writing import answers
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates.updates import DIFF, TIME, TOO_HEAVY
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, Path, Stage, ViewPlan

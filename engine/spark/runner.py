@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 from halfjoin.engine.changes import Changes, StoredChanges
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow
-from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.runners import Held, Output, Versioned
 from halfjoin.engine.spark.batches import FrameRows, GivenFrame, checked
@@ -30,7 +31,6 @@ from halfjoin.engine.spark.writing import written
 from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, TOO_HEAVY, empty
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey, ViewPlan

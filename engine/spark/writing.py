@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
-from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Frame, Layout
 from halfjoin.engine.spark.session import again, quiet, translated
 from halfjoin.engine.spark.tasks import Batches, array_of, gathered, updates_of

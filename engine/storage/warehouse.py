@@ -21,8 +21,8 @@ from halfjoin.engine.changes import Changes, StoredChanges, diffs_of
 from halfjoin.engine.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.collection import Collection
 from halfjoin.engine.commit import NO_CHANGE, Entry, Step
-from halfjoin.engine.failures import FORM as ERRORS_FORM
 from halfjoin.engine.feeds.ids import prefix_of
+from halfjoin.engine.linear.failures import FORM as ERRORS_FORM
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.state import State

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.failures import Errors
+from halfjoin.engine.linear.failures import Errors
 from halfjoin.engine.scalar import Scalar
 from halfjoin.engine.updates.updates import Mask, Updates
 from halfjoin.sql.expr import Expr

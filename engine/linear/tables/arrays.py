@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.tables.exploded import Exploded
+from halfjoin.engine.linear.tables.exploded import Exploded
 from halfjoin.engine.updates.updates import Ints
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.functions.regex import separator

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.failures import of_rows
+from halfjoin.engine.linear.failures import of_rows
 from halfjoin.engine.updates.updates import MAXIMUM, TOO_HEAVY, Updates, concat, is_wide
 
 _LIMB = 1 << 42  # two int64s multiply to three such limbs, and millions of limbs add up to an int64

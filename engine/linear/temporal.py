@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from halfjoin.engine.failures import Errors
+from halfjoin.engine.linear.failures import Errors
 from halfjoin.engine.scalar import Result, compile
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, product
 from halfjoin.planner.block import expressions

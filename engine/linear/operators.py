@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from halfjoin.engine.evaluate import evaluate_all
-from halfjoin.engine.failures import Errors
+from halfjoin.engine.linear.evaluate import evaluate_all
+from halfjoin.engine.linear.failures import Errors
+from halfjoin.engine.linear.tables import Registry, ordinality, table_function
+from halfjoin.engine.linear.temporal import temporal_filter
 from halfjoin.engine.scalar import compile, mask_of
 from halfjoin.engine.scalar.bounds import sizes
-from halfjoin.engine.tables import Registry, ordinality, table_function
-from halfjoin.engine.temporal import temporal_filter
 from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG, Updates, product
 from halfjoin.planner.fallibility import explode_fallible, step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Reports, Step, Temporal

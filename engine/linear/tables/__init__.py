@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from halfjoin.engine.tables.arrays import regexp_split_to_table, unnest
-from halfjoin.engine.tables.exploded import Exploded, ordinality
-from halfjoin.engine.tables.series import generate_series
-from halfjoin.engine.tables.user import UserFunction, call_user_function
-from halfjoin.engine.tables.weights import repeat_row
+from halfjoin.engine.linear.tables.arrays import regexp_split_to_table, unnest
+from halfjoin.engine.linear.tables.exploded import Exploded, ordinality
+from halfjoin.engine.linear.tables.series import generate_series
+from halfjoin.engine.linear.tables.user import UserFunction, call_user_function
+from halfjoin.engine.linear.tables.weights import repeat_row
 from halfjoin.planner.linear import Explode
 from halfjoin.sql.errors import HalfjoinError
 

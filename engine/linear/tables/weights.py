@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.tables.exploded import Exploded
+from halfjoin.engine.linear.tables.exploded import Exploded
 
 
 def repeat_row(arguments: list[pa.Array], length: int) -> Exploded:
