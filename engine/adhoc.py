@@ -10,9 +10,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from halfjoin.engine.collection import Collection
-from halfjoin.engine.memory import Memory, machine_memory
-from halfjoin.engine.run import make_run
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.memory import Memory, machine_memory
+from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import interruptible
 from halfjoin.engine.state import State

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from halfjoin.engine.changes import changes_of, size
+from halfjoin.engine.arrange.changes import changes_of, size
 from halfjoin.sql.errors import UnknownName
 
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from halfjoin.engine.changes import Changes
+from halfjoin.engine.arrange.changes import Changes
+from halfjoin.engine.arrange.run import Part, Run, make_run
 from halfjoin.engine.clock import YEAR, Clock, Times, check_jump, closed, settled
 from halfjoin.engine.fingerprint import Partial, partial
 from halfjoin.engine.linear.failures import of_view
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.rows import Submitted, unnumbered
-from halfjoin.engine.run import Part, Run, make_run
 from halfjoin.engine.runners import LOCAL, Output, Runner
 from halfjoin.engine.state import State
 from halfjoin.engine.unnamed import filled

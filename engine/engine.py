@@ -18,8 +18,10 @@ import pyarrow as pa
 
 from halfjoin.engine import reading
 from halfjoin.engine.applied import Applied
+from halfjoin.engine.arrange.changes import Changes, changes_of, diffs_of
+from halfjoin.engine.arrange.memory import Memory, machine_memory, to_bytes
+from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch import Staged, batch_times, fingerprints, publishing, runs_of, stage
-from halfjoin.engine.changes import Changes, changes_of, diffs_of
 from halfjoin.engine.clock import Clock, Times, check, present, settled
 from halfjoin.engine.commit import Commits, Entry, Step, nothing
 from halfjoin.engine.execute import Session, execute
@@ -31,9 +33,7 @@ from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
 from halfjoin.engine.fingerprint import agree, digest
 from halfjoin.engine.linear.tables import UserFunction
-from halfjoin.engine.memory import Memory, machine_memory, to_bytes
 from halfjoin.engine.rows import Submitted
-from halfjoin.engine.run import Part
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.state import State

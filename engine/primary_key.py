@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.index import Index, build
+from halfjoin.engine.arrange.index import Index, build
+from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.key_pairs import Place, plain
-from halfjoin.engine.run import KeyColumns, Part, Run
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Positions, Updates, concat

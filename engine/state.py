@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from halfjoin.catalog.catalog import Catalog
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.memory import Memory
+from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.clock import Clock, ClosedBy
-from halfjoin.engine.collection import Collection
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.linear.tables import UserFunction
-from halfjoin.engine.memory import Memory
-from halfjoin.engine.run import Part, Run
 from halfjoin.engine.runners import Runners
 from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.unreadable import Standing

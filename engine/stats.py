@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.clock import Clock
-from halfjoin.engine.collection import Collection
-from halfjoin.engine.run import Run
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.planner.plan import ArrangementKey

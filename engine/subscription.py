@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.changes import Changes, StoredChanges
+from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.system.process import check_process
 from halfjoin.engine.unreadable import Failure
 from halfjoin.sql.errors import DataError, HalfjoinError

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.primary_key import PrimaryKey
-from halfjoin.engine.run import Run
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, gather
 from halfjoin.engine.upserts import last_named

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from halfjoin.engine.collection import Collection
-from halfjoin.engine.run import Part
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, bits, concat
 from halfjoin.sql.errors import DataError

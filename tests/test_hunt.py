@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import dataflow, half_join, index, primary_key
+from halfjoin.engine import dataflow, half_join, primary_key
+from halfjoin.engine.arrange import index
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.updates import codes, consolidate
 

@@ -15,9 +15,9 @@ import pytest
 from deltalake import DeltaTable
 
 import halfjoin as hj
-from halfjoin.engine.changes import StoredChanges
-from halfjoin.engine.collection import Collection
-from halfjoin.engine.run import Run
+from halfjoin.engine.arrange.changes import StoredChanges
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.storage import delta, parquet, place, site, stored_run, warehouse
 from halfjoin.engine.storage import reader as reader_module

@@ -17,7 +17,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine import runners
-from halfjoin.engine.run import Run
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.spark import runner, session, writing
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.storage.fetch import Disk

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.run import Run
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.spark import flow, probing
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace

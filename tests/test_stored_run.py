@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfjoin.engine.keys import key_columns
-from halfjoin.engine.run import Run
+from halfjoin.engine.arrange.keys import key_columns
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.storage import merging, parquet
 from halfjoin.engine.storage.parquet_reader import Source, opened
 from halfjoin.engine.storage.place import LocalPlace

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from halfjoin.engine.memory import machine_memory
+from halfjoin.engine.arrange.memory import machine_memory
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Datum, Kernel, on_arrays

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from halfjoin.catalog.models import Sink
-from halfjoin.engine.changes import StoredChanges
-from halfjoin.engine.collection import Collection
+from halfjoin.engine.arrange.changes import StoredChanges
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.reading import closed, readable
-from halfjoin.engine.run import Run
 from halfjoin.engine.sinks.courier import Courier
 from halfjoin.engine.sinks.delivery import Closed, Delivery
 from halfjoin.engine.sinks.table import SinkTable, Source

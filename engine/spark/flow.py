@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import functions as F
 
+from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.dataflow import Lookup
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.engine.run import Part
 from halfjoin.engine.runners import Held
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.files import StateFiles

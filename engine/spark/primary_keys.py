@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.keys import key_columns
+from halfjoin.engine.arrange.keys import key_columns
+from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.rows import Submitted, unnumbered
-from halfjoin.engine.run import Part
 from halfjoin.engine.spark.batches import FrameRows
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.spark.key_lots import Lot, lots_of

@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from halfjoin.engine.changes import Changes, StoredChanges
-from halfjoin.engine.collection import Collection
+from halfjoin.engine.arrange.changes import Changes, StoredChanges
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.engine.run import Part, Run
 from halfjoin.engine.runners import Held, Output, Versioned
 from halfjoin.engine.spark.batches import FrameRows, GivenFrame, checked
 from halfjoin.engine.spark.contents import changes as shown

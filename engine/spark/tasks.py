@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import cloudpickle
 
-from halfjoin.engine.keys import key_columns
+from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.linear.evaluate import evaluate_all
 from halfjoin.engine.linear.failures import DROPPED
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 import halfjoin
-from halfjoin.engine.collection import Collection
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import KeyColumns, Part
 from halfjoin.engine.linear.tables import is_built_in
-from halfjoin.engine.run import KeyColumns, Part
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.lookup import CODE
 from halfjoin.engine.storage.names import folder_name

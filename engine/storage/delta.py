@@ -17,7 +17,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from halfjoin.engine.collection import GROWTH
+from halfjoin.engine.arrange.collection import GROWTH
 from halfjoin.engine.storage.commits import MARK, Commit, Torn, commit_file, commits
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.merging import merged

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.run import KeyColumns
+from halfjoin.engine.arrange.run import KeyColumns
 from halfjoin.engine.storage.parquet_reader import Bounds, Source
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, constant, gather, indices_of

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from halfjoin.catalog.models import Document
-from halfjoin.engine.collection import Cold, Collection
+from halfjoin.engine.arrange.collection import Cold, Collection
+from halfjoin.engine.arrange.memory import Memory
+from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.definitions import enter_index, enter_table, enter_view
-from halfjoin.engine.memory import Memory
-from halfjoin.engine.run import Part, make_run
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.journal import Kept
 from halfjoin.engine.unreadable import with_inputs

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from halfjoin.engine.applied import Applied
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.memory import Memory
+from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch import Staged
 from halfjoin.engine.clock import CLOSINGS, Clock, Closing, closing_of
-from halfjoin.engine.collection import Collection
 from halfjoin.engine.commit import Entry, Step
 from halfjoin.engine.feeds.ids import table_of
-from halfjoin.engine.memory import Memory
-from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.times import now

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.netting import together
-from halfjoin.engine.run import KeyColumns, Run
+from halfjoin.engine.arrange.netting import together
+from halfjoin.engine.arrange.run import KeyColumns, Run
 from halfjoin.engine.storage.lookup import Lookup, key_reads, lookup
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened

@@ -16,15 +16,15 @@ from deltalake.exceptions import DeltaError
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.applied import Applied
+from halfjoin.engine.arrange.changes import Changes, StoredChanges, diffs_of
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.memory import Memory
+from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.batch import Staged
-from halfjoin.engine.changes import Changes, StoredChanges, diffs_of
 from halfjoin.engine.clock import Clock, Closing, closing_of, opened
-from halfjoin.engine.collection import Collection
 from halfjoin.engine.commit import NO_CHANGE, Entry, Step
 from halfjoin.engine.feeds.ids import prefix_of
 from halfjoin.engine.linear.failures import FORM as ERRORS_FORM
-from halfjoin.engine.memory import Memory
-from halfjoin.engine.run import Part, Run
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.arranging import arrangements, unserved
 from halfjoin.engine.storage.damage import naming

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.index import Index, build, build_from_codes, merge
-from halfjoin.engine.netting import NET_FROM, Net, laid, net, together
+from halfjoin.engine.arrange.index import Index, build, build_from_codes, merge
+from halfjoin.engine.arrange.netting import NET_FROM, Net, laid, net, together
 from halfjoin.engine.updates.consolidate import cancelled
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat, fitting
 from halfjoin.planner.plan import ArrangementKey

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from halfjoin.engine.index import Index
+from halfjoin.engine.arrange.index import Index
 from halfjoin.engine.updates.consolidate import cancelled
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Positions, Updates, bits, constant
 

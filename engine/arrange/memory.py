@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from halfjoin.engine.run import Part
+from halfjoin.engine.arrange.run import Part
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
 # Of the budget: what is brought into memory leaves room for the indexes on it and for what is to come, or it would

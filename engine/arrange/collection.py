@@ -9,11 +9,11 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.changes import StoredChanges
-from halfjoin.engine.keys import key_columns
+from halfjoin.engine.arrange.changes import StoredChanges
+from halfjoin.engine.arrange.keys import key_columns
+from halfjoin.engine.arrange.memory import INDEXED, Memory
+from halfjoin.engine.arrange.run import KeyColumns, Part, Run, loaded_runs, merge_runs
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.engine.memory import INDEXED, Memory
-from halfjoin.engine.run import KeyColumns, Part, Run, loaded_runs, merge_runs
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty, fits, fitting
 from halfjoin.planner.plan import ArrangementKey

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from halfjoin.engine.guide import Guide, guide_to
+from halfjoin.engine.arrange.guide import Guide, guide_to
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.updates import MOST_ROWS, Ints, Mask
 from halfjoin.sql.errors import DataError

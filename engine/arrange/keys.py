@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.arrange.run import Entries, KeyColumns
 from halfjoin.engine.linear.evaluate import evaluate_all
 from halfjoin.engine.linear.failures import DROPPED
 from halfjoin.engine.linear.operators import compile_linear
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.engine.run import Entries, KeyColumns
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.planner.linear import Linear
