@@ -12,7 +12,7 @@ import pyarrow as pa
 from halfjoin.engine.adhoc import run
 from halfjoin.engine.arrange.collection import Collection, User
 from halfjoin.engine.arrange.run import Part, Run, make_run
-from halfjoin.engine.dataflow import MOST_BYTES, Dataflow
+from halfjoin.engine.join.dataflow import MOST_BYTES, Dataflow
 from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.state import MaintainedView, State
 from halfjoin.engine.unreadable import Failure, first_failure, reason, unreadable, with_inputs

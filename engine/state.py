@@ -13,7 +13,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.clock import Clock, ClosedBy
-from halfjoin.engine.dataflow import Dataflow
+from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.tables import UserFunction
 from halfjoin.engine.runners import Runners
 from halfjoin.engine.subscription import Subscription

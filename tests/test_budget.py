@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 from hypothesis import given, settings
 
 import halfjoin as hj
-from halfjoin.engine import dataflow
+from halfjoin.engine.join import dataflow
 from halfjoin.engine.storage import delta, merging, parquet, parquet_reader, stored_run, warehouse
 from tests.oracle.replay import Replay
 from tests.oracle.rows import Bag, bag

@@ -17,14 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.engine import half_join
 from halfjoin.engine.arrange import netting
 from halfjoin.engine.arrange import run as runs_module
 from halfjoin.engine.arrange.index import Index
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.netting import laid, net, together
 from halfjoin.engine.arrange.run import Run, make_run, merge_runs, present
-from halfjoin.engine.half_join import HalfJoinOperator
+from halfjoin.engine.join import half_join
+from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.updates.updates import MINIMUM, Updates
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column

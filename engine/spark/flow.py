@@ -16,7 +16,7 @@ import pyarrow.types as pt
 from pyspark.sql import functions as F
 
 from halfjoin.engine.arrange.run import Part
-from halfjoin.engine.dataflow import Lookup
+from halfjoin.engine.join.dataflow import Lookup
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.runners import Held
 from halfjoin.engine.scalar.arrow_types import arrow_type

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, Run
-from halfjoin.engine.dataflow import Dataflow
+from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.runners import Held, Output, Versioned

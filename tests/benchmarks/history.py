@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import halfjoin as hj
-from halfjoin.engine.half_join import HalfJoinOperator
+from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.updates.updates import Updates
 
 DDL = """

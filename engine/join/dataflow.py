@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.memory import machine_memory
 from halfjoin.engine.arrange.run import Part, Run, present
-from halfjoin.engine.half_join import HalfJoinOperator
+from halfjoin.engine.join.half_join import HalfJoinOperator
+from halfjoin.engine.join.stages import compile_stage
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.heavy import in_limbs, split
 from halfjoin.engine.linear.operators import LinearOperator, compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.stages import compile_stage
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, MOST_ROWS, Updates, concat, constant, empty, is_wide
 from halfjoin.planner.plan import Constant, Path, ViewPlan

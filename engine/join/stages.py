@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halfjoin.engine.half_join import HalfJoinOperator, compile_half_join
+from halfjoin.engine.join.half_join import HalfJoinOperator, compile_half_join
 from halfjoin.engine.linear.operators import LinearOperator, compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.planner.linear import Filter, Keep, Linear, Step
