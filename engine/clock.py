@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
 
-from halfjoin.engine.times import now
+from halfjoin.engine.intake.times import now
 from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidTime
 
 Clock: TypeAlias = Literal["wall", "own"]

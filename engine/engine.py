@@ -31,9 +31,10 @@ from halfjoin.engine.feeds.follow import versions
 from halfjoin.engine.feeds.ids import WHOLE, follow_prefix, place_of, reused
 from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
-from halfjoin.engine.fingerprint import agree, digest
+from halfjoin.engine.intake.fingerprint import agree, digest
+from halfjoin.engine.intake.rows import Submitted
+from halfjoin.engine.intake.times import Time, time_of, to_time
 from halfjoin.engine.linear.tables import UserFunction
-from halfjoin.engine.rows import Submitted
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.state import State
@@ -46,7 +47,6 @@ from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.system.exclusive import exclusive
 from halfjoin.engine.system.process import check_process, is_this
 from halfjoin.engine.system.turns import Turns
-from halfjoin.engine.times import Time, time_of, to_time
 from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
 from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.parse import parse

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 import pyarrow as pa
 
 from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.intake.rows import Rows, Submitted, submitted
 from halfjoin.engine.join.dataflow import Dataflow
-from halfjoin.engine.rows import Rows, Submitted, submitted
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import HalfjoinError

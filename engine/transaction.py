@@ -16,8 +16,8 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch import runs_of
 from halfjoin.engine.clock import present
+from halfjoin.engine.intake.rows import submitted
 from halfjoin.engine.reading import closed
-from halfjoin.engine.rows import submitted
 from halfjoin.engine.state import State
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from halfjoin.engine.applied import Applied
     from halfjoin.engine.engine import Engine
     from halfjoin.engine.feeds.debezium import debezium
-    from halfjoin.engine.rows import deletes, inserts, upserts
+    from halfjoin.engine.intake.rows import deletes, inserts, upserts
     from halfjoin.engine.show import show
     from halfjoin.engine.stats import Stats
     from halfjoin.engine.subscription import Subscription
@@ -50,8 +50,8 @@ __all__ = [
 
 _HOMES = {
     "Applied": "engine.applied", "Engine": "engine.engine", "Stats": "engine.stats",
-    "Subscription": "engine.subscription", "debezium": "engine.feeds.debezium", "deletes": "engine.rows",
-    "inserts": "engine.rows", "show": "engine.show", "upserts": "engine.rows",
+    "Subscription": "engine.subscription", "debezium": "engine.feeds.debezium", "deletes": "engine.intake.rows",
+    "inserts": "engine.intake.rows", "show": "engine.show", "upserts": "engine.intake.rows",
 }  # fmt: skip
 
 

@@ -19,10 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.engine.fingerprint import Partial, agree, digest, partial
-from halfjoin.engine.rows import submitted
+from halfjoin.engine.intake.fingerprint import Partial, agree, digest, partial
+from halfjoin.engine.intake.rows import submitted
+from halfjoin.engine.intake.upserts import latest
 from halfjoin.engine.updates.codes import _NULL
-from halfjoin.engine.upserts import latest
 
 TYPES = {
     "b": ("boolean", [True, False]),

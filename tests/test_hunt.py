@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import primary_key
 from halfjoin.engine.arrange import index
+from halfjoin.engine.intake import primary_key
 from halfjoin.engine.join import dataflow, half_join
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.updates import codes, consolidate

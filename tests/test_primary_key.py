@@ -44,7 +44,7 @@ def test_a_batch_is_refused_exactly_when_it_breaks_the_key(batches, collide):
 
 
 def test_rows_that_are_replaced_again_and_again_are_checked_by_pairs(monkeypatch):
-    monkeypatch.setattr("halfjoin.engine.primary_key.PrimaryKey._check", None)  # the long way is not taken
+    monkeypatch.setattr("halfjoin.engine.intake.primary_key.PrimaryKey._check", None)  # the long way is not taken
     with hj.Engine() as engine:
         engine.execute("CREATE TABLE t (k integer PRIMARY KEY, v text, w double precision[])")
         versions = [{"k": k, "v": v, "w": w} for k in (1, 2) for v, w in (("a", [1.0, None]), (None, None))]

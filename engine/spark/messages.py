@@ -21,7 +21,7 @@ from halfjoin.catalog.models import Table
 from halfjoin.engine.feeds.debezium import Messages
 from halfjoin.engine.feeds.messages import OFFSET, PARTITION, placed, used
 from halfjoin.engine.feeds.order import Places, last_of_keys, unplaced
-from halfjoin.engine.rows import Submitted
+from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.intake import Intake
 from halfjoin.engine.spark.layout import Frame, Layout

@@ -18,9 +18,9 @@ from halfjoin.engine.batch import Staged
 from halfjoin.engine.clock import CLOSINGS, Clock, Closing, closing_of
 from halfjoin.engine.commit import Entry, Step
 from halfjoin.engine.feeds.ids import table_of
+from halfjoin.engine.intake.times import now
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.times import now
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
 P = ParamSpec("P")

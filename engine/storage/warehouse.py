@@ -24,6 +24,7 @@ from halfjoin.engine.batch import Staged
 from halfjoin.engine.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.commit import NO_CHANGE, Entry, Step
 from halfjoin.engine.feeds.ids import prefix_of
+from halfjoin.engine.intake.times import now
 from halfjoin.engine.linear.failures import FORM as ERRORS_FORM
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.arranging import arrangements, unserved
@@ -40,7 +41,6 @@ from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftover
 from halfjoin.engine.storage.site import arrangements_folder, folder_of, in_site, place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.times import now
 from halfjoin.engine.unreadable import first_failure
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.sql.errors import HalfjoinError, StorageError

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.primary_key import PrimaryKey
+from halfjoin.engine.intake.primary_key import PrimaryKey
+from halfjoin.engine.intake.upserts import last_named
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, gather
-from halfjoin.engine.upserts import last_named
 from halfjoin.sql.errors import InvalidRow
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from halfjoin.engine.rows import Submitted
+from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.updates.codes import Words, codes, mix, polynomial
 
 _VERSION = b"\x02"  # fingerprints of the first version had no such byte, and depended on the order of rows
@@ -44,7 +44,7 @@ class Partial:
 
 
 def partial(rows: Submitted) -> Partial:
-    """Of checked rows. Of upserts no key may come twice, since their order would count (`engine.upserts.latest`)."""
+    """Of checked rows. Of upserts no key may come twice, since their order would count (`engine.intake.upserts.latest`)."""
     time = pa.nulls(rows.length, pa.int64()) if rows.time is None else pa.array(rows.time)
     diff = pa.array(np.ones(rows.length, np.int64) if rows.diff is None else rows.diff)
     hashes = np.zeros((2, rows.length), np.uint64)

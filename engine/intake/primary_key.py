@@ -10,11 +10,11 @@ import numpy as np
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.index import Index, build
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
-from halfjoin.engine.key_pairs import Place, plain
+from halfjoin.engine.intake.key_pairs import Place, plain
+from halfjoin.engine.intake.upserts import last_of_each
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Positions, Updates, concat
-from halfjoin.engine.upserts import last_of_each
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import InvalidRow
 from halfjoin.sql.expr import Column

@@ -14,7 +14,7 @@ from halfjoin.sql.errors import InvalidRow
 
 if TYPE_CHECKING:
     from halfjoin.catalog.models import Table
-    from halfjoin.engine.rows import Submitted
+    from halfjoin.engine.intake.rows import Submitted
 
 
 def latest(table: Table, rows: Submitted) -> Submitted:

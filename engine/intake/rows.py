@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.columns import convert
+from halfjoin.engine.intake.columns import convert
+from halfjoin.engine.intake.times import to_time
+from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.engine.times import to_time
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask
-from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow, InvalidTime, UnknownName
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Submitted:
     With `upsert` a row says how many rows of its key there are from its time on: it alone (`diff` 1 or None), or none
     (0; what is not its key is then without meaning). With `whole` nothing else stays of what the table had. Rows that
     are not `numbered` have no order, so an error cannot name one by its number. `unnamed` says, for each column that
-    some upserts or deletions do not name, which these are: it stays as it is in the table (`engine.unnamed`).
+    some upserts or deletions do not name, which these are: it stays as it is in the table (`engine.intake.unnamed`).
     """
 
     columns: dict[str, pa.Array]
