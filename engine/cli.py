@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from halfjoin.engine.clock import Clock, shown
+from halfjoin.engine.batch.clock import Clock, shown
 from halfjoin.engine.engine import Engine
 from halfjoin.engine.execute import TAG
 from halfjoin.engine.scalar.casts_text import from_text

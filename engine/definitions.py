@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from halfjoin.catalog.models import ColumnModel, Definition, Index, Sink, Table, View
 from halfjoin.engine.arrange.collection import Collection, User
 from halfjoin.engine.arrange.run import loaded_runs
+from halfjoin.engine.batch.runner import LOCAL, Output
+from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.intake.primary_key import arrangement_of
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
-from halfjoin.engine.runners import LOCAL, Output
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.sinks.target import check, settled
-from halfjoin.engine.state import MaintainedView, State
 from halfjoin.engine.storage.names import check_columns
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, ViewPlan

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Literal, TypeAlias
 
+from halfjoin.engine.batch.state import State
 from halfjoin.engine.reading import quoted
-from halfjoin.engine.state import State
 from halfjoin.planner import explain as explanations
 from halfjoin.planner.plan import ViewPlan
 from halfjoin.planner.plan_view import plan

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from halfjoin.engine.applied import Applied
+from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.execute import TAG
 from halfjoin.sql.errors import HalfjoinError
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel
 
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.clock import Clock
-from halfjoin.engine.state import State
+from halfjoin.engine.batch.clock import Clock
+from halfjoin.engine.batch.state import State
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.planner.plan import ArrangementKey
 

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import make_run
-from halfjoin.engine.batch import runs_of
-from halfjoin.engine.clock import present
+from halfjoin.engine.batch.clock import present
+from halfjoin.engine.batch.stage import runs_of
+from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.rows import submitted
 from halfjoin.engine.reading import closed
-from halfjoin.engine.state import State
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.sql.adhoc import names_of

@@ -16,7 +16,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 import halfjoin as hj
-from halfjoin.engine import runners
+from halfjoin.engine.batch import runner as runners
 from halfjoin.engine.sinks import table
 from halfjoin.engine.spark import runner
 from halfjoin.engine.storage import delta, warehouse

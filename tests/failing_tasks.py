@@ -26,7 +26,7 @@ from typing import Any, Literal, TypeAlias
 import pyspark
 
 import halfjoin as hj
-from halfjoin.engine import runners
+from halfjoin.engine.batch import runner as runners
 from halfjoin.engine.spark import batches, flow, primary_keys, probing, runner, writing
 from tests.oracle.rows import bag, updates
 

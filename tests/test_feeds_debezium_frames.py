@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.engine import runners
+from halfjoin.engine.batch import runner as runners
 from halfjoin.engine.feeds.debezium import Messages
 from halfjoin.engine.spark import messages as in_tasks
 from halfjoin.engine.spark import runner

@@ -18,12 +18,12 @@ import halfjoin as hj
 from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.storage import delta, parquet, place, site, stored_run, warehouse
 from halfjoin.engine.storage import reader as reader_module
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.place import LocalPlace
-from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.updates.updates import Updates
 from tests.oracle.rows import bag
 

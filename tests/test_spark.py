@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import runners
+from halfjoin.engine.batch import runner as runners
 from halfjoin.engine.spark.types import encode, encoded, restore
 from tests.oracle.rows import Bag, bag, updates
 

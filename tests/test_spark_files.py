@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import runners
 from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.batch import runner as runners
 from halfjoin.engine.spark import runner, session, writing
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.storage.fetch import Disk

@@ -19,6 +19,7 @@ from halfjoin.catalog.models import Sink
 from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.batch.unreadable import first_failure
 from halfjoin.engine.reading import closed, readable
 from halfjoin.engine.sinks.courier import Courier
 from halfjoin.engine.sinks.delivery import Closed, Delivery
@@ -29,13 +30,12 @@ from halfjoin.engine.storage.parquet import has_order
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.scratch import Links
 from halfjoin.engine.storage.warehouse import sort_columns
-from halfjoin.engine.unreadable import first_failure
 from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
 if TYPE_CHECKING:
-    from halfjoin.engine.batch import Staged
-    from halfjoin.engine.state import State
+    from halfjoin.engine.batch.stage import Staged
+    from halfjoin.engine.batch.state import State
 
 MOST_MISSED = 64  # times that are caught up with a commit each; of more there is one for all
 _log = logging.getLogger("halfjoin")

@@ -16,9 +16,9 @@ import pyarrow.types as pt
 from pyspark.sql import functions as F
 
 from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.batch.runner import Held
 from halfjoin.engine.join.dataflow import Lookup
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.engine.runners import Held
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.spark.frames import arranged, mapped, null, read, summed, union

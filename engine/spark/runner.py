@@ -13,10 +13,10 @@ from pyspark.sql import functions as F
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.batch.runner import Held, Output, Versioned
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.engine.runners import Held, Output, Versioned
 from halfjoin.engine.spark.batches import FrameRows, GivenFrame, checked
 from halfjoin.engine.spark.contents import changes as shown
 from halfjoin.engine.spark.contents import contents

@@ -15,7 +15,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from halfjoin.engine.clock import CLOSINGS, Closing
+from halfjoin.engine.batch.clock import CLOSINGS, Closing
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece
 from halfjoin.engine.storage.ownership import FILE

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
+from halfjoin.engine.batch.unreadable import Failure
 from halfjoin.engine.system.process import check_process
-from halfjoin.engine.unreadable import Failure
 from halfjoin.sql.errors import DataError, HalfjoinError
 
 

@@ -12,12 +12,12 @@ from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import Part, Run
-from halfjoin.engine.clock import Clock, ClosedBy
+from halfjoin.engine.batch.clock import Clock, ClosedBy
+from halfjoin.engine.batch.runner import Runners
+from halfjoin.engine.batch.subscription import Subscription
+from halfjoin.engine.batch.unreadable import Standing
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.tables import UserFunction
-from halfjoin.engine.runners import Runners
-from halfjoin.engine.subscription import Subscription
-from halfjoin.engine.unreadable import Standing
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 

@@ -14,7 +14,7 @@ from halfjoin.engine.updates.updates import Ints, Mask, Updates, bits, concat
 from halfjoin.sql.errors import DataError
 
 if TYPE_CHECKING:
-    from halfjoin.engine.state import State
+    from halfjoin.engine.batch.state import State
 
 
 class Failure(NamedTuple):

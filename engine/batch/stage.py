@@ -13,16 +13,16 @@ import numpy as np
 
 from halfjoin.engine.arrange.changes import Changes
 from halfjoin.engine.arrange.run import Part, Run, make_run
-from halfjoin.engine.clock import YEAR, Clock, Times, check_jump, closed, settled
+from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
+from halfjoin.engine.batch.runner import LOCAL, Output, Runner
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.unreadable import Failure, Standing, closing
 from halfjoin.engine.intake.fingerprint import Partial, partial
 from halfjoin.engine.intake.primary_key import PrimaryKey, arrangement_of
 from halfjoin.engine.intake.rows import Submitted, unnumbered
 from halfjoin.engine.intake.unnamed import filled
 from halfjoin.engine.intake.upserts import latest
 from halfjoin.engine.linear.failures import of_view
-from halfjoin.engine.runners import LOCAL, Output, Runner
-from halfjoin.engine.state import State
-from halfjoin.engine.unreadable import Failure, Standing, closing
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty
 from halfjoin.sql.errors import DataError, InvalidRow, InvalidTime
