@@ -16,7 +16,6 @@ from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 
-from halfjoin.engine import reading
 from halfjoin.engine.arrange.changes import Changes, changes_of, diffs_of
 from halfjoin.engine.arrange.memory import Memory, machine_memory, to_bytes
 from halfjoin.engine.arrange.run import Part
@@ -28,8 +27,6 @@ from halfjoin.engine.batch.runner import LOCAL, Runner, Runners, Setting
 from halfjoin.engine.batch.stage import Staged, batch_times, fingerprints, publishing, runs_of, stage
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.subscription import Subscription
-from halfjoin.engine.execute import Session, execute
-from halfjoin.engine.explaining import Format, explain
 from halfjoin.engine.feeds.delta_source import DeltaSource
 from halfjoin.engine.feeds.follow import versions
 from halfjoin.engine.feeds.sink import Format as SinkFormat
@@ -39,7 +36,10 @@ from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.intake.times import Time, time_of, to_time
 from halfjoin.engine.linear.tables import UserFunction
 from halfjoin.engine.sinks.sinks import Sinks
-from halfjoin.engine.stats import Stats, stats
+from halfjoin.engine.statements import reading
+from halfjoin.engine.statements.execute import Session, execute
+from halfjoin.engine.statements.explaining import Format, explain
+from halfjoin.engine.statements.stats import Stats, stats
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
 from halfjoin.engine.storage.restore import make_errors_anew
 from halfjoin.engine.storage.store import BatchId, Nowhere, Store, retried

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from halfjoin.engine.batch.applied import Applied
-from halfjoin.engine.execute import TAG
+from halfjoin.engine.statements.execute import TAG
 from halfjoin.sql.errors import HalfjoinError
 
 MOST_SHOWN = 40

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from halfjoin.engine.feeds.debezium import debezium
     from halfjoin.engine.intake.rows import deletes, inserts, upserts
     from halfjoin.engine.show import show
-    from halfjoin.engine.stats import Stats
+    from halfjoin.engine.statements.stats import Stats
     from halfjoin.sql.errors import (
         Conflict,
         DataError,
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Applied": "engine.batch.applied", "Engine": "engine.engine", "Stats": "engine.stats",
+    "Applied": "engine.batch.applied", "Engine": "engine.engine", "Stats": "engine.statements.stats",
     "Subscription": "engine.batch.subscription", "debezium": "engine.feeds.debezium", "deletes": "engine.intake.rows",
     "inserts": "engine.intake.rows", "show": "engine.show", "upserts": "engine.intake.rows",
 }  # fmt: skip

@@ -12,7 +12,7 @@ from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import with_inputs
-from halfjoin.engine.definitions import enter_index, enter_table, enter_view
+from halfjoin.engine.statements.definitions import enter_index, enter_table, enter_view
 from halfjoin.engine.storage.journal import Kept
 from halfjoin.sql.errors import HalfjoinError
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
-from halfjoin.engine import reading
 from halfjoin.engine.batch.stage import closed_at
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.definitions import define
-from halfjoin.engine.explaining import explain_query, explain_view
 from halfjoin.engine.intake.times import time_of
-from halfjoin.engine.transaction import Transaction, check
+from halfjoin.engine.statements import reading
+from halfjoin.engine.statements.definitions import define
+from halfjoin.engine.statements.explaining import explain_query, explain_view
+from halfjoin.engine.statements.transaction import Transaction, check
 from halfjoin.engine.updates.updates import Updates, concat, empty
 from halfjoin.sql.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.errors import UnknownName, bounded

@@ -6,7 +6,7 @@ import json
 from typing import Literal, TypeAlias
 
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.reading import quoted
+from halfjoin.engine.statements.reading import quoted
 from halfjoin.planner import explain as explanations
 from halfjoin.planner.plan import ViewPlan
 from halfjoin.planner.plan_view import plan

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.adhoc import run
 from halfjoin.engine.arrange.collection import Collection, User
 from halfjoin.engine.arrange.run import Part, Run, make_run
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.batch.unreadable import Failure, first_failure, reason, unreadable, with_inputs
 from halfjoin.engine.join.dataflow import MOST_BYTES, Dataflow
 from halfjoin.engine.scalar.bounds import sizes
+from halfjoin.engine.statements.adhoc import run
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import ARRAY_BYTES, MINIMUM, MOST_ROWS, Updates, concat, constant
 from halfjoin.planner.plan_view import plan

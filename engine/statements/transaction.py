@@ -18,7 +18,7 @@ from halfjoin.engine.batch.clock import present
 from halfjoin.engine.batch.stage import runs_of
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.rows import submitted
-from halfjoin.engine.reading import closed
+from halfjoin.engine.statements.reading import closed
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.sql.adhoc import names_of
