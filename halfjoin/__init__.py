@@ -8,12 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from halfjoin.cli.show import show
     from halfjoin.engine.batch.applied import Applied
     from halfjoin.engine.batch.subscription import Subscription
     from halfjoin.engine.engine import Engine
     from halfjoin.engine.feeds.debezium import debezium
     from halfjoin.engine.intake.rows import deletes, inserts, upserts
-    from halfjoin.engine.show import show
     from halfjoin.engine.statements.stats import Stats
     from halfjoin.sql.errors import (
         Conflict,
@@ -51,7 +51,7 @@ __all__ = [
 _HOMES = {
     "Applied": "engine.batch.applied", "Engine": "engine.engine", "Stats": "engine.statements.stats",
     "Subscription": "engine.batch.subscription", "debezium": "engine.feeds.debezium", "deletes": "engine.intake.rows",
-    "inserts": "engine.intake.rows", "show": "engine.show", "upserts": "engine.intake.rows",
+    "inserts": "engine.intake.rows", "show": "halfjoin.cli.show", "upserts": "engine.intake.rows",
 }  # fmt: skip
 
 

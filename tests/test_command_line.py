@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from halfjoin.engine.cli import app
+from halfjoin.cli.commands import app
 
 RUNNER = CliRunner()
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import halfjoin as hj
-from halfjoin.engine.cli import app
+from halfjoin.cli.commands import app
 from halfjoin.engine.scalar.casts_text import from_text, to_text
 from halfjoin.sql.types import DOUBLE, REAL, TEXT, SqlType
 from tests.scalar_sql import wrong

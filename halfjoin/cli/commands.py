@@ -19,11 +19,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from halfjoin.cli.show import show
 from halfjoin.engine.batch.clock import Clock, shown
 from halfjoin.engine.engine import Engine
 from halfjoin.engine.scalar.casts_text import from_text
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.show import show
 from halfjoin.engine.statements.execute import TAG
 from halfjoin.sql.errors import HalfjoinError
 from halfjoin.sql.functions import documentation
