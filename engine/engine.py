@@ -49,11 +49,11 @@ from halfjoin.engine.system.process import check_process, is_this
 from halfjoin.engine.system.turns import Turns
 from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
 from halfjoin.sql.functions.table import ENTRIES
-from halfjoin.sql.parse import parse
+from halfjoin.sql.functions.table_functions import returns_rows
+from halfjoin.sql.parse.parse import parse
+from halfjoin.sql.parse.times import duration
+from halfjoin.sql.parse.type_names import type_named
 from halfjoin.sql.statements import Select
-from halfjoin.sql.table_functions import returns_rows
-from halfjoin.sql.times import duration
-from halfjoin.sql.type_names import type_named
 
 
 class Engine:

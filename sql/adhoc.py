@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.sql.errors import UnknownName
-from halfjoin.sql.locate import name_of, place, refuse
-from halfjoin.sql.parse import parse_query
+from halfjoin.sql.parse.locate import name_of, place, refuse
+from halfjoin.sql.parse.parse import parse_query
 
 if TYPE_CHECKING:
     from halfjoin.catalog.facts import Schema

@@ -13,7 +13,7 @@ from halfjoin.sql.adhoc_script import wrong
 from halfjoin.sql.bind_scalar import Scalars
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
-from halfjoin.sql.locate import written
+from halfjoin.sql.parse.locate import written
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,

@@ -18,7 +18,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind_context import Aliases, Context
 from halfjoin.sql.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql.expr import TRUE, Column, Expr
-from halfjoin.sql.locate import place
+from halfjoin.sql.parse.locate import place
 from halfjoin.sql.relation import Project, Relation, Scan
 from halfjoin.sql.types import STORED_DIGITS, TEXT, UNKNOWN, Kind, SqlType, numeric
 

@@ -15,8 +15,8 @@ from halfjoin.sql.bind_function import list_calls
 from halfjoin.sql.bind_scalar import Scalars
 from halfjoin.sql.bind_select import star
 from halfjoin.sql.expr import Column, Expr, columns_of, substitute, walk
-from halfjoin.sql.locate import name_of
 from halfjoin.sql.output_names import output_name
+from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import Filter, Join, Relation, Scan
 from halfjoin.sql.scope import Scope
 

@@ -18,10 +18,10 @@ from halfjoin.sql.adhoc_subqueries import bind_subqueries
 from halfjoin.sql.bind_context import CommonTable, Context
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, Literal, conjunction, substitute
-from halfjoin.sql.locate import bare_values, name_of, only
+from halfjoin.sql.functions.table_functions import returns_rows
+from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.scope import Scope
-from halfjoin.sql.table_functions import returns_rows
 from halfjoin.sql.types import UNKNOWN
 from halfjoin.sql.unmaintained import REFUSED_CLAUSES
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.locate import place, refuse
+from halfjoin.sql.parse.locate import place, refuse
 
 if TYPE_CHECKING:
     from halfjoin.catalog.facts import Schema

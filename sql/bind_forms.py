@@ -11,8 +11,8 @@ from sqlglot import exp
 from halfjoin.sql import functions
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
-from halfjoin.sql.locate import only
-from halfjoin.sql.type_names import sql_type
+from halfjoin.sql.parse.locate import only
+from halfjoin.sql.parse.type_names import sql_type
 from halfjoin.sql.types import (
     BIGINT,
     BOOLEAN,

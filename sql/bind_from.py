@@ -16,8 +16,8 @@ from halfjoin.sql.bind_function import bind_call, renamed
 from halfjoin.sql.bind_scalar import Scalars
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, conjunction
-from halfjoin.sql.locate import name_of, only, written
-from halfjoin.sql.parse import parse_query
+from halfjoin.sql.parse.locate import name_of, only, written
+from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Filter, Join, Relation, Scan, Values
 from halfjoin.sql.scope import Scope, Source, Visible
 from halfjoin.sql.unmaintained import refuse_join

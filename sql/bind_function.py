@@ -9,10 +9,10 @@ from sqlglot import exp
 from halfjoin.sql.bind_context import Context
 from halfjoin.sql.bind_scalar import Scalars
 from halfjoin.sql.expr import Column, Expr, Literal
-from halfjoin.sql.locate import name_of
+from halfjoin.sql.functions.table_functions import returns_rows, signature
+from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import Relation, TableFunction
 from halfjoin.sql.scope import Source
-from halfjoin.sql.table_functions import returns_rows, signature
 from halfjoin.sql.types import BIGINT, INTEGER
 
 

@@ -13,10 +13,10 @@ from halfjoin.sql.bind_context import Context
 from halfjoin.sql.bind_forms import FORMS
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
-from halfjoin.sql.locate import name_of
+from halfjoin.sql.functions.table_functions import returns_rows
+from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
 from halfjoin.sql.scope import Scope, find
-from halfjoin.sql.table_functions import returns_rows
-from halfjoin.sql.type_names import FUNCTIONS as TYPE_FUNCTIONS
 from halfjoin.sql.types import BOOLEAN, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
 from halfjoin.sql.unmaintained import ON_TOP, refuse_expression, refuse_function
 

@@ -13,8 +13,8 @@ from halfjoin.sql.bind_from import bind_from
 from halfjoin.sql.bind_function import list_calls, numbered
 from halfjoin.sql.bind_scalar import Scalars
 from halfjoin.sql.expr import Column, Expr, Literal
-from halfjoin.sql.locate import bare_values, name_of, only
 from halfjoin.sql.output_names import output_name
+from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.relation import Filter, Project, Relation, UnionAll, Values
 from halfjoin.sql.scope import Scope
 from halfjoin.sql.types import TEXT, UNKNOWN, SqlType

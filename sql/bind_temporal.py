@@ -14,7 +14,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind_context import Context
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal, Now
-from halfjoin.sql.locate import written
+from halfjoin.sql.parse.locate import written
 from halfjoin.sql.types import BIGINT, BOOLEAN, INTEGERS, TIMESTAMP, Kind
 
 COMPARISONS: dict[type[exp.Expr], str] = {

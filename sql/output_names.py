@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from halfjoin.sql.locate import name_of
+from halfjoin.sql.parse.locate import name_of
 
 UNNAMED = "?column?"
 TYPE_NAMES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from halfjoin.sql.bind import bind
 from halfjoin.sql.describe import describe
 from halfjoin.sql.expr import Column
-from halfjoin.sql.parse import parse
+from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import CreateTable, CreateView, Select
 from halfjoin.sql.types import BIGINT, TEXT, SqlType

@@ -9,7 +9,7 @@ from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind import bind
 from halfjoin.sql.expr import Column
-from halfjoin.sql.parse import parse, parse_query
+from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import CreateTable
 from tests.front import FakeSchema

@@ -9,7 +9,7 @@ import pytest
 from halfjoin.sql.bind import bind_scalar
 from halfjoin.sql.expr import Call, Column, Literal
 from halfjoin.sql.functions import render
-from halfjoin.sql.parse import parse, parse_query
+from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.relation import Project, Values
 from halfjoin.sql.statements import CreateIndex
 from halfjoin.sql.types import BIGINT, BOOLEAN, INTEGER, UNKNOWN, numeric

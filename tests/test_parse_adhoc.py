@@ -6,7 +6,7 @@ import pytest
 
 from halfjoin.sql.adhoc import names_of, tables_of
 from halfjoin.sql.errors import UnknownName
-from halfjoin.sql.parse import parse_query
+from halfjoin.sql.parse.parse import parse_query
 from tests.front import SCHEMA
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from halfjoin.sql.errors import UnsupportedSQL
-from halfjoin.sql.parse import parse
+from halfjoin.sql.parse.parse import parse
 
 
 def refusal(sql: str) -> UnsupportedSQL:

@@ -11,7 +11,7 @@ import pytest
 import halfjoin as hj
 from halfjoin.sql.adhoc_split import split
 from halfjoin.sql.errors import UnsupportedSQL
-from halfjoin.sql.parse import parse_query
+from halfjoin.sql.parse.parse import parse_query
 from tests.front import SCHEMA
 
 SETUP = """

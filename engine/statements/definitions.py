@@ -25,7 +25,7 @@ from halfjoin.sql.bind import bind, bind_scalar
 from halfjoin.sql.errors import Conflict, StorageError, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Expr, is_temporal
 from halfjoin.sql.functions import render
-from halfjoin.sql.parse import parse, parse_query
+from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateView, Drop
 
 _log = logging.getLogger("halfjoin")

@@ -19,7 +19,7 @@ from halfjoin.engine.statements.transaction import Transaction, check
 from halfjoin.engine.updates.updates import Updates, concat, empty
 from halfjoin.sql.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.errors import UnknownName, bounded
-from halfjoin.sql.parse import parse
+from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.statements import (
     Begin,
     Commit,

@@ -23,7 +23,7 @@ from halfjoin.sql.adhoc import tables_of
 from halfjoin.sql.adhoc_split import split
 from halfjoin.sql.bind import bind
 from halfjoin.sql.errors import DataError, InvalidTime, UnknownName, bounded
-from halfjoin.sql.parse import parse_query
+from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import Query
 

@@ -27,7 +27,7 @@ from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.statements.execute import TAG
 from halfjoin.sql.errors import HalfjoinError
 from halfjoin.sql.functions import documentation
-from halfjoin.sql.type_names import type_named
+from halfjoin.sql.parse.type_names import type_named
 from halfjoin.sql.types import FLOATS, INTEGERS, Kind, SqlType
 
 app = typer.Typer(help="Incremental view maintenance in SQL.", no_args_is_help=True, add_completion=False,

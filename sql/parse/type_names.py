@@ -6,7 +6,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from halfjoin.sql import types as t
-from halfjoin.sql.locate import refuse, written
+from halfjoin.sql.parse.locate import refuse, written
 from halfjoin.sql.types import SqlType
 
 NAMED: dict[exp.DType, SqlType] = {

@@ -7,8 +7,8 @@ from sqlglot import exp
 from halfjoin.sql import functions
 from halfjoin.sql.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
-from halfjoin.sql.locate import refuse
-from halfjoin.sql.type_names import sql_type
+from halfjoin.sql.parse.locate import refuse
+from halfjoin.sql.parse.type_names import sql_type
 from halfjoin.sql.types import BIGINT, INTERVAL, TIMESTAMP, UNKNOWN, Kind, SqlType
 
 TIME = "write a number, or a timestamp like '2024-01-31 10:00'"

@@ -15,8 +15,8 @@ from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.sql.errors import UnsupportedSQL
-from halfjoin.sql.locate import place_of
-from halfjoin.sql.string_escapes import unescaped
+from halfjoin.sql.parse.locate import place_of
+from halfjoin.sql.parse.string_escapes import unescaped
 
 
 class AsOf(exp.Expression):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from halfjoin.sql import dialect
-from halfjoin.sql.locate import as_query, name_of, only, refuse, written
+from halfjoin.sql.parse import dialect
+from halfjoin.sql.parse.locate import as_query, name_of, only, refuse, written
+from halfjoin.sql.parse.times import constant_duration
+from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.statements import ColumnDef, CreateIndex, CreateSink, CreateTable, CreateView, Statement
-from halfjoin.sql.times import constant_duration
-from halfjoin.sql.type_names import stored_type
 
 CONSTRAINTS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.UniqueColumnConstraint: ("UNIQUE", "only a PRIMARY KEY is checked"),

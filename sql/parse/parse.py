@@ -10,11 +10,12 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from halfjoin.sql import dialect
-from halfjoin.sql.dialect import Halfjoin
 from halfjoin.sql.errors import UnsupportedSQL, bounded
-from halfjoin.sql.locate import as_query, name_of, only, place_of, refuse
-from halfjoin.sql.parse_create import CREATABLE, create, create_sink, table_name
+from halfjoin.sql.parse import dialect
+from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
+from halfjoin.sql.parse.dialect import Halfjoin
+from halfjoin.sql.parse.locate import as_query, name_of, only, place_of, refuse
+from halfjoin.sql.parse.times import constant_time
 from halfjoin.sql.statements import (
     Begin,
     Commit,
@@ -30,7 +31,6 @@ from halfjoin.sql.statements import (
     Subscribe,
     Update,
 )
-from halfjoin.sql.times import constant_time
 
 
 def parse(text: str) -> list[Statement]:
