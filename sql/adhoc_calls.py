@@ -10,7 +10,8 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc_script import wrong
-from halfjoin.sql.bind_scalar import Scalars
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.unmaintained import AGGREGATES, WINDOW_FUNCTIONS
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse.locate import written
@@ -30,7 +31,6 @@ from halfjoin.sql.types import (
     array,
     numeric,
 )
-from halfjoin.sql.unmaintained import AGGREGATES, WINDOW_FUNCTIONS
 
 _SPREAD = ("stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance")
 _FROM_ONE = ("ntile", "nth_value")

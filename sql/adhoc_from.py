@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.sql import bind_select, functions
+from halfjoin.sql import functions
 from halfjoin.sql.adhoc_rows import Base, Found, Numbered, number, restored
-from halfjoin.sql.bind_context import Context
-from halfjoin.sql.bind_from import Bound, From, beside, visible
-from halfjoin.sql.bind_scalar import Scalars
+from halfjoin.sql.bind import select as bind_select
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.from_clause import Bound, From, beside, visible
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import Scope, Source, Visible
+from halfjoin.sql.bind.unmaintained import refuse_join
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.relation import Filter, Join, Relation
-from halfjoin.sql.scope import Scope, Source, Visible
-from halfjoin.sql.unmaintained import refuse_join
 
 if TYPE_CHECKING:
     from halfjoin.sql.adhoc_split import Splitter

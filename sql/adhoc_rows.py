@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc_script import Made, Steps
-from halfjoin.sql.bind_context import Aliases
+from halfjoin.sql.bind.context import Aliases
+from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.expr import Column, Literal
 from halfjoin.sql.relation import Project, Relation, Scan
-from halfjoin.sql.scope import Scope
 from halfjoin.sql.types import BIGINT
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sqlglot import exp
 
 from halfjoin.sql import functions
-from halfjoin.sql.bind_context import Aliases, Context
+from halfjoin.sql.bind.context import Aliases, Context
 from halfjoin.sql.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql.expr import TRUE, Column, Expr
 from halfjoin.sql.parse.locate import place

@@ -10,15 +10,15 @@ from sqlglot import exp
 from halfjoin.sql.adhoc_calls import Computed, Inputs, direction, window
 from halfjoin.sql.adhoc_rows import Base
 from halfjoin.sql.adhoc_script import Made, Steps, wrong
-from halfjoin.sql.bind_context import Context
-from halfjoin.sql.bind_function import list_calls
-from halfjoin.sql.bind_scalar import Scalars
-from halfjoin.sql.bind_select import star
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.function import list_calls
+from halfjoin.sql.bind.output_names import output_name
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import Scope
+from halfjoin.sql.bind.select import star
 from halfjoin.sql.expr import Column, Expr, columns_of, substitute, walk
-from halfjoin.sql.output_names import output_name
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import Filter, Join, Relation, Scan
-from halfjoin.sql.scope import Scope
 
 
 @dataclass(frozen=True)

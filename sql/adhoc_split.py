@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.sql import adhoc_groups, adhoc_select, bind_select, functions
+from halfjoin.sql import adhoc_groups, adhoc_select, functions
 from halfjoin.sql.adhoc_from import OF_NAMES, QueryFrom
 from halfjoin.sql.adhoc_rows import Base, Found
 from halfjoin.sql.adhoc_script import Loop, Made, Script, Steps, wrong
 from halfjoin.sql.adhoc_select import Item, Key, Rows
 from halfjoin.sql.adhoc_subqueries import bind_subqueries
-from halfjoin.sql.bind_context import CommonTable, Context
+from halfjoin.sql.bind import select as bind_select
+from halfjoin.sql.bind.context import CommonTable, Context
+from halfjoin.sql.bind.scope import Scope
+from halfjoin.sql.bind.unmaintained import REFUSED_CLAUSES
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, Literal, conjunction, substitute
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.relation import Relation
-from halfjoin.sql.scope import Scope
 from halfjoin.sql.types import UNKNOWN
-from halfjoin.sql.unmaintained import REFUSED_CLAUSES
 
 if TYPE_CHECKING:
     from halfjoin.catalog.facts import Schema

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.sql import bind_temporal, functions
+from halfjoin.sql import functions
 from halfjoin.sql.adhoc_rows import Base, Found, Numbered, number, restored
 from halfjoin.sql.adhoc_script import Made
 from halfjoin.sql.adhoc_select import Rows
-from halfjoin.sql.bind_scalar import compared, members_of
+from halfjoin.sql.bind import temporal as bind_temporal
+from halfjoin.sql.bind.scalar import compared, members_of
 from halfjoin.sql.errors import UnknownName
 from halfjoin.sql.expr import FALSE, Column, Expr, Literal
 from halfjoin.sql.relation import Filter, Join

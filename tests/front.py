@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from halfjoin.sql.bind import bind
-from halfjoin.sql.describe import describe
+from halfjoin.sql.bind.bind import bind
+from halfjoin.sql.bind.describe import describe
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.relation import Relation

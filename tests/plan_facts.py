@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
-from halfjoin.sql.bind import bind
+from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.relation import Relation

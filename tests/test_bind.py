@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from halfjoin.sql.bind import bind_scalar
+from halfjoin.sql.bind.bind import bind_scalar
 from halfjoin.sql.expr import Call, Column, Literal
 from halfjoin.sql.functions import render
 from halfjoin.sql.parse.parse import parse, parse_query

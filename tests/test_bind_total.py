@@ -6,9 +6,9 @@ import pytest
 
 from halfjoin.sql.adhoc import names_of
 from halfjoin.sql.adhoc_split import split
-from halfjoin.sql.bind import bind
-from halfjoin.sql.changes import bind_delete, bind_insert, bind_update
-from halfjoin.sql.describe import describe
+from halfjoin.sql.bind.bind import bind
+from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
+from halfjoin.sql.bind.describe import describe
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.statements import CreateView, Delete, Explain, Insert, Select, Statement, Update

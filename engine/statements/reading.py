@@ -21,7 +21,7 @@ from halfjoin.engine.updates.updates import ARRAY_BYTES, MINIMUM, MOST_ROWS, Upd
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
 from halfjoin.sql.adhoc_split import split
-from halfjoin.sql.bind import bind
+from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.errors import DataError, InvalidTime, UnknownName, bounded
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Relation

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.sql import functions
-from halfjoin.sql.bind_context import Context
-from halfjoin.sql.bind_scalar import Scalars
-from halfjoin.sql.bind_select import project, select
-from halfjoin.sql.bind_temporal import mentions_now
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import Scope, Source
+from halfjoin.sql.bind.select import project, select
+from halfjoin.sql.bind.temporal import mentions_now
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.relation import Filter, Project, Relation, Scan, Values
-from halfjoin.sql.scope import Scope, Source
 from halfjoin.sql.statements import Delete, Insert, Update
 
 if TYPE_CHECKING:

@@ -10,17 +10,18 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from halfjoin.sql import bind_select, functions  # a subquery is a query again: the two modules call each other
-from halfjoin.sql.bind_context import Context
-from halfjoin.sql.bind_function import bind_call, renamed
-from halfjoin.sql.bind_scalar import Scalars
+from halfjoin.sql import functions  # a subquery is a query again: the two modules call each other
+from halfjoin.sql.bind import select as bind_select
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.function import bind_call, renamed
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import Scope, Source, Visible
+from halfjoin.sql.bind.unmaintained import refuse_join
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, conjunction
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Filter, Join, Relation, Scan, Values
-from halfjoin.sql.scope import Scope, Source, Visible
-from halfjoin.sql.unmaintained import refuse_join
 
 Bound = tuple[Relation, Scope]
 

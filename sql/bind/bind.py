@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.sql.bind_context import Context
-from halfjoin.sql.bind_scalar import Scalars
-from halfjoin.sql.bind_select import project, select
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.output_names import UNNAMED, output_name
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import Scope, Source
+from halfjoin.sql.bind.select import project, select
 from halfjoin.sql.expr import Column, Expr
-from halfjoin.sql.output_names import UNNAMED, output_name
 from halfjoin.sql.relation import Relation
-from halfjoin.sql.scope import Scope, Source
 from halfjoin.sql.types import Kind
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from halfjoin.sql.bind_context import Context
+from halfjoin.sql.bind.context import Context
 from halfjoin.sql.parse.locate import only, written
 
 ON_TOP = "use it in a query (SELECT) over the view"

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from halfjoin.sql.bind_context import Context
-from halfjoin.sql.bind_scalar import Scalars
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import Source
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.table_functions import returns_rows, signature
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import Relation, TableFunction
-from halfjoin.sql.scope import Source
 from halfjoin.sql.types import BIGINT, INTEGER
 
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from halfjoin.sql import functions
-from halfjoin.sql.bind_context import Aliases, CommonTable, Context
-from halfjoin.sql.bind_from import bind_from
-from halfjoin.sql.bind_function import list_calls, numbered
-from halfjoin.sql.bind_scalar import Scalars
+from halfjoin.sql.bind.context import Aliases, CommonTable, Context
+from halfjoin.sql.bind.from_clause import bind_from
+from halfjoin.sql.bind.function import list_calls, numbered
+from halfjoin.sql.bind.output_names import output_name
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import Scope
+from halfjoin.sql.bind.unmaintained import ON_TOP, refuse_clauses, refuse_set_operation
 from halfjoin.sql.expr import Column, Expr, Literal
-from halfjoin.sql.output_names import output_name
 from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.relation import Filter, Project, Relation, UnionAll, Values
-from halfjoin.sql.scope import Scope
 from halfjoin.sql.types import TEXT, UNKNOWN, SqlType
-from halfjoin.sql.unmaintained import ON_TOP, refuse_clauses, refuse_set_operation
 
 Namer = Callable[[str], str]
 

@@ -8,17 +8,18 @@ from typing import Any
 
 from sqlglot import exp
 
-from halfjoin.sql import bind_temporal, functions
-from halfjoin.sql.bind_context import Context
-from halfjoin.sql.bind_forms import FORMS
+from halfjoin.sql import functions
+from halfjoin.sql.bind import temporal as bind_temporal
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.forms import FORMS
+from halfjoin.sql.bind.scope import Scope, find
+from halfjoin.sql.bind.unmaintained import ON_TOP, refuse_expression, refuse_function
 from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
-from halfjoin.sql.scope import Scope, find
 from halfjoin.sql.types import BOOLEAN, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
-from halfjoin.sql.unmaintained import ON_TOP, refuse_expression, refuse_function
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from halfjoin.sql.types import (
 )
 
 if TYPE_CHECKING:
-    from halfjoin.sql.bind_scalar import Scalars
+    from halfjoin.sql.bind.scalar import Scalars
 
 
 def _literal(scalars: Scalars, node: exp.Literal) -> Expr:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from halfjoin.sql import functions
-from halfjoin.sql.bind_context import Context
+from halfjoin.sql.bind.context import Context
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal, Now
 from halfjoin.sql.parse.locate import written
