@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from halfjoin.sql.adhoc import names_of
-from halfjoin.sql.adhoc_split import split
+from halfjoin.sql.adhoc.adhoc import names_of
+from halfjoin.sql.adhoc.split import split
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.describe import describe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from halfjoin.sql.adhoc import names_of, tables_of
+from halfjoin.sql.adhoc.adhoc import names_of, tables_of
 from halfjoin.sql.errors import UnknownName
 from halfjoin.sql.parse.parse import parse_query
 from tests.front import SCHEMA

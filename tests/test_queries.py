@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.sql.adhoc_split import split
+from halfjoin.sql.adhoc.split import split
 from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.parse.parse import parse_query
 from tests.front import SCHEMA

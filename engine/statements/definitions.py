@@ -20,7 +20,7 @@ from halfjoin.engine.storage.names import check_columns
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
-from halfjoin.sql.adhoc import names_of
+from halfjoin.sql.adhoc.adhoc import names_of
 from halfjoin.sql.bind.bind import bind, bind_scalar
 from halfjoin.sql.errors import Conflict, StorageError, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Expr, is_temporal

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.sql import functions
-from halfjoin.sql.adhoc_rows import Base, Found, Numbered, number, restored
-from halfjoin.sql.adhoc_script import Made
-from halfjoin.sql.adhoc_select import Rows
+from halfjoin.sql.adhoc.rows import Base, Found, Numbered, number, restored
+from halfjoin.sql.adhoc.script import Made
+from halfjoin.sql.adhoc.select import Rows
 from halfjoin.sql.bind import temporal as bind_temporal
 from halfjoin.sql.bind.scalar import compared, members_of
 from halfjoin.sql.errors import UnknownName
@@ -19,7 +19,7 @@ from halfjoin.sql.relation import Filter, Join
 from halfjoin.sql.types import BOOLEAN, INTEGER, Kind, SqlType, array
 
 if TYPE_CHECKING:
-    from halfjoin.sql.adhoc_split import Splitter
+    from halfjoin.sql.adhoc.split import Splitter
 
 _MORE = "error('more than one row returned by a subquery used as an expression')"
 

@@ -9,9 +9,9 @@ from itertools import combinations, product
 from sqlglot import exp
 
 from halfjoin.sql import functions
-from halfjoin.sql.adhoc_calls import Inputs, aggregate, is_aggregate
-from halfjoin.sql.adhoc_script import Made, Steps, wrong
-from halfjoin.sql.adhoc_select import Item, Rows, named, position, value_of, values_of
+from halfjoin.sql.adhoc.calls import Inputs, aggregate, is_aggregate
+from halfjoin.sql.adhoc.script import Made, Steps, wrong
+from halfjoin.sql.adhoc.select import Item, Rows, named, position, value_of, values_of
 from halfjoin.sql.bind.scalar import HANDLERS
 from halfjoin.sql.expr import Column, Expr, columns_of
 from halfjoin.sql.parse.locate import name_of, only, written

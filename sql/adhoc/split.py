@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.sql import adhoc_groups, adhoc_select, functions
-from halfjoin.sql.adhoc_from import OF_NAMES, QueryFrom
-from halfjoin.sql.adhoc_rows import Base, Found
-from halfjoin.sql.adhoc_script import Loop, Made, Script, Steps, wrong
-from halfjoin.sql.adhoc_select import Item, Key, Rows
-from halfjoin.sql.adhoc_subqueries import bind_subqueries
+from halfjoin.sql import functions
+from halfjoin.sql.adhoc import groups as adhoc_groups
+from halfjoin.sql.adhoc import select as adhoc_select
+from halfjoin.sql.adhoc.from_clause import OF_NAMES, QueryFrom
+from halfjoin.sql.adhoc.rows import Base, Found
+from halfjoin.sql.adhoc.script import Loop, Made, Script, Steps, wrong
+from halfjoin.sql.adhoc.select import Item, Key, Rows
+from halfjoin.sql.adhoc.subqueries import bind_subqueries
 from halfjoin.sql.bind import select as bind_select
 from halfjoin.sql.bind.context import CommonTable, Context
 from halfjoin.sql.bind.scope import Scope

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from halfjoin.sql.adhoc_calls import Computed, Inputs, direction, window
-from halfjoin.sql.adhoc_rows import Base
-from halfjoin.sql.adhoc_script import Made, Steps, wrong
+from halfjoin.sql.adhoc.calls import Computed, Inputs, direction, window
+from halfjoin.sql.adhoc.rows import Base
+from halfjoin.sql.adhoc.script import Made, Steps, wrong
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.function import list_calls
 from halfjoin.sql.bind.output_names import output_name

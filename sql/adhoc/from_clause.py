@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.sql import functions
-from halfjoin.sql.adhoc_rows import Base, Found, Numbered, number, restored
+from halfjoin.sql.adhoc.rows import Base, Found, Numbered, number, restored
 from halfjoin.sql.bind import select as bind_select
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.from_clause import Bound, From, beside, visible
@@ -24,7 +24,7 @@ from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.relation import Filter, Join, Relation
 
 if TYPE_CHECKING:
-    from halfjoin.sql.adhoc_split import Splitter
+    from halfjoin.sql.adhoc.split import Splitter
 
 OF_NAMES = ("column", "table or alias")  # what an UnknownName is about that a query further out might know
 

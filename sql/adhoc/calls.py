@@ -9,7 +9,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from halfjoin.sql import functions
-from halfjoin.sql.adhoc_script import wrong
+from halfjoin.sql.adhoc.script import wrong
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.unmaintained import AGGREGATES, WINDOW_FUNCTIONS
 from halfjoin.sql.errors import UnsupportedSQL

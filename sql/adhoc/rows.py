@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from halfjoin.sql import functions
-from halfjoin.sql.adhoc_script import Made, Steps
+from halfjoin.sql.adhoc.script import Made, Steps
 from halfjoin.sql.bind.context import Aliases
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.expr import Column, Literal
