@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,8 @@ import pyarrow as pa
 from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.memory import INDEXED, Memory
-from halfjoin.engine.arrange.run import KeyColumns, Part, Run, loaded_runs, merge_runs
+from halfjoin.engine.arrange.merging import merge_runs
+from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty, fits, fitting
@@ -87,18 +88,15 @@ class Collection:
     @property
     def in_files(self) -> bool:
         """Whether rows that are held stay in files."""
-        return any(not isinstance(run, Run) for run in self.held)
+        return any(not run.in_memory for run in self.held)
 
     def bring_in(self, memory: Memory, upper: int) -> None:
         """Take the rows that stay in files into memory, if it invites all of them."""
-        stored = [part for part in self.held if not isinstance(part, Run)]
+        stored = [part for part in self.held if not part.in_memory]
         indexes = INDEXED * len(self.arrangements) * sum(map(len, stored))
         # What the rows take is asked of the files, so only where they are not too many anyway.
         if memory.invites(indexes) and memory.invites(indexes + sum(part.loaded_bytes for part in stored)):
-            self.held = tuple(
-                run for part in self.held
-                for run in ([part] if isinstance(part, Run) else loaded_runs(part.pieces(), upper))
-            )  # fmt: skip
+            self.held = tuple(run for part in self.held for run in part.loaded(upper))
 
     def unload(self) -> None:
         """Hold nothing, if all is on disk: it is opened again when it is needed."""
@@ -110,9 +108,9 @@ class Collection:
     def in_memory(self) -> tuple[Run, ...]:
         """The newest runs: those after all whose rows are in files."""
         first = len(self.held)
-        while first and isinstance(self.held[first - 1], Run):
+        while first and self.held[first - 1].in_memory:
             first -= 1
-        return tuple(run for run in self.held[first:] if isinstance(run, Run))
+        return cast("tuple[Run, ...]", self.held[first:])
 
     def __len__(self) -> int:
         """Updates, in memory or not."""
@@ -133,8 +131,7 @@ class Collection:
         if self.in_files:
             self.unload()  # opened again, there are files for this arrangement, too
         for run in self.runs:
-            if isinstance(run, Run):
-                run.index(key, self.arrangements[key].columns)
+            run.build(key, self.arrangements[key].columns)
 
     def release(self, user: User) -> None:
         """Use no arrangement any longer; one without users is dropped with its indexes."""
@@ -143,9 +140,7 @@ class Collection:
             if not arrangement.users:
                 del self.arrangements[key]
                 for run in self.held:
-                    if isinstance(run, Run):
-                        run.indexes.pop(key, None)
-                        run.gone.pop(key, None)
+                    run.drop(key)
 
     def publish(self, run: Part) -> None:
         """Add a batch's run: the step from "before" to "after"."""

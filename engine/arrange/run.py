@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.index import Index, build, build_from_codes, merge
-from halfjoin.engine.arrange.netting import NET_FROM, Net, laid, net, together
-from halfjoin.engine.updates.consolidate import cancelled
+from halfjoin.engine.arrange.netting import NET_FROM, Net, net, together
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat, fitting
 from halfjoin.planner.plan import ArrangementKey
 
@@ -19,13 +18,27 @@ from halfjoin.planner.plan import ArrangementKey
 Entries = tuple[list[pa.Array], Positions | None]
 KeyColumns = Callable[[Updates], Entries]
 
-SELECTIVE = 16  # rows under a key on average, up to which an index finds what may cancel
 RENET = 8  # a run is netted anew when one in so many of the rows that are there has closed since
-CANCEL_FROM = 4096  # rows: below this, looking for what cancels costs more than carrying it
+
+
+class Footprint(NamedTuple):
+    """What a part holds for one arrangement: entries and bytes of an index in memory, files and their bytes on disk."""
+
+    entries: int = 0
+    memory: int = 0
+    files: int = 0
+    disk: int = 0
 
 
 class Part(Protocol):
-    """A piece of a collection, immutable: a `Run` in memory, or one whose rows stay in files."""
+    """A piece of a collection, immutable: a `Run` in memory, or one whose rows stay in files.
+
+    A part answers for itself: nobody asks what class it has.
+    """
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it is a `Run`: its rows are in memory."""
 
     def __len__(self) -> int: ...
 
@@ -46,11 +59,27 @@ class Part(Protocol):
         columns that the result must have, besides those that `columns` reads.
         """
 
+    def loaded(self, upper: int) -> Sequence[Run]:
+        """The same updates as runs in memory, where times below `upper` are closed."""
+
+    def build(self, key: ArrangementKey, columns: KeyColumns) -> None:
+        """Build the index for an arrangement now, so that no lookup waits for it; files have none to build."""
+
+    def drop(self, key: ArrangementKey) -> None:
+        """Let the index for an arrangement go, which nobody shares any longer."""
+
+    def footprint(self, key: ArrangementKey) -> Footprint:
+        """What it holds for an arrangement; nothing before the first lookup."""
+
     def closing(self, low: int, high: int) -> Updates:
         """The updates with times in `[low, high)`, where `low` is no less than `upper` was when the run was made."""
 
     def closed(self, upper: int) -> Part:
         """This part once times below `upper` are closed."""
+
+    @property
+    def earliest(self) -> int:
+        """No time is below this one: the first of the times, the least of all where that is not known."""
 
     @property
     def latest(self) -> int:
@@ -82,6 +111,7 @@ class Run:
     (None: it has not been looked at), and `gone` has the entries of rows that are then not there.
     """
 
+    in_memory: ClassVar[bool] = True
     updates: Updates
     indexes: dict[ArrangementKey, Index] = field(default_factory=dict)
     future: Index | None = None
@@ -104,6 +134,24 @@ class Run:
                 self.gone.pop(key, None)
             self.indexes[key] = found
         return found
+
+    def build(self, key: ArrangementKey, columns: KeyColumns) -> None:
+        """Build the index for an arrangement now, so that no lookup waits for it."""
+        self.index(key, columns)
+
+    def drop(self, key: ArrangementKey) -> None:
+        """Let the index for an arrangement go, which nobody shares any longer."""
+        self.indexes.pop(key, None)
+        self.gone.pop(key, None)
+
+    def footprint(self, key: ArrangementKey) -> Footprint:
+        """The index for an arrangement, without the entries of rows that are gone; nothing before the first lookup."""
+        index = self.indexes.get(key)
+        return Footprint() if index is None else Footprint(len(index), index.nbytes)
+
+    def loaded(self, upper: int) -> Sequence[Run]:
+        """This run itself."""
+        return (self,)
 
     def entries(self, key: ArrangementKey, columns: KeyColumns, closed: int = MINIMUM) -> list[Index]:
         """The indexes that together have all rows, save those that updates with times below `closed` add up to nothing
@@ -186,6 +234,11 @@ class Run:
         return replace(self, net=found, indexes=indexes, gone=gone)
 
     @property
+    def earliest(self) -> int:
+        """The first of the times, the least of all where there are no updates."""
+        return int(self.updates.time.min()) if len(self) else MINIMUM
+
+    @property
     def latest(self) -> int:
         """The last of the times, the least of all where there are no updates."""
         return int(self.updates.time.max()) if len(self) else MINIMUM
@@ -227,67 +280,13 @@ def loaded_runs(pieces: Iterable[Updates], upper: int) -> list[Run]:
     return [make_run(concat(group), upper).netted(upper) for group in fitting(pieces)]
 
 
-def merge_runs(
-    runs: Sequence[Run], since: int, upper: int, live: Mapping[ArrangementKey, KeyColumns], *, final: bool
-) -> Run:
-    """One run for neighbouring runs; an arrangement's index is merged too where the largest of them has it.
-
-    What cancels is dropped where the run is `final`, or large with deletions that are below since by now.
-
-    Compaction law. Times below `since` may be moved up to `since`, after which equal rows are added up and zeros
-    dropped. No read at or above `since` can tell.
-    """
-    joined = concat([run.updates for run in runs]).not_before(since)
-    # Rows of different times cannot cancel, so a deletion does only once its time is moved up to since.
-    if final or (len(joined) >= CANCEL_FROM and bool(((joined.time == since) & (joined.diff < 0)).any())):
-        positions, diffs = cancelled(joined)
-    else:
-        positions, diffs = np.arange(len(joined)), joined.diff
-    kept: Ints | None = None
-    if len(positions) < len(joined):
-        kept = np.full(len(joined), -1, np.int64)
-        kept[positions] = np.arange(len(positions))
-        survivors = joined.take(positions)
-        joined = Updates(survivors.columns, survivors.time, diffs)
-    elif diffs is not joined.diff:
-        joined = Updates(joined.columns, joined.time, diffs)
-    merged = make_run(joined, upper)
-    before = np.concatenate([[0], np.cumsum([len(run) for run in runs])])
-    largest = max(runs, key=len)
-    for key, columns in live.items():
-        if key in largest.indexes:
-            indexes = [(index, at) for run, at in zip(runs, before.tolist(), strict=False)
-                       for index in run.entries(key, columns)]  # fmt: skip
-            merged.indexes[key] = merge(indexes, kept)
-    known = laid([(run.net, len(run)) for run in runs]) if kept is None else Net(MINIMUM)
-    merged.net = _net_of(merged, since, upper, known, summed=kept is not None)
-    if merged.net.there is not None:
-        for key, index in merged.indexes.items():
-            merged.indexes[key], merged.gone[key] = index.split(merged.net.there)
-    return merged
-
-
-def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Net:
-    """What the closed updates of a merged run add up to; those at `since` have been `summed` up, or not.
-
-    With an index that tells most rows apart this is cheap enough for every merge, and else done now and then.
-    """
-    updates = run.updates
-    if len(run) < NET_FROM or (summed and not ((updates.time > since) & (updates.time < upper)).any()):
-        return known
-    best = max(run.indexes.values(), key=Index.distinct, default=None)
-    if best is not None and best.distinct() * SELECTIVE >= len(best):
-        return net(updates, upper, known, best)
-    return net(updates, upper, known) if known.due(len(run)) else known
-
-
 def present(parts: Iterable[Part], closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
     """All updates of a collection, with at least these columns (all), where those with times below `closed` are added
     up as far as they are in memory together."""
     names, held = None if names is None else list(names), []
     for part in parts:
         for updates in part.present(closed, names):
-            if isinstance(part, Run) and closed > MINIMUM:
+            if part.in_memory and closed > MINIMUM:
                 held.append(updates)
             elif len(updates):
                 yield updates

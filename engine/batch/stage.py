@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from halfjoin.engine.arrange.changes import Changes
-from halfjoin.engine.arrange.run import Part, Run, make_run
+from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
 from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.state import State
@@ -180,7 +180,7 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     staged = Staged(runs, errors, upper, {}, failures, standing)
     for name, view in state.views.items():
         run = runs.get(name)
-        if run is None or isinstance(run, Run):
+        if run is None or run.in_memory:
             staged.diffs[name] = view.contents.closing(state.upper, upper, run).table(changes=True)
         else:
             staged.diffs[name] = view.contents.closing_in_files(state.upper, upper, run)
@@ -189,9 +189,7 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
 
 def _earliest(state: State, runs: Mapping[str, Part]) -> int:
     """A time below which a batch changes nothing."""
-    if not all(isinstance(run, Run) for run in runs.values()):
-        return state.upper
-    return min(int(run.updates.time.min()) for run in runs.values() if isinstance(run, Run))
+    return max(state.upper, min(run.earliest for run in runs.values()))
 
 
 def _part(output: Output, upper: int) -> Part:

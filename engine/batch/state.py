@@ -10,7 +10,7 @@ import pyarrow as pa
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import Memory
-from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.clock import Clock, ClosedBy
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing
@@ -126,7 +126,7 @@ class State:
     def stored(self, changed: Iterable[str]) -> int:
         """Rows that stay on disk, of all collections which are read by views that read a changed one."""
         held = (part for name in self._read(changed) for part in self.collection(name).held)
-        return sum(len(part) for part in held if not isinstance(part, Run))
+        return sum(len(part) for part in held if not part.in_memory)
 
     def above(self, changed: Iterable[str]) -> list[str]:
         """The views over changed collections, and the views over those, in order of dependency."""

@@ -18,7 +18,6 @@ import numpy as np
 from halfjoin.catalog.models import Sink
 from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.batch.readable import closed, readable
 from halfjoin.engine.batch.unreadable import first_failure
 from halfjoin.engine.sinks.courier import Courier
@@ -109,7 +108,7 @@ class Sinks:
                 found[name] = changes
             elif changes is not None:
                 found[name] = from_table(changes, collection.schema)
-            elif run is None or isinstance(run, Run):
+            elif run is None or run.in_memory:
                 found[name] = collection.closing(state.upper, staged.upper, run)
             else:
                 found[name] = self._links.lasting(collection.closing_in_files(state.upper, staged.upper, run))

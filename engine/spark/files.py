@@ -15,7 +15,7 @@ from halfjoin.engine.spark.types import encode
 from halfjoin.engine.storage.parquet import write
 from halfjoin.engine.storage.place import LocalPlace, Place
 from halfjoin.engine.storage.scratch import Scratch, ScratchPlace
-from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.storage.stored_run import StoredRun, stored
 from halfjoin.engine.updates.updates import Updates, concat, empty
 from halfjoin.sql.errors import UnsupportedSQL
 
@@ -44,17 +44,22 @@ class StateFiles:
         They have its columns by their names, of the types that `spark.types.encoded` says, `__time` and `__diff`;
         further columns are to be ignored.
         """
-        if not isinstance(part, StoredRun):
+        run = stored(part)
+        if run is None:
             return [_plain(self._of_updates(updates)) for updates in part.pieces() if len(updates)]
-        check_names(part.schema)
-        seen = isinstance(part.place, ScratchPlace) or (self._direct and isinstance(part.place, LocalPlace))
-        return [_plain(part if seen else replace(part, place=self._copies(part)))]
+        check_names(run.schema)
+        seen = isinstance(run.place, ScratchPlace) or (self._direct and isinstance(run.place, LocalPlace))
+        return [_plain(run if seen else replace(run, place=self._copies(run)))]
 
     def hold(self, part: Part) -> Part:
         """The part, whose files stay until this object goes: somebody may still read them."""
-        kept = self.scratch.linked(part) if isinstance(part, StoredRun) else part
-        self._held.append([*kept.pieces()] if not isinstance(kept, StoredRun) else kept.place)
-        return kept
+        run = stored(part)
+        if run is None:
+            self._held.append([*part.pieces()])
+            return part
+        linked = self.scratch.linked(run)
+        self._held.append(linked.place)
+        return linked
 
     def loaded(self, run: StoredRun) -> Updates:
         """All updates of a run that a job has written, in memory; Spark goes on reading the files."""

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.spark.prefilter import with_date
 from halfjoin.engine.storage.parquet_reader import opened
-from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.storage.stored_run import StoredRun, stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,10 @@ class Range:
 
     def files(self, part: Part, name: str) -> Part:
         """The part without the files in which the column `name` has none of these values."""
-        if not isinstance(part, StoredRun):
+        run = stored(part)
+        if run is None:
             return part
-        return replace(part, files=tuple(file for file in part.files if self._meets(_of_file(part, file.name, name))))
+        return replace(run, files=tuple(file for file in run.files if self._meets(_of_file(run, file.name, name))))
 
     def skips(self, run: StoredRun, name: str) -> bool:
         """Whether some row group of the files has none of these values, so that a condition spares reading it.

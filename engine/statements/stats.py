@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.batch.clock import Clock
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.sinks.sinks import Sinks
-from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.planner.plan import ArrangementKey
 
 
@@ -113,16 +111,15 @@ def stats(state: State, sinks: Sinks | None, foreign: Mapping[tuple[str, str], s
 
 
 def _arrangement(collection: Collection, key: ArrangementKey, users: list[str]) -> ArrangementStats:
-    indexes = [run.indexes[key] for run in collection.held if isinstance(run, Run) and key in run.indexes]
-    stored = [run.arranged[key] for run in collection.held if isinstance(run, StoredRun) and key in run.arranged]
+    held = [run.footprint(key) for run in collection.held]
     return ArrangementStats(
         name=str(key),
         collection=collection.name,
-        rows=sum(map(len, indexes)),
-        bytes=sum(index.nbytes for index in indexes),
+        rows=sum(one.entries for one in held),
+        bytes=sum(one.memory for one in held),
         users=users,
-        files=sum(run.stored[0] for run in stored),
-        file_bytes=sum(run.stored[1] for run in stored),
+        files=sum(one.files for one in held),
+        file_bytes=sum(one.disk for one in held),
     )
 
 

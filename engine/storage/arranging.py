@@ -21,7 +21,7 @@ from halfjoin.engine.storage.lookup import CODE
 from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.storage.stored_run import READ_ROWS, StoredRun
+from halfjoin.engine.storage.stored_run import READ_ROWS, StoredRun, stored
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.linear import Explode
@@ -132,6 +132,6 @@ def _arrangement(key: ArrangementKey, columns: KeyColumns, schema: Mapping[str, 
 
 def unserved(parts: Sequence[Part], collection: Collection) -> list[Arrangement]:
     """The arrangements that parts in files do not serve, and that would not take many times their room on disk."""
-    stored = [part for part in parts if isinstance(part, StoredRun)]
-    found = [one for one in arrangements(collection) if not all(part.serves(one.key) for part in stored)]
-    return [one for one in found if one.key.through is None or all(one.copies(run) <= MOST_COPIES for run in stored)]
+    runs = [run for part in parts if (run := stored(part)) is not None]
+    found = [one for one in arrangements(collection) if not all(run.serves(one.key) for run in runs)]
+    return [one for one in found if one.key.through is None or all(one.copies(run) <= MOST_COPIES for run in runs)]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.storage.place import LocalPlace
-from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.storage.stored_run import StoredRun, stored
 from halfjoin.engine.system.process import own
 from halfjoin.sql.errors import StorageError
 
@@ -92,11 +92,11 @@ class Links:
         Raises:
             StorageError: the files are not there.
         """
-        if self._staging is None or not any(isinstance(part, StoredRun) for part in changes.parts):
+        if self._staging is None or all(part.in_memory for part in changes.parts):
             return changes
         try:
             scratch = self._scratch = self._scratch or Scratch(self._staging)
-            parts = [scratch.linked(part) if isinstance(part, StoredRun) else part for part in changes.parts]
+            parts = [part if (run := stored(part)) is None else scratch.linked(run) for part in changes.parts]
         except OSError as problem:
             raise StorageError(f"files that are to be read later cannot be kept: {problem}") from problem
         return replace(changes, parts=tuple(parts))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.netting import together
-from halfjoin.engine.arrange.run import KeyColumns, Run
+from halfjoin.engine.arrange.run import Footprint, KeyColumns, Part, Run, loaded_runs
 from halfjoin.engine.storage.lookup import Lookup, key_reads, lookup
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
@@ -35,6 +36,7 @@ class StoredRun:
     updates in files that are.
     """
 
+    in_memory: ClassVar[bool] = False
     place: Place
     files: tuple[StoredFile, ...]
     schema: Mapping[str, pa.DataType]
@@ -43,6 +45,26 @@ class StoredRun:
 
     def __len__(self) -> int:
         return sum(file.rows for file in self.files)
+
+    def loaded(self, upper: int) -> Sequence[Run]:
+        """The rows, read into memory: as few runs as can be."""
+        return loaded_runs(self.pieces(), upper)
+
+    def build(self, key: ArrangementKey, columns: KeyColumns) -> None:
+        """There is no index in memory; what is `arranged` on disk comes with the files."""
+
+    def drop(self, key: ArrangementKey) -> None:
+        """There is no index in memory; files of arrangements go with the next ones of the collection."""
+
+    def footprint(self, key: ArrangementKey) -> Footprint:
+        """The files of an arrangement, if it has some."""
+        found = self.arranged.get(key)
+        return Footprint() if found is None else Footprint(0, 0, *found.stored)
+
+    @property
+    def earliest(self) -> int:
+        """Not known without reading files."""
+        return MINIMUM
 
     @property
     def latest(self) -> int:
@@ -135,3 +157,8 @@ class StoredRun:
         names = [expr.name for expr in key.keys if isinstance(expr, Column)] if key.through is None else []
         sources = [opened(self.place, file.name) for file in self.files] if names else []
         return any(all(source.ascends(name, self.schema[name]) for source in sources) for name in names)
+
+
+def stored(part: Part) -> StoredRun | None:
+    """The part as files, None where its rows are in memory; the one place that knows which class a part has."""
+    return part if isinstance(part, StoredRun) else None

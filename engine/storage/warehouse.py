@@ -18,7 +18,7 @@ from halfjoin.catalog.models import Document
 from halfjoin.engine.arrange.changes import Changes, StoredChanges, diffs_of
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import Memory
-from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.batch.commit import NO_CHANGE, Entry, Step
@@ -41,8 +41,8 @@ from halfjoin.engine.storage.restore import OnDisk, restore
 from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftovers
 from halfjoin.engine.storage.site import arrangements_folder, folder_of, in_site, place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
-from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates.updates import Updates
+from halfjoin.engine.storage.stored_run import StoredRun, stored
+from halfjoin.engine.updates.updates import Updates, concat
 from halfjoin.sql.errors import HalfjoinError, StorageError
 from halfjoin.sql.expr import Column
 
@@ -155,15 +155,16 @@ class Warehouse:
         return replace(staged, runs=runs, errors=errors)
 
     def _adopted(self, kind: str, name: str, part: Part) -> Part:
-        if not isinstance(part, StoredRun) or not isinstance(part.place, ScratchPlace):
+        run = stored(part)
+        if run is None or not isinstance(run.place, ScratchPlace):
             return part
         place = self._taken(kind, name)
         try:
             place.make()
-            place.link(part.place.path, [file.name for file in part.files])
+            place.link(run.place.path, [file.name for file in run.files])
         except OSError as problem:
             raise StorageError(f"the files of {name} cannot be taken into {place}: {problem}") from problem
-        return StoredRun(place, part.files, part.schema)
+        return StoredRun(place, run.files, run.schema)
 
     def newest(self, prefix: str) -> str | None:
         """The greatest batch id that begins with a prefix, None if there is none."""
@@ -360,14 +361,15 @@ class Warehouse:
 
     def _filed(self, kind: str, name: str, part: Part, sort: Sequence[str]) -> Part:
         """A run in files."""
-        return self._spill(kind, name, part.updates, sort) if isinstance(part, Run) else part
+        return self._spill(kind, name, concat([*part.pieces()]), sort) if part.in_memory else part
 
     def _kept(self, kind: str, name: str, collection: Collection, part: Part) -> Iterator[Piece | StoredFile]:
         """A run as the journal keeps it: its updates, or the files that hold them in the collection's folder."""
         if len(part) >= BULK_ROWS:
             part = self._filed(kind, name, part, sort_columns(collection))
-        if isinstance(part, StoredRun):
-            yield from part.files
+        run = stored(part)
+        if run is not None:
+            yield from run.files
         else:
             for updates in part.pieces():
                 yield from encode(updates)

@@ -17,12 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.engine.arrange import netting
+from halfjoin.engine.arrange import merging, netting
 from halfjoin.engine.arrange import run as runs_module
 from halfjoin.engine.arrange.index import Index
 from halfjoin.engine.arrange.keys import key_columns
+from halfjoin.engine.arrange.merging import merge_runs
 from halfjoin.engine.arrange.netting import laid, net, together
-from halfjoin.engine.arrange.run import Run, make_run, merge_runs, present
+from halfjoin.engine.arrange.run import Run, make_run, present
 from halfjoin.engine.join import half_join
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.updates.updates import MINIMUM, Updates
@@ -45,7 +46,7 @@ Rows = list[tuple[int, int, int, int]]
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Netting begins with the first two updates, and comes again as soon as one more closes."""
-    for module in (netting, runs_module):
+    for module in (netting, runs_module, merging):
         monkeypatch.setattr(module, "NET_FROM", 0)
     monkeypatch.setattr(runs_module, "RENET", 1_000)
     monkeypatch.setattr(half_join, "_NET_FROM", 0)

@@ -1,0 +1,71 @@
+"""Neighbouring runs become one: their indexes are merged, and what cancels goes, as the compaction law allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from halfjoin.engine.arrange.index import Index, merge
+from halfjoin.engine.arrange.netting import NET_FROM, Net, laid, net
+from halfjoin.engine.arrange.run import KeyColumns, Run, make_run
+from halfjoin.engine.updates.consolidate import cancelled
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat
+from halfjoin.planner.plan import ArrangementKey
+
+SELECTIVE = 16  # rows under a key on average, up to which an index finds what may cancel
+CANCEL_FROM = 4096  # rows: below this, looking for what cancels costs more than carrying it
+
+
+def merge_runs(
+    runs: Sequence[Run], since: int, upper: int, live: Mapping[ArrangementKey, KeyColumns], *, final: bool
+) -> Run:
+    """One run for neighbouring runs; an arrangement's index is merged too where the largest of them has it.
+
+    What cancels is dropped where the run is `final`, or large with deletions that are below since by now.
+
+    Compaction law. Times below `since` may be moved up to `since`, after which equal rows are added up and zeros
+    dropped. No read at or above `since` can tell.
+    """
+    joined = concat([run.updates for run in runs]).not_before(since)
+    # Rows of different times cannot cancel, so a deletion does only once its time is moved up to since.
+    if final or (len(joined) >= CANCEL_FROM and bool(((joined.time == since) & (joined.diff < 0)).any())):
+        positions, diffs = cancelled(joined)
+    else:
+        positions, diffs = np.arange(len(joined)), joined.diff
+    kept: Ints | None = None
+    if len(positions) < len(joined):
+        kept = np.full(len(joined), -1, np.int64)
+        kept[positions] = np.arange(len(positions))
+        survivors = joined.take(positions)
+        joined = Updates(survivors.columns, survivors.time, diffs)
+    elif diffs is not joined.diff:
+        joined = Updates(joined.columns, joined.time, diffs)
+    merged = make_run(joined, upper)
+    before = np.concatenate([[0], np.cumsum([len(run) for run in runs])])
+    largest = max(runs, key=len)
+    for key, columns in live.items():
+        if key in largest.indexes:
+            indexes = [(index, at) for run, at in zip(runs, before.tolist(), strict=False)
+                       for index in run.entries(key, columns)]  # fmt: skip
+            merged.indexes[key] = merge(indexes, kept)
+    known = laid([(run.net, len(run)) for run in runs]) if kept is None else Net(MINIMUM)
+    merged.net = _net_of(merged, since, upper, known, summed=kept is not None)
+    if merged.net.there is not None:
+        for key, index in merged.indexes.items():
+            merged.indexes[key], merged.gone[key] = index.split(merged.net.there)
+    return merged
+
+
+def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Net:
+    """What the closed updates of a merged run add up to; those at `since` have been `summed` up, or not.
+
+    With an index that tells most rows apart this is cheap enough for every merge, and else done now and then.
+    """
+    updates = run.updates
+    if len(run) < NET_FROM or (summed and not ((updates.time > since) & (updates.time < upper)).any()):
+        return known
+    best = max(run.indexes.values(), key=Index.distinct, default=None)
+    if best is not None and best.distinct() * SELECTIVE >= len(best):
+        return net(updates, upper, known, best)
+    return net(updates, upper, known) if known.due(len(run)) else known
