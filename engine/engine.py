@@ -1,63 +1,50 @@
-"""The `Engine`: what users hold. It keeps the lock and the order of things; the work is done in the rooms below."""
+"""The `Engine`: what users hold. It keeps the lock, and says what is done; the rooms below do it."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
-from functools import partial
+from contextlib import contextmanager
 from os import PathLike
 from threading import Condition, RLock
-from time import perf_counter
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 
-from halfjoin.engine.arrange.changes import Changes, changes_of, diffs_of
+from halfjoin.engine.arrange.changes import Changes
 from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.arrange.memory import Memory, to_bytes
-from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.applied import Applied
-from halfjoin.engine.batch.clock import Clock, Times, check, present, settled
-from halfjoin.engine.batch.commit import Commits, Entry, Step, nothing
-from halfjoin.engine.batch.ids import WHOLE, follow_prefix, place_of, reused
-from halfjoin.engine.batch.runner import LOCAL, Runner
-from halfjoin.engine.batch.stage import Staged, batch_times, fingerprints, publishing, runs_of, stage
+from halfjoin.engine.batch.clock import Clock, check
+from halfjoin.engine.batch.commit import Commits
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.store import ReaderStore
 from halfjoin.engine.batch.subscription import Subscription
+from halfjoin.engine.batch.writer import Writer, subscriptions, writing
 from halfjoin.engine.feeds.delta_source import DeltaSource
-from halfjoin.engine.feeds.follow import versions
+from halfjoin.engine.feeds.follow import follower
 from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
-from halfjoin.engine.intake.fingerprint import agree, digest
-from halfjoin.engine.intake.rows import Submitted
-from halfjoin.engine.intake.times import Time, time_of, to_time
-from halfjoin.engine.linear.tables import UserFunction
+from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners, Setting
 from halfjoin.engine.statements import reading
-from halfjoin.engine.statements.execute import execute
+from halfjoin.engine.statements.execute import execute, query
 from halfjoin.engine.statements.explaining import Format, explain
+from halfjoin.engine.statements.register import register_table_function
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.stats import Stats, stats
-from halfjoin.engine.storage.reader import READ_ONLY, Reader
-from halfjoin.engine.storage.restore import make_errors_anew
-from halfjoin.engine.storage.store import BatchId, Nowhere, Store, retried
+from halfjoin.engine.statements.subscribing import subscribe
+from halfjoin.engine.storage.reader import Reader
+from halfjoin.engine.storage.store import Nowhere, retried
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.system.exclusive import exclusive
 from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.system.process import check_process, is_this
 from halfjoin.engine.system.turns import Turns
-from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
-from halfjoin.sql.functions.table import ENTRIES
-from halfjoin.sql.functions.table_functions import returns_rows
-from halfjoin.sql.parse.parse import parse
+from halfjoin.sql.errors import Conflict, HalfjoinError
 from halfjoin.sql.parse.times import duration
-from halfjoin.sql.parse.type_names import type_named
-from halfjoin.sql.statements import Select
 
 
 class Engine:
@@ -99,6 +86,8 @@ class Engine:
             raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
         if spark is not None and not hasattr(spark, "createDataFrame"):
             raise HalfjoinError(f"spark={spark!r} is no Spark session; leave it out for a local one")
+        if read_only and warehouse is None:
+            raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
         history = None if retain is None else duration(retain)
         check(clock)
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
@@ -109,23 +98,21 @@ class Engine:
         self._turns = Turns(self._lock, self._changed)
         self._commits = Commits()
         self._torn = False  # whether the last call ended by an exception, or is under way
-        if read_only and warehouse is None:
-            raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
-        self._read_only = read_only
-        self._store = _store(warehouse, read_only)
-        try:
-            self._state = self._store.open(history, clock, self._memory)
-        except BaseException:
-            self._store.close()
-            raise
-        self._runners = Runners(runner, spark, self._store.staging)
-        self._state.kept, self._state.closed_by = self._store.kept, self._store.closed_by
         self._closed: str | None = None  # why no more calls are taken
         self._released = False
-        self._sinks = Sinks(self._store.place, self._store.staging)
-        self._session = Session(_Host(self))
-        if not read_only:
+        store = _store(warehouse, read_only)
+        self._store: ReaderStore = store
+        try:
+            self._state = store.open(history, clock, self._memory)
+        except BaseException:
+            store.close()
+            raise
+        self._runners, self._sinks = Runners(runner, spark, store.staging), Sinks(store.place, store.staging)
+        self._writer: Writer | None = None
+        if not isinstance(store, Reader):
+            self._writer = Writer(self._state, store, self._runners, self._sinks, self._commits, self._changes_frame)
             self._sinks.open(self._state)
+        self._session = Session(self._runners, self._sinks, self._writer, (self._lock, self._changed))
 
     @retried
     @exclusive
@@ -171,31 +158,7 @@ class Engine:
             InvalidTime: nor of one whose times are closed or missing, or end all history (`advance` first).
             Conflict: the batch id came with other content before.
         """
-        started = perf_counter()
-        self._wait()
-        self._check_open(writing=True)
-        state = self._state
-        if not isinstance(batches, Mapping):
-            raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
-        given_time = None if time is None else to_time(time)
-        default = present(state.clock, state.upper) if given_time is None else given_time
-        rows = self._runners.taken(batches, state.catalog.table, default, marked=batch_id is not None)
-        batch = None
-        if batch_id is not None:
-            batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close))
-            known = self._store.answered(state, batch_id)
-            if known is not None:
-                if agree(known[0], batch.mark):
-                    return replace(known[1], frames=partial(self._changes_frame, changes_of(known[1].diffs)))
-                raise Conflict(reused(batch_id))
-        rows = dict(self._runners.near(rows, state.in_memory))
-        times = batch_times(state, rows, given_time, default, close=close)
-        runs = runs_of(state, rows, times.time, times.upper, self._runners)
-        choice = self._runners.choose(
-            sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
-            stored=lambda: state.stored(runs),
-        )  # fmt: skip
-        return self._publish(runs, times, started, batch, choice)
+        return self._writing().apply(batches, time, batch_id, close=close)
 
     @exclusive
     def advance(self, to: Time | None = None) -> Applied:
@@ -204,85 +167,13 @@ class Engine:
         Raises:
             InvalidTime: `to` is below `upper`, or None with `clock="own"`.
         """
-        started = perf_counter()
-        self._wait()
-        self._check_open(writing=True)
-        state = self._state
-        kept = settled(state.clock, given=to is not None, instead="say advance(to=...)")
-        upper = present(kept, state.upper) if to is None else to_time(to)
-        if upper < state.upper:
-            raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already")
-        times = Times(upper - 1, upper, kept)
-        return self._publish({}, times, started, None, (LOCAL, "nothing changes but the time"))
-
-    def _publish(
-        self, runs: Mapping[str, Part], times: Times, started: float, batch: BatchId | None,
-        choice: tuple[Runner, str],
-    ) -> Applied:  # fmt: skip
-        """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
-        runner, reason = choice
-        if self._store.has_older_errors():
-            self._define(lambda: make_errors_anew(self._state))
-            self._store.errors_renewed()
-        staged = replace(stage(self._state, runs, times.upper, runner), clock=times.clock)
-        staged = self._store.adopt(self._state, staged)
-        staged = self._store.room(self._state, staged)
-        applied = Applied(
-            times.time, times.upper, runner.name, perf_counter() - started, diffs_of(staged.diffs), reason,
-            partial(self._changes_frame, staged.diffs), {name: one.text for name, one in staged.failures.items()},
-        )  # fmt: skip
-        state, low = self._state, self._state.upper
-        closing = self._sinks.closing(state, staged)
-
-        def prepare() -> tuple[Entry, Step]:
-            entry, publish = self._store.append(state, staged, applied, batch), publishing(state, staged)
-
-            def done() -> None:
-                publish()
-                for name, waiting in state.subscriptions.items():
-                    for subscription in list(waiting):
-                        subscription.push(staged.diffs[name], times.upper, staged.failures.get(name))
-
-            return entry, done
-
-        self._commits.carry_out(prepare, nothing)
-        self._sinks.offer(state, low, closing)
-        with suppress(HalfjoinError, MemoryError):  # the batch is done; what is not tidied now is so after a later one
-            for collection in state.collections():
-                collection.tidy(state.upper)
-        self._store.settle(state)
-        return replace(applied, seconds=perf_counter() - started)
+        return self._writing().advance(to)
 
     @exclusive
     def _changes_frame(self, changes: Mapping[str, Changes], view: str) -> Any:
         """For `Applied.dataframe`."""
         with self._reading() as state:
             return self._runners.spark.changes_frame(state.schema(view), changes[view])
-
-    def _define(self, change: Callable[[], None]) -> None:
-        """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
-        self._check_open(writing=True)
-        state = self._state
-        before = [(name, one) for name, found in state.subscriptions.items() for one in found]
-
-        def prepare() -> tuple[Entry, Step]:
-            change()
-            self._store.room(state, Staged({}, {}, state.upper))
-            return self._store.define(state), done
-
-        def done() -> None:
-            self._sinks.follow(state)
-            going_on = self._subscriptions()
-            for name, subscription in before:
-                if subscription not in going_on:
-                    why = "it was dropped, or replaced, under this subscription; subscribe to what is there now"
-                    subscription.fail(UnknownName("materialized view", name, instead=why))
-
-        self._commits.carry_out(prepare, state.checkpoint())
-        self._store.settle(state)
-
-    def _subscriptions(self) -> list[Subscription]:
-        return [one for waiting in self._state.subscriptions.values() for one in waiting]
 
     @retried
     @exclusive
@@ -326,12 +217,7 @@ class Engine:
             UnsupportedSQL, UnknownName, InvalidTime, DataError.
         """
         with self._reading() as state:
-            statements = parse(sql)
-            statement = statements[-1] if statements else None
-            if not isinstance(statement, Select) or len(statements) > 1:
-                raise UnsupportedSQL("expected one query", instead="write SELECT ...")
-            time = _optional(as_of) if as_of is not None else time_of(statement.as_of)
-            return reading.query(state, statement.query, time, sql)
+            return query(state, sql, _optional(as_of))
 
     @retried
     @exclusive
@@ -353,19 +239,8 @@ class Engine:
                 raises it, and ends, where it comes to the first time at which the view cannot be read.
         """
         with self._reading() as state:
-            if name not in state.views:
-                if name in state.catalog.names():
-                    kind = "table" if name in state.catalog.tables else "plain view"
-                    raise UnsupportedSQL(f"{name} is a {kind}, which reports no changes",
-                                         instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
-                raise UnknownName("materialized view", name, state.views)
             start, end = _optional(as_of), _optional(up_to)
-            first, failure = reading.history(state, name, start, end, snapshot)
-            others = state.subscriptions.setdefault(name, [])
-            subscription = Subscription(first, state.upper, end, (self._lock, self._changed), others, failure)
-            if self._read_only or (end is not None and state.upper >= end):
-                subscription.close()
-            return subscription
+            return subscribe(self._session, state, name, start, end, snapshot=snapshot)
 
     @exclusive
     def explain(self, view_or_sql: str, format: Format = "text") -> str:
@@ -384,7 +259,7 @@ class Engine:
     def stats(self) -> Stats:
         """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
-            return stats(state, None if self._read_only else self._sinks, self._store.foreign())
+            return stats(state, self._session.delivering, self._store.foreign())
 
     @exclusive
     def sink(
@@ -447,24 +322,9 @@ class Engine:
         check_process(self._process)
         with self._turns.following:
             with self._lock:
-                self._check_open(writing=True)
-                definition = self._state.catalog.table(table)
-                newest = self._store.newest(follow_prefix(table))
-                last, at = place_of(newest), None
-                if newest is not None and last is not None and last.piece != WHOLE:
-                    known = self._store.answered(self._state, newest)
-                    at = None if known is None else known[1].time
-            done = []
-            for pieces in versions(definition, DeltaSource(path, definition, columns), last, restart=restart):
-                with self._turns.alone(len(pieces) > 1):
-                    for one in pieces:
-                        if time is not None:
-                            at = to_time(time(one.version))
-                        elif at is not None and at < self._state.upper:
-                            at = None
-                        done.append(self.apply({table: one.rows()}, at, one.batch_id, close=one.close))
-                        at = None if one.close else done[-1].time
-            return done
+                self._check_open()
+                one = follower(writing(self._writer), table, self.apply, self._turns)
+            return one.follow(DeltaSource(path, one.table, columns), time, restart=restart)
 
     @exclusive
     def register_table_function(
@@ -480,25 +340,7 @@ class Engine:
             returns: SQL types by column.
         """
         self._check_open()
-        if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
-            raise HalfjoinError(f"{name!r} is no name for a function; use lower case letters, digits and _")
-        if not callable(function):
-            raise HalfjoinError(f"{name}: {function!r} cannot be called")
-        if not isinstance(returns, Mapping) or not all(isinstance(kind, str) for kind in returns.values()):
-            raise HalfjoinError(f"{name}: returns must be a dict of SQL types by column, such as {{'x': 'bigint'}}")
-        if not returns or any(column.startswith("__") for column in returns):
-            raise HalfjoinError(f"{name}: returns must name the result's columns, none of which begins with __")
-        there = name not in self._state.catalog.functions and returns_rows(name, self._state.catalog)
-        if name in self._state.functions or there or name in ENTRIES:
-            raise Conflict(f"there is a function {name} already; choose another name")
-        types = {column: type_named(kind) for column, kind in returns.items()}
-        kept = self._state.catalog.table_function(name)
-        if kept is None:
-            self._define(lambda: self._state.catalog.functions.update({name: tuple(types.items())}))
-        elif kept != tuple(types.items()):
-            columns = ", ".join(f"{column} {kind}" for column, kind in kept)
-            raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})")
-        self._state.functions[name] = UserFunction(name, function, types)
+        register_table_function(self._state, self._writer, name, function, returns)
 
     @exclusive
     def flush(self) -> None:
@@ -508,18 +350,18 @@ class Engine:
             StorageError: a table of the warehouse, or of a sink, cannot be written; nothing is lost.
         """
         self._check_open()
-        for collection in self._state.collections():
-            collection.tidy(self._state.upper)
-        self._store.flush(self._state)
+        self._state.tidy()
+        if self._writer is not None:
+            self._writer.flush()
         self._sinks.flush(self._state)
 
     @exclusive
     def compact(self) -> None:
         """Merge the runs, and the files, of every collection into one; history below its since goes."""
         self._check_open()
-        for collection in self._state.collections():
-            collection.compact(self._state.upper)
-        self._store.compact(self._state)
+        self._state.compact()
+        if self._writer is not None:
+            self._writer.compact()
 
     def __repr__(self) -> str:
         where = "in memory" if self._store.place is None else repr(str(self._store.place))
@@ -536,7 +378,7 @@ class Engine:
 
     @exclusive
     def _close(self) -> None:
-        for subscription in self._subscriptions():
+        for subscription in subscriptions(self._state):
             subscription.close()
         if not self._released:
             self._sinks.close()
@@ -570,6 +412,12 @@ class Engine:
             self._recover()
             self._torn = True
 
+    def _writing(self) -> Writer:
+        """The writer, when it is this call's turn."""
+        self._wait()
+        self._check_open()
+        return writing(self._writer)
+
     def _recover(self) -> None:
         """Put right what a call has left that was interrupted; the lock is held, and no other call is under way."""
         if self._closed is None:
@@ -578,22 +426,12 @@ class Engine:
             self._commits.settle()
             reading.recover(self._state)
 
-    def _check_open(self, *, writing: bool = False) -> None:
+    def _check_open(self) -> None:
         if self._closed is not None:
             raise HalfjoinError(self._closed)
-        if writing and self._read_only:
-            raise HalfjoinError(READ_ONLY)
 
 
-class _Host:
-    """The engine as its session sees it."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.apply, self.subscribe, self.define = engine.apply, engine.subscribe, engine._define
-        self.runners, self.sinks, self.writes = engine._runners, engine._sinks, not engine._read_only
-
-
-def _store(warehouse: str | PathLike[str] | None, read_only: bool) -> Store:
+def _store(warehouse: str | PathLike[str] | None, read_only: bool) -> Reader | Warehouse | Nowhere:
     if warehouse is None:
         return Nowhere()
     return Reader(warehouse) if read_only else Warehouse(warehouse)

@@ -7,7 +7,7 @@ statement or `advance` without a time is refused, since the present would close 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
@@ -41,9 +41,6 @@ class Closing:
     def __str__(self) -> str:
         name = "a batch" if self.batch is None else f"batch {self.batch!r}"
         return f"{name} submitted at {_timestamp(self.submitted)} closed {self.low} to {self.upper - 1}"
-
-
-ClosedBy: TypeAlias = Callable[[int], Closing | None]
 
 
 def closing_of(closings: Iterable[Closing], time: int) -> Closing | None:

@@ -92,7 +92,7 @@ def batch_times(
 
 def closed_at(state: State, words: str, time: int, instead: str) -> InvalidTime:
     """The error for a closed time."""
-    return closed(words, time, state.upper, state.clock, state.closed_by(time), instead)
+    return closed(words, time, state.upper, state.clock, state.home.closed_by(time), instead)
 
 
 def runs_of(
@@ -208,7 +208,7 @@ def publishing(state: State, staged: Staged) -> Callable[[], None]:
             collection.held, collection.cold = held, cold
         for name, known in staged.standing.items():
             state.views[name].standing = known
-        state.upper, state.clock = staged.upper, staged.clock
+        state.move_to(staged.upper, staged.clock)
         for collection in collections:
             collection.advance(staged.upper)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -11,7 +12,7 @@ from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import Part
-from halfjoin.engine.batch.clock import Clock, ClosedBy
+from halfjoin.engine.batch.clock import Clock, Closing
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing
 from halfjoin.engine.join.dataflow import Dataflow
@@ -21,7 +22,6 @@ from halfjoin.planner.plan import ArrangementKey
 
 # Writes updates of a collection, of the kind and the name given, to files where they will be kept.
 Spill = Callable[[str, str, Updates, Sequence[str]], Part]
-
 
 ROW_BYTES = 100  # that a row and its indexes are taken to need before they are loaded
 
@@ -36,15 +36,28 @@ class MaintainedView:
     standing: Standing | None = None
 
 
+class Home(Protocol):
+    """Where the rows of a state lie, and what is remembered of its batches: the store that opened it."""
+
+    def kept(self, collection: Collection) -> Sequence[Part] | None:
+        """A collection's acknowledged updates, all that is in files left there; None where that is not to be had."""
+
+    def closed_by(self, time: int) -> Closing | None:
+        """Who closed a time, if that is remembered."""
+
+    @property
+    def spill(self) -> Spill | None:
+        """Where rows may stay in files; None: they stay in memory."""
+
+
 @dataclass(slots=True)
 class State:
     """All that an engine holds. `upper`: every time below it is closed, for all collections. `clock`: None until the
-    first batch settles it. `closed_by` says who closed a time, as far as that is remembered.
-
-    `spill` is there where rows may stay in files.
+    first batch settles it.
     """
 
     retain: int
+    home: Home
     catalog: Catalog = field(default_factory=Catalog)
     tables: dict[str, Collection] = field(default_factory=dict)
     views: dict[str, MaintainedView] = field(default_factory=dict)  # in order of dependency
@@ -52,11 +65,12 @@ class State:
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
     upper: int = 0
     clock: Clock | None = None
-    closed_by: ClosedBy = lambda time: None
     memory: Memory = field(default_factory=Memory)
-    # A collection's updates with what is in files left there; None where that is not known.
-    kept: Callable[[Collection], Sequence[Part] | None] = lambda collection: None
-    spill: Spill | None = None
+
+    @property
+    def spill(self) -> Spill | None:
+        """Writes rows to files where they may stay; None: they stay in memory."""
+        return self.home.spill
 
     def collection(self, name: str) -> Collection:
         """The collection of a table or materialized view that is known to exist."""
@@ -98,6 +112,20 @@ class State:
                 if self.memory.invites(size):
                     break
                 collection.unload()
+
+    def move_to(self, upper: int, clock: Clock | None) -> None:
+        """Close the times below `upper`: assignments alone, which can be made twice."""
+        self.upper, self.clock = upper, clock
+
+    def tidy(self) -> None:
+        """Merge the newest runs of every collection."""
+        for collection in self.collections():
+            collection.tidy(self.upper)
+
+    def compact(self) -> None:
+        """Merge the runs of every collection into one; history below its since goes."""
+        for collection in self.collections():
+            collection.compact(self.upper)
 
     def checkpoint(self) -> Callable[[], None]:
         """A way back to what is defined now, for when a definition fails half way."""
@@ -192,7 +220,7 @@ class Versions:
         """The same as files where they are files, without loading anything."""
         if name not in self.found:
             collection = self.state.collection(name)
-            kept = self.state.kept(collection)
+            kept = self.state.home.kept(collection)
             self.found[name] = collection.runs if kept is None else kept
         return self._with_staged(name, after, self.found[name])
 

@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.batch.ids import CHANGES, ROWS, WHOLE, Place, follow_id
+from halfjoin.engine.batch.applied import Applied
+from halfjoin.engine.batch.ids import CHANGES, ROWS, WHOLE, Place, follow_id, follow_prefix, place_of
+from halfjoin.engine.batch.writer import Writer
 from halfjoin.engine.feeds.delta_source import RESTART, DeltaSource, Piece
 from halfjoin.engine.intake.rows import Rows, submitted
+from halfjoin.engine.intake.times import Time, to_time
+from halfjoin.engine.system.turns import Turns
 from halfjoin.sql.errors import Conflict
 
 
@@ -25,6 +29,53 @@ class Due:
     batch_id: str
     version: int
     close: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """A table, and how far it has followed its source: to `last`, at `time` if more pieces of that version are to come.
+
+    `writer` is the engine's, `apply` its method for one batch, `turns` those of its threads.
+    """
+
+    table: Table
+    last: Place | None
+    time: int | None
+    writer: Writer
+    apply: Callable[..., Applied]
+    turns: Turns
+
+    def follow(
+        self, source: DeltaSource, time: Callable[[int], Time] | None, *, restart: bool
+    ) -> list[Applied]:
+        """Apply what is due; see `Engine.follow`. The caller holds `turns.following`, and no lock."""
+        done: list[Applied] = []
+        at = self.time
+        for pieces in versions(self.table, source, self.last, restart=restart):
+            with self.turns.alone(len(pieces) > 1):
+                for one in pieces:
+                    if time is not None:
+                        at = to_time(time(one.version))
+                    elif at is not None and at < self.writer.state.upper:
+                        at = None
+                    done.append(self.apply({self.table.name: one.rows()}, at, one.batch_id, close=one.close))
+                    at = None if one.close else done[-1].time
+        return done
+
+
+def follower(writer: Writer, name: str, apply: Callable[..., Applied], turns: Turns) -> Follower:
+    """A table as it is now; the lock is held.
+
+    Raises:
+        UnknownName: there is none of that name.
+    """
+    table = writer.state.catalog.table(name)
+    newest = writer.store.newest(follow_prefix(name))
+    last, at = place_of(newest), None
+    if newest is not None and last is not None and last.piece != WHOLE:
+        known = writer.store.answered(writer.state, newest)
+        at = None if known is None else known[1].time
+    return Follower(table, last, at, writer, apply, turns)
 
 
 def versions(table: Table, source: DeltaSource, last: Place | None, *, restart: bool) -> Iterator[list[Due]]:

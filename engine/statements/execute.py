@@ -11,10 +11,11 @@ from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.showing import show
+from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.transaction import Transaction, check
 from halfjoin.engine.updates.updates import Updates, concat, empty
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
-from halfjoin.sql.errors import bounded
+from halfjoin.sql.errors import UnsupportedSQL, bounded
 from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.statements import (
     Begin,
@@ -52,6 +53,16 @@ def execute(session: Session, state: State, sql: str) -> pa.Table | None:
     return result
 
 
+def query(state: State, sql: str, as_of: int | None) -> pa.Table:
+    """The rows of one SELECT, as of a time that it may say itself."""
+    statements = parse(sql)
+    statement = statements[-1] if statements else None
+    if not isinstance(statement, Select) or len(statements) > 1:
+        raise UnsupportedSQL("expected one query", instead="write SELECT ...")
+    time = as_of if as_of is not None else time_of(statement.as_of)
+    return reading.query(state, statement.query, time, sql)
+
+
 @bounded()
 def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.Table | None:
     transaction = session.transaction
@@ -66,9 +77,9 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
         case Rollback():
             session.transaction = None
         case CreateTable() | CreateView() | CreateIndex() | Drop():
-            session.host.define(lambda: define(state, session.means, statement, sql))
+            session.define(lambda: define(state, session.means, statement, sql))
             if isinstance(statement, CreateView) and statement.or_replace:
-                session.host.sinks.begin(state)
+                session.sinks.begin(state)
         case CreateSink():
             _create_sink(session, state, statement, sql)
         case Insert() | Delete() | Update():
@@ -85,14 +96,14 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
         case Subscribe(collection, as_of, up_to):
             return _changes(session, state, collection, time_of(as_of), time_of(up_to))
         case Explain(view, query):
-            runners = session.host.runners
+            runners = session.runners
             if query is not None:
                 text = explain_query(state, runners, query, sql, "text")
             else:
                 text = explain_view(state, runners, view, "text")
             return pa.table({"plan": text.splitlines()})
         case Show(what, collection):
-            return show(state, session.host.sinks if session.host.writes else None, what, collection)
+            return show(state, session.delivering, what, collection)
     return None
 
 
@@ -121,12 +132,12 @@ def changed_rows(state: State, statement: Insert | Delete | Update, sql: str) ->
 
 def _create_sink(session: Session, state: State, statement: CreateSink, sql: str) -> None:
     """Define the sink, then make its table: nobody sees one of a sink that is not kept. If that fails, undo it."""
-    host, means = session.host, session.means
+    means = session.means
     if statement.if_not_exists and statement.name in state.catalog.sinks:
         define(state, means, statement, sql)
         return
     before = state.catalog.sinks.get(statement.name)
-    host.define(lambda: define(state, means, statement, sql))
+    session.define(lambda: define(state, means, statement, sql))
 
     def undo() -> None:
         define(state, means, Drop("sink", (statement.name,)), sql)
@@ -134,14 +145,14 @@ def _create_sink(session: Session, state: State, statement: CreateSink, sql: str
             state.catalog.add(before)
 
     try:
-        host.sinks.fill(state, statement.name)
+        session.sinks.fill(state, statement.name)
     except BaseException:
-        host.define(undo)
+        session.define(undo)
         raise
 
 
 def _changes(session: Session, state: State, name: str, as_of: int | None, up_to: int | None) -> pa.Table:
     """SUBSCRIBE as a statement: the snapshot and every change that is closed by now, as one table."""
-    subscription = session.host.subscribe(name, as_of, up_to)
+    subscription = subscribe(session, state, name, as_of, up_to)
     subscription.close()
     return pa.concat_tables([empty(state.schema(name)).table(changes=True), *subscription])

@@ -11,21 +11,17 @@ from halfjoin.catalog.models import Document
 from halfjoin.engine.arrange.collection import Cold, Collection
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import Part
-from halfjoin.engine.batch.applied import Applied
-from halfjoin.engine.batch.clock import Clock, Closing, opened
-from halfjoin.engine.batch.commit import Entry
-from halfjoin.engine.batch.stage import Staged
+from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import site_of
-from halfjoin.engine.storage.store import RETAIN, BatchId
+from halfjoin.engine.storage.store import RETAIN
 from halfjoin.sql.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")
 _UNKNOWN = -1
-READ_ONLY = "the engine was opened with read_only=True; open the warehouse without it to change anything"
 
 
 class Reader:
@@ -72,7 +68,6 @@ class Reader:
             if self._journal.number("defined") != self._defined or state is not self._made:
                 before, state = state, self._opened()
                 state.functions.update(before.functions)
-                state.kept, state.closed_by = before.kept, before.closed_by
                 self._made = state
             elif entry != self._entry or self._flushes != self._journal.number("flushes"):
                 self._follow(state, entry)
@@ -87,15 +82,16 @@ class Reader:
         kept = {(item.kind, item.name): item for item in journal.kept()}
         with naming(f"the catalog in {journal.where}"):
             document = Document.model_validate_json(catalog) if catalog else Document()
-            state, self._collections = restore(document, kept, upper, self._retain, self._disk.memory, self._disk.fetch)
-        state.clock = opened(journal.meta("clock"), None, state.upper)
+            clock = opened(journal.meta("clock"), None, upper)
+            state = State(self._retain, self, upper=upper, clock=clock, memory=self._disk.memory)
+            self._collections = restore(state, document, kept, self._disk.fetch)
         return state
 
     def _follow(self, state: State, entry: int) -> None:
         """Take over what was appended since the last look, and newer files, before older ones are removed."""
         defined, self._defined = self._defined, _UNKNOWN  # until all of it is taken over
-        state.upper = self._journal.number("upper")
-        state.clock = opened(self._journal.meta("clock"), None, state.upper)
+        upper = self._journal.number("upper")
+        state.move_to(upper, opened(self._journal.meta("clock"), None, upper))
         newer = self._flushes != self._journal.number("flushes")
         for kept in self._journal.kept():
             collection = self._collections[kept.id]
@@ -112,44 +108,15 @@ class Reader:
         self._entry, self._flushes = entry, self._journal.number("flushes")
         self._defined = defined
 
-    def has_older_errors(self) -> bool:
-        """The writer's to see to."""
-        return False
-
-    def errors_renewed(self) -> None:
-        """The writer's to see to."""
-
-    def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
-        """A reader takes no batches."""
-        raise HalfjoinError(READ_ONLY)
-
     def kept(self, collection: Collection) -> Sequence[Part] | None:
         """The files of the collection's Delta table, and what is not there yet."""
         return self._disk.left(self._collections, collection)
 
     def closed_by(self, time: int) -> Closing | None:
-        """A reader takes no batches."""
-        raise HalfjoinError(READ_ONLY)
+        """Who closed a time, if it was one of the last batches."""
+        return closing_of(self._journal.closings(), time)
 
-    def newest(self, prefix: str) -> str | None:
-        """A reader takes no batches."""
-        raise HalfjoinError(READ_ONLY)
-
-    def room(self, state: State, staged: Staged) -> Staged:
-        """A reader takes no batches."""
-        raise HalfjoinError(READ_ONLY)
-
-    def adopt(self, state: State, staged: Staged) -> Staged:
-        """A reader takes no batches."""
-        raise HalfjoinError(READ_ONLY)
-
-    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
-        """A reader takes no batches."""
-        raise HalfjoinError(READ_ONLY)
-
-    def define(self, state: State) -> Entry:
-        """A reader defines nothing."""
-        raise HalfjoinError(READ_ONLY)
+    spill = None
 
     def recover(self) -> None:
         """Let go of the moment of a call that was interrupted."""
@@ -167,12 +134,6 @@ class Reader:
     def settle(self, state: State) -> None:
         """Hold no more than the budget: what has to go is opened again as files."""
         state.release(0)
-
-    def flush(self, state: State) -> None:
-        """The writer's work."""
-
-    def compact(self, state: State) -> None:
-        """The writer's work."""
 
     def close(self) -> None:
         """Let go of the journal."""

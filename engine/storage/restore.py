@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.arrange.collection import Cold, Collection
-from halfjoin.engine.arrange.memory import Memory
-from halfjoin.engine.arrange.run import Part, make_run
+from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.enter import enter_index, enter_table, enter_view
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import with_inputs
 from halfjoin.engine.storage.journal import Kept
-from halfjoin.sql.errors import HalfjoinError
-
-_log = logging.getLogger("halfjoin")
 
 # A kept collection's updates, all that there are now, by its id; and what is closed.
 Fetch = Callable[[int, Collection, int], Sequence[Part]]
@@ -37,15 +32,14 @@ class OnDisk:
 
 
 def restore(
-    document: Document, kept: Mapping[tuple[str, str], Kept], upper: int, retain: int, memory: Memory, fetch: Fetch
-) -> tuple[State, dict[int, Collection]]:
-    """The state of a warehouse, and its collections by their ids; nothing is loaded.
+    state: State, document: Document, kept: Mapping[tuple[str, str], Kept], fetch: Fetch
+) -> dict[int, Collection]:
+    """Fill the empty state of a warehouse; its collections by their ids. Nothing is loaded.
 
     Raises:
         StorageError: a view means something else to this version of halfjoin.
     """
-    state = State(retain, upper=upper, memory=memory)
-    catalog, by_id = state.catalog, dict[int, Collection]()
+    catalog, by_id, upper = state.catalog, dict[int, Collection](), state.upper
     catalog.functions.update(document.functions)
 
     def attach(kind: str, collection: Collection, name: str) -> None:
@@ -83,22 +77,4 @@ def restore(
     for sink in document.sinks:
         catalog.add(sink)
     catalog.former_sinks = document.former_sinks
-    return state, by_id
-
-
-def make_errors_anew(state: State) -> None:
-    """The errors of all views, from their inputs' history: for a warehouse whose errors are told apart in another way,
-    and so would stay when their rows go."""
-    for name, view in list(state.views.items()):
-        if not len(view.errors):
-            continue
-        old, inputs = view.errors, [state.collection(name) for name in view.dataflow.plan.collections]
-        since = max([old.since, *(collection.since for collection in inputs)])
-        made = Collection(old.name, old.schema, old.retain, since)
-        try:
-            for _, errors in view.dataflow.fill(state.before_and_after({})):
-                made.publish(make_run(errors.not_before(since), state.upper))
-        except HalfjoinError as problem:  # a function of the user's is not there, say
-            _log.warning("%s may stay when the failing rows are gone; create the view again: %s", old.name, problem)
-            continue
-        state.views[name] = replace(view, errors=made, standing=None)
+    return by_id

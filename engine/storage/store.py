@@ -1,126 +1,28 @@
-"""Where an engine's state is kept: what the engine asks of it, and the store that keeps nothing."""
+"""The store of an engine without a warehouse, and what all stores have in common."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import Memory
-from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import CLOSINGS, Clock, Closing, closing_of
 from halfjoin.engine.batch.commit import Entry, Step
 from halfjoin.engine.batch.ids import table_of
 from halfjoin.engine.batch.stage import Staged
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.store import BatchId
 from halfjoin.engine.intake.times import now
-from halfjoin.engine.storage.place import Place
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.sql.errors import StorageError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 RETAIN = 1_000_000  # time units of history, where nobody says otherwise
-
-
-@dataclass(frozen=True, slots=True)
-class BatchId:
-    """The id that a batch was submitted with, and the fingerprint of its content.
-
-    Raises:
-        HalfjoinError: the id is no text that can be kept.
-    """
-
-    text: str
-    mark: bytes
-
-    def __post_init__(self) -> None:
-        try:
-            str.encode(self.text)
-        except (TypeError, UnicodeEncodeError):
-            raise HalfjoinError(f"batch_id={self.text!r} is no text; give each batch a str of its own") from None
-
-
-class Store(Protocol):
-    """Keeps what is acknowledged. Every method may raise StorageError, and has then changed nothing."""
-
-    @property
-    def place(self) -> Place | None:
-        """The warehouse's folder, None where there is none."""
-
-    def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
-        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history.
-
-        Raises:
-            Conflict: another clock is kept.
-        """
-
-    def moment(self, state: State) -> AbstractContextManager[State]:
-        """The state to read from: one moment for all collections."""
-
-    def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
-        """The mark and the outcome of the batch with that id, if there was one."""
-
-    @property
-    def staging(self) -> Path | None:
-        """Where files may wait to be taken in; None: nowhere."""
-
-    def kept(self, collection: Collection) -> Sequence[Part] | None:
-        """A collection's acknowledged updates, all that is in files left there; None where that is not to be had."""
-
-    def has_older_errors(self) -> bool:
-        """Whether the errors that are kept are told apart in an older form."""
-
-    def errors_renewed(self) -> None:
-        """They are made anew."""
-
-    def adopt(self, state: State, staged: Staged) -> Staged:
-        """A batch with its files where they stay; without effect as long as it is not kept."""
-
-    def closed_by(self, time: int) -> Closing | None:
-        """Who closed a time, if that is remembered."""
-
-    def newest(self, prefix: str) -> str | None:
-        """The greatest batch id that begins with a prefix (which ends with a slash), None if there is none."""
-
-    def room(self, state: State, staged: Staged) -> Staged:
-        """Room within the budget for what is held and for a batch; some of that may come back in files.
-
-        Raises:
-            StorageError: there is not enough.
-        """
-
-    def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
-        """A batch that is about to be kept; kept, it is acknowledged, and then published."""
-
-    def define(self, state: State) -> Entry:
-        """What is defined now, about to be kept; the feeds of tables that are gone are forgotten."""
-
-    def recover(self) -> None:
-        """Put right what an interrupted call has left half done; nothing else is under way."""
-
-    def foreign(self) -> Mapping[tuple[str, str], str]:
-        """By kind and name of a collection, what others than the engine have done to its Delta table."""
-
-    def overtaken(self) -> bool:
-        """Whether another process has defined something since the last moment, and removed what that had to read."""
-
-    def settle(self, state: State) -> None:
-        """A chance for work that is due between batches; never fails."""
-
-    def flush(self, state: State) -> None:
-        """Do the work that is due now."""
-
-    def compact(self, state: State) -> None:
-        """Let history below since go on disk, too."""
-
-    def close(self) -> None:
-        """Let go of everything."""
 
 
 def retried(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
@@ -150,7 +52,7 @@ class Nowhere:
 
     def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
         """An empty state."""
-        return State(RETAIN if retain is None else retain, clock=clock, memory=memory)
+        return State(RETAIN if retain is None else retain, self, clock=clock, memory=memory)
 
     def moment(self, state: State) -> AbstractContextManager[State]:
         """The state itself."""
@@ -165,6 +67,7 @@ class Nowhere:
         return closing_of(self._closings, time)
 
     staging = None
+    spill = None
 
     def kept(self, collection: Collection) -> None:
         """There are no files."""

@@ -25,6 +25,7 @@ from halfjoin.engine.batch.commit import NO_CHANGE, Entry, Step
 from halfjoin.engine.batch.ids import prefix_of
 from halfjoin.engine.batch.stage import Staged
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.store import BatchId
 from halfjoin.engine.batch.unreadable import first_failure
 from halfjoin.engine.intake.times import now
 from halfjoin.engine.linear.failures import FORM as ERRORS_FORM
@@ -40,7 +41,7 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.restore import OnDisk, restore
 from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftovers
 from halfjoin.engine.storage.site import arrangements_folder, folder_of, in_site, place_of, site_of
-from halfjoin.engine.storage.store import RETAIN, BatchId
+from halfjoin.engine.storage.store import RETAIN
 from halfjoin.engine.storage.stored_run import StoredRun, stored
 from halfjoin.engine.updates.updates import Updates, concat
 from halfjoin.sql.errors import HalfjoinError, StorageError
@@ -101,9 +102,8 @@ class Warehouse:
         self._disk = Disk(self._site, journal, memory)
         with naming(f"the catalog in {journal.where}"):
             document = Document.model_validate_json(self._catalog) if self._catalog else Document()
-            state, self._ids = restore(document, kept, upper, retain, memory, self._fetch)
-        state.clock = clock
-        state.spill = self._spill
+            state = State(retain, self, upper=upper, clock=clock, memory=memory)
+            self._ids = restore(state, document, kept, self._fetch)
         self._created = {item.id: item.created for item in kept.values()}
         self._pending = journal.pending()
         for problem in self.foreign().values():
@@ -349,7 +349,7 @@ class Warehouse:
             parts = self._disk.fetch(number, collection, upper)
         return parts
 
-    def _spill(self, kind: str, name: str, updates: Updates, sort: Sequence[str]) -> StoredRun:
+    def spill(self, kind: str, name: str, updates: Updates, sort: Sequence[str]) -> StoredRun:
         """Write updates to files of a collection, which count once the journal refers to them."""
         place = self._taken(kind, name)
         schema = {column: array.type for column, array in updates.columns.items()}
@@ -361,7 +361,7 @@ class Warehouse:
 
     def _filed(self, kind: str, name: str, part: Part, sort: Sequence[str]) -> Part:
         """A run in files."""
-        return self._spill(kind, name, concat([*part.pieces()]), sort) if part.in_memory else part
+        return self.spill(kind, name, concat([*part.pieces()]), sort) if part.in_memory else part
 
     def _kept(self, kind: str, name: str, collection: Collection, part: Part) -> Iterator[Piece | StoredFile]:
         """A run as the journal keeps it: its updates, or the files that hold them in the collection's folder."""

@@ -1,0 +1,31 @@
+"""Errors made anew: for a warehouse of before, whose errors are told apart in another way."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import make_run
+from halfjoin.engine.batch.state import State
+from halfjoin.sql.errors import HalfjoinError
+
+_log = logging.getLogger("halfjoin")
+
+
+def make_errors_anew(state: State) -> None:
+    """The errors of all views, from their inputs' history: for a warehouse whose errors are told apart in another way,
+    and so would stay when their rows go."""
+    for name, view in list(state.views.items()):
+        if not len(view.errors):
+            continue
+        old, inputs = view.errors, [state.collection(name) for name in view.dataflow.plan.collections]
+        since = max([old.since, *(collection.since for collection in inputs)])
+        made = Collection(old.name, old.schema, old.retain, since)
+        try:
+            for _, errors in view.dataflow.fill(state.before_and_after({})):
+                made.publish(make_run(errors.not_before(since), state.upper))
+        except HalfjoinError as problem:  # a function of the user's is not there, say
+            _log.warning("%s may stay when the failing rows are gone; create the view again: %s", old.name, problem)
+            continue
+        state.views[name] = replace(view, errors=made, standing=None)

@@ -1,0 +1,213 @@
+"""The writer of an engine: it carries batches and definitions out, each step in its order, all of it or nothing.
+
+A batch (`DESIGN.md`, section 3): its rows are checked, a runner is chosen, every view is staged, the store appends one
+entry (from then on the batch is acknowledged), the runs are published, and sinks and subscribers get what has changed.
+Whoever calls holds the engine's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import Any, Protocol
+
+from halfjoin.catalog.models import Table
+from halfjoin.engine.arrange.changes import Changes, StoredChanges, changes_of, diffs_of
+from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.batch.applied import Applied
+from halfjoin.engine.batch.clock import Times, present, settled
+from halfjoin.engine.batch.commit import Commits, Entry, Step, nothing
+from halfjoin.engine.batch.ids import reused
+from halfjoin.engine.batch.renew import make_errors_anew
+from halfjoin.engine.batch.runner import LOCAL, Checked, Runner, Tasks
+from halfjoin.engine.batch.stage import Staged, batch_times, fingerprints, publishing, runs_of, stage
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.store import BatchId, WriterStore
+from halfjoin.engine.batch.subscription import Subscription
+from halfjoin.engine.intake.fingerprint import agree, digest
+from halfjoin.engine.intake.rows import Submitted
+from halfjoin.engine.intake.times import Time, to_time
+from halfjoin.engine.updates.updates import Updates
+from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName
+
+READ_ONLY = "the engine was opened with read_only=True; open the warehouse without it to change anything"
+_REPLACED = "it was dropped, or replaced, under this subscription; subscribe to what is there now"
+
+
+class Choice(Tasks, Protocol):
+    """Who carries out a batch; for the rows of Spark DataFrames it also checks them, and makes runs of them."""
+
+    def taken(
+        self, batch: Mapping[str, Any], table: Callable[[str], Table], time: int, *, marked: bool
+    ) -> dict[str, Checked]:
+        """Rows of a batch, checked; `time` is that of rows without one of their own."""
+
+    def near(
+        self, rows: Mapping[str, Checked], in_memory: Callable[[Iterable[str]], bool]
+    ) -> Mapping[str, Checked]:
+        """Checked rows, in this process if they are few enough and what they are looked up in is in its memory."""
+
+    def choose(
+        self, rows: int, *, frame: bool = False, stored: Callable[[], int] = int
+    ) -> tuple[Runner, str]:
+        """Who runs a change of so many rows, and why."""
+
+
+class Deliveries(Protocol):
+    """Who hands on what batches change: the sinks."""
+
+    def closing(self, state: State, staged: Staged) -> Mapping[str, Updates | StoredChanges]:
+        """What a staged batch will close, by sink."""
+
+    def offer(self, state: State, low: int, closing: Mapping[str, Updates | StoredChanges]) -> None:
+        """Hand over what a batch closed when it raised `upper` from `low`; the batch is published by now."""
+
+    def follow(self, state: State) -> None:
+        """Take up what is defined now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """`frames` makes the Spark DataFrame of a view's changes, for `Applied.dataframe`."""
+
+    state: State
+    store: WriterStore
+    choice: Choice
+    sinks: Deliveries
+    commits: Commits
+    frames: Callable[[Mapping[str, Changes], str], Any]
+
+    def apply(
+        self, batches: Mapping[str, Any], time: Time | None = None, batch_id: str | None = None, *, close: bool = True
+    ) -> Applied:
+        """Submit changed rows of any tables, as one atomic batch; see `Engine.apply`."""
+        started, state = perf_counter(), self.state
+        if not isinstance(batches, Mapping):
+            raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
+        given_time = None if time is None else to_time(time)
+        default = present(state.clock, state.upper) if given_time is None else given_time
+        rows: Mapping[str, Checked]
+        rows = self.choice.taken(batches, state.catalog.table, default, marked=batch_id is not None)
+        batch = None
+        if batch_id is not None:
+            batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close))
+            known = self._answered(batch)
+            if known is not None:
+                return known
+        rows = dict(self.choice.near(rows, state.in_memory))
+        times = batch_times(state, rows, given_time, default, close=close)
+        runs = runs_of(state, rows, times.time, times.upper, self.choice)
+        chosen = self.choice.choose(
+            sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
+            stored=lambda: state.stored(runs),
+        )  # fmt: skip
+        return self._carry_out(runs, times, started, batch, chosen)
+
+    def _answered(self, batch: BatchId) -> Applied | None:
+        """The outcome of the batch with that id, if there was one.
+
+        Raises:
+            Conflict: it had other content.
+        """
+        known = self.store.answered(self.state, batch.text)
+        if known is None:
+            return None
+        mark, applied = known
+        if not agree(mark, batch.mark):
+            raise Conflict(reused(batch.text))
+        return replace(applied, frames=partial(self.frames, changes_of(applied.diffs)))
+
+    def advance(self, to: Time | None = None) -> Applied:
+        """Close every time below `to` without data; see `Engine.advance`."""
+        started, state = perf_counter(), self.state
+        clock = settled(state.clock, given=to is not None, instead="say advance(to=...)")
+        upper = present(clock, state.upper) if to is None else to_time(to)
+        if upper < state.upper:
+            raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already")
+        chosen = (LOCAL, "nothing changes but the time")
+        return self._carry_out({}, Times(upper - 1, upper, clock), started, None, chosen)
+
+    def _carry_out(
+        self, runs: Mapping[str, Part], times: Times, started: float, batch: BatchId | None,
+        chosen: tuple[Runner, str],
+    ) -> Applied:  # fmt: skip
+        """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
+        runner, reason = chosen
+        if self.store.has_older_errors():
+            self.define(lambda: make_errors_anew(self.state))
+            self.store.errors_renewed()
+        staged = replace(stage(self.state, runs, times.upper, runner), clock=times.clock)
+        staged = self.store.adopt(self.state, staged)
+        staged = self.store.room(self.state, staged)
+        applied = Applied(
+            times.time, times.upper, runner.name, perf_counter() - started, diffs_of(staged.diffs), reason,
+            partial(self.frames, staged.diffs), {name: one.text for name, one in staged.failures.items()},
+        )  # fmt: skip
+        state, low = self.state, self.state.upper
+        closing = self.sinks.closing(state, staged)
+        self.commits.carry_out(lambda: self._prepared(staged, applied, batch), nothing)
+        self.sinks.offer(state, low, closing)
+        with suppress(HalfjoinError, MemoryError):  # the batch is done; what is not tidied now is so after a later one
+            state.tidy()
+        self.store.settle(state)
+        return replace(applied, seconds=perf_counter() - started)
+
+    def _prepared(self, staged: Staged, applied: Applied, batch: BatchId | None) -> tuple[Entry, Step]:
+        """A batch as the store is about to keep it, and what makes it visible then."""
+        state = self.state
+        entry, publish = self.store.append(state, staged, applied, batch), publishing(state, staged)
+
+        def done() -> None:
+            publish()
+            for name, waiting in state.subscriptions.items():
+                for subscription in list(waiting):
+                    subscription.push(staged.diffs[name], staged.upper, staged.failures.get(name))
+
+        return entry, done
+
+    def define(self, change: Callable[[], None]) -> None:
+        """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
+        state = self.state
+        before = [(name, one) for name, found in state.subscriptions.items() for one in found]
+
+        def prepare() -> tuple[Entry, Step]:
+            change()
+            self.store.room(state, Staged({}, {}, state.upper))
+            return self.store.define(state), done
+
+        def done() -> None:
+            self.sinks.follow(state)
+            going_on = subscriptions(state)
+            for name, subscription in before:
+                if subscription not in going_on:
+                    subscription.fail(UnknownName("materialized view", name, instead=_REPLACED))
+
+        self.commits.carry_out(prepare, state.checkpoint())
+        self.store.settle(state)
+
+    def flush(self) -> None:
+        """Do what the store has left to later batches."""
+        self.store.flush(self.state)
+
+    def compact(self) -> None:
+        """Let history below since go in the store, too."""
+        self.store.compact(self.state)
+
+
+def writing(writer: Writer | None) -> Writer:
+    """The writer of an engine: the one place that refuses to change anything where there is none.
+
+    Raises:
+        HalfjoinError: the engine only reads.
+    """
+    if writer is None:
+        raise HalfjoinError(READ_ONLY)
+    return writer
+
+
+def subscriptions(state: State) -> list[Subscription]:
+    """All that are open."""
+    return [one for waiting in state.subscriptions.values() for one in waiting]

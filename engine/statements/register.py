@@ -1,0 +1,57 @@
+"""Table functions of the user's: a function in Python that SQL may name in FROM."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.writer import Writer, writing
+from halfjoin.engine.linear.tables import UserFunction
+from halfjoin.sql.errors import Conflict, HalfjoinError
+from halfjoin.sql.functions.table import ENTRIES
+from halfjoin.sql.functions.table_functions import returns_rows
+from halfjoin.sql.parse.type_names import type_named
+
+
+def register_table_function(
+    state: State, writer: Writer | None, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch],
+    returns: Mapping[str, str],
+) -> None:  # fmt: skip
+    """Make a function usable in FROM; a new one is defined, one that the warehouse knows is to have its columns.
+
+    Raises:
+        HalfjoinError: it cannot be called, or its name or its columns cannot be such; or it is new, and the engine only
+            reads.
+        Conflict: there is another one of that name.
+    """
+    _check(name, function, returns)
+    there = name not in state.catalog.functions and returns_rows(name, state.catalog)
+    if name in state.functions or there or name in ENTRIES:
+        raise Conflict(f"there is a function {name} already; choose another name")
+    types = {column: type_named(kind) for column, kind in returns.items()}
+    kept = state.catalog.table_function(name)
+    if kept is None:
+        writing(writer).define(lambda: state.catalog.functions.update({name: tuple(types.items())}))
+    elif kept != tuple(types.items()):
+        columns = ", ".join(f"{column} {kind}" for column, kind in kept)
+        raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})")
+    state.functions[name] = UserFunction(name, function, types)
+
+
+def _check(name: object, function: object, returns: object) -> None:
+    """Refuse what is no table function.
+
+    Raises:
+        HalfjoinError: with what is wrong.
+    """
+    if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
+        raise HalfjoinError(f"{name!r} is no name for a function; use lower case letters, digits and _")
+    if not callable(function):
+        raise HalfjoinError(f"{name}: {function!r} cannot be called")
+    if not isinstance(returns, Mapping) or not all(isinstance(kind, str) for kind in returns.values()):
+        raise HalfjoinError(f"{name}: returns must be a dict of SQL types by column, such as {{'x': 'bigint'}}")
+    if not returns or any(column.startswith("__") for column in returns):
+        raise HalfjoinError(f"{name}: returns must name the result's columns, none of which begins with __")
