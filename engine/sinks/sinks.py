@@ -25,10 +25,10 @@ from halfjoin.engine.sinks.delivery import Closed, Delivery
 from halfjoin.engine.sinks.table import SinkTable, Source
 from halfjoin.engine.sinks.target import place_of
 from halfjoin.engine.storage.encoding import from_table
+from halfjoin.engine.storage.kinds import sort_columns
 from halfjoin.engine.storage.parquet import has_order
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.scratch import Links
-from halfjoin.engine.storage.warehouse import sort_columns
 from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.sql.errors import HalfjoinError, StorageError
 

@@ -7,12 +7,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
-
-from deltalake.exceptions import DeltaError
 
 from halfjoin.catalog.models import Document
 from halfjoin.engine.arrange.changes import Changes, StoredChanges, diffs_of
@@ -31,25 +29,21 @@ from halfjoin.engine.intake.times import now
 from halfjoin.engine.linear.failures import FORM as ERRORS_FORM
 from halfjoin.engine.storage.arranging import arrangements, unserved
 from halfjoin.engine.storage.damage import naming
-from halfjoin.engine.storage.encoding import Piece, encode
 from halfjoin.engine.storage.fetch import Disk
+from halfjoin.engine.storage.filing import Filing
 from halfjoin.engine.storage.flusher import Flusher, Target
+from halfjoin.engine.storage.folders import Folders
 from halfjoin.engine.storage.journal import Answered, New
+from halfjoin.engine.storage.kinds import collection_of, collections, parts, sort_columns
 from halfjoin.engine.storage.names import check_columns, folder_name
-from halfjoin.engine.storage.parquet import StoredFile, write
-from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.restore import OnDisk, restore
-from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftovers
-from halfjoin.engine.storage.site import arrangements_folder, folder_of, in_site, place_of, site_of
+from halfjoin.engine.storage.scratch import Links, remove_leftovers
+from halfjoin.engine.storage.site import arrangements_folder, folder_of, place_of, site_of
 from halfjoin.engine.storage.store import RETAIN
-from halfjoin.engine.storage.stored_run import StoredRun, stored
-from halfjoin.engine.updates.updates import Updates, concat
-from halfjoin.sql.errors import HalfjoinError, StorageError
-from halfjoin.sql.expr import Column
+from halfjoin.sql.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")
 FLUSH_BYTES = 32 << 20  # of updates in the journal alone, after which they are flushed between batches
-BULK_ROWS = 1 << 17  # of a run, from which it is kept as files that the journal refers to
 _JOURNAL_SHARE = 16  # of the budget: what is in the journal alone is in memory, too
 
 
@@ -75,7 +69,9 @@ class Warehouse:
             remove_leftovers(self.staging)
         self._flusher = Flusher(self._site, self._journal)
         self._links = Links(self.staging)
-        self._folders: set[str] = set()
+        self._folders = Folders(self._site, self._journal)
+        self._filing = Filing(self._folders)
+        self.spill = self._filing.spill
         self._ids: dict[int, Collection] = {}
         self._created: dict[int, int] = {}
         self._pending = 0
@@ -96,8 +92,8 @@ class Warehouse:
         if known != retain:
             journal.keep(retain=retain)
         kept = {(item.kind, item.name): item for item in journal.kept()}
-        self._folders = {folder_of(item) for item in kept.values()}
-        self._remove_unclaimed()
+        self._folders.known = {folder_of(item) for item in kept.values()}
+        self._folders.remove_unclaimed()
         self._catalog = journal.meta("catalog")
         self._disk = Disk(self._site, journal, memory)
         with naming(f"the catalog in {journal.where}"):
@@ -149,22 +145,10 @@ class Warehouse:
 
     def adopt(self, state: State, staged: Staged) -> Staged:
         """The files that tasks wrote, now in the folders of their Delta tables, which do not know of them yet."""
-        runs = {name: self._adopted("tables" if name in state.tables else "views", name, part)
+        runs = {name: self._filing.adopted("tables" if name in state.tables else "views", name, part)
                 for name, part in staged.runs.items()}  # fmt: skip
-        errors = {name: self._adopted("errors", name, part) for name, part in staged.errors.items()}
+        errors = {name: self._filing.adopted("errors", name, part) for name, part in staged.errors.items()}
         return replace(staged, runs=runs, errors=errors)
-
-    def _adopted(self, kind: str, name: str, part: Part) -> Part:
-        run = stored(part)
-        if run is None or not isinstance(run.place, ScratchPlace):
-            return part
-        place = self._taken(kind, name)
-        try:
-            place.make()
-            place.link(run.place.path, [file.name for file in run.files])
-        except OSError as problem:
-            raise StorageError(f"the files of {name} cannot be taken into {place}: {problem}") from problem
-        return StoredRun(place, run.files, run.schema)
 
     def newest(self, prefix: str) -> str | None:
         """The greatest batch id that begins with a prefix, None if there is none."""
@@ -176,11 +160,12 @@ class Warehouse:
             return staged
         self.flush(state)
         state.release(staged.size)
-        for part, kind, name in sorted(_parts(state, staged), key=lambda found: len(found[0]), reverse=True):
+        for part, kind, name in sorted(parts(state, staged), key=lambda found: len(found[0]), reverse=True):
             if state.memory.takes(staged.size):
                 break
-            parts = staged.errors if kind == "errors" else staged.runs
-            filed = {**parts, name: self._filed(kind, name, part, sort_columns(_collection(state, kind, name)))}
+            others = staged.errors if kind == "errors" else staged.runs
+            sort = sort_columns(collection_of(state, kind, name))
+            filed = {**others, name: self._filing.filed(kind, name, part, sort)}
             staged = replace(staged, errors=filed) if kind == "errors" else replace(staged, runs=filed)
         state.memory.check(staged.size)
         return staged
@@ -189,9 +174,9 @@ class Warehouse:
         """A batch that is about to be kept; kept, it is acknowledged, and then published."""
         ids = {id(collection): number for number, collection in self._ids.items()}
         pieces = {}
-        for part, kind, name in _parts(state, staged):
-            collection = _collection(state, kind, name)
-            pieces[ids[id(collection)]] = list(self._kept(kind, name, collection, part))
+        for part, kind, name in parts(state, staged):
+            collection = collection_of(state, kind, name)
+            pieces[ids[id(collection)]] = list(self._filing.pieces(kind, name, collection, part))
         kept = None
         if batch is not None:
             kept = Answered(
@@ -234,7 +219,7 @@ class Warehouse:
 
     def define(self, state: State) -> Entry:
         """What is defined now: the catalog, new collections with what is in them, and which are gone."""
-        now = _collections(state)
+        now = collections(state)
         there = {id(collection) for _, _, collection in now}
         known = {id(collection) for collection in self._ids.values()}
         catalog = state.catalog.document().model_dump_json()
@@ -244,12 +229,12 @@ class Warehouse:
             return NO_CHANGE
         for kind, name, collection in new:
             check_columns(name, collection.schema)
-            self._check_free(f"{kind}/{folder_name(name)}")
-            collection.held = tuple(self._adopted(kind, name, part) for part in collection.held)
+            self._folders.check_free(f"{kind}/{folder_name(name)}")
+            collection.held = tuple(self._filing.adopted(kind, name, part) for part in collection.held)
         if gone:
             self._flusher.wait()
         files: dict[tuple[str, str], set[str]] = {}
-        made = [New(kind, name, c.since, list(self._first(kind, name, c, files))) for kind, name, c in new]
+        made = [New(kind, name, c.since, list(self._filing.first(kind, name, c, files))) for kind, name, c in new]
         dropped = [item for item in self._journal.kept() if item.id in gone] if gone else []
         left = [folder for item in dropped for folder in (folder_of(item), arrangements_folder(item))]
         claimed = {f"{kind}/{folder_name(name)}" for kind, name, _ in new}
@@ -266,13 +251,13 @@ class Warehouse:
                     collection.stored = OnDisk(item.id, collection, self._fetch, lambda: state.upper)
             self._ids = {item.id: collection for item, collection in found}
             self._created = {item.id: item.created for item, _ in found}
-            self._folders = {folder_of(item) for item, _ in found}
+            self._folders.known = {folder_of(item) for item, _ in found}
             self._catalog, self._pending = catalog, self._journal.pending()
             for item in dropped:
                 if folder_of(item) in claimed:  # by what has its name now
-                    self._clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
+                    self._folders.clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
             if left:
-                self._remove_unclaimed()
+                self._folders.remove_unclaimed()
 
         return self._entry(commit, follow)
 
@@ -349,52 +334,6 @@ class Warehouse:
             parts = self._disk.fetch(number, collection, upper)
         return parts
 
-    def spill(self, kind: str, name: str, updates: Updates, sort: Sequence[str]) -> StoredRun:
-        """Write updates to files of a collection, which count once the journal refers to them."""
-        place = self._taken(kind, name)
-        schema = {column: array.type for column, array in updates.columns.items()}
-        try:
-            place.make()
-            return StoredRun(place, tuple(write(place, updates, schema, sort)), schema)
-        except OSError as problem:
-            raise StorageError(f"the rows of {name} cannot be written to {place}: {problem}") from problem
-
-    def _filed(self, kind: str, name: str, part: Part, sort: Sequence[str]) -> Part:
-        """A run in files."""
-        return self.spill(kind, name, concat([*part.pieces()]), sort) if part.in_memory else part
-
-    def _kept(self, kind: str, name: str, collection: Collection, part: Part) -> Iterator[Piece | StoredFile]:
-        """A run as the journal keeps it: its updates, or the files that hold them in the collection's folder."""
-        if len(part) >= BULK_ROWS:
-            part = self._filed(kind, name, part, sort_columns(collection))
-        run = stored(part)
-        if run is not None:
-            yield from run.files
-        else:
-            for updates in part.pieces():
-                yield from encode(updates)
-
-    def _first(
-        self, kind: str, name: str, collection: Collection, files: dict[tuple[str, str], set[str]]
-    ) -> Iterator[Piece | StoredFile]:
-        """What a new collection has; the names of its files are noted."""
-        noted = files.setdefault((kind, name), set())
-        for part in collection.held:
-            for piece in self._kept(kind, name, collection, part):
-                if isinstance(piece, StoredFile):
-                    noted.add(piece.name)
-                yield piece
-
-    @staticmethod
-    def _clear(place: Place, keep: Container[str] = ()) -> bool:
-        """Remove what no collection has any more. Returns whether it is gone; if not, the next opening tries again."""
-        try:
-            place.clear(keep)
-            return not any(place.names())
-        except (DeltaError, OSError) as problem:
-            _log.warning("%s is left behind for now: %s", place, problem)
-            return False
-
     def _unlock(self) -> None:
         lock, self._lock = self._lock, None
         if lock is not None:
@@ -408,62 +347,3 @@ class Warehouse:
         collection = self._ids[number]
         wanted = arrangements(collection) if collection.cold is not None or collection.in_files else ()
         return Target(number, collection.schema, collection.since, sort_columns(collection), tuple(wanted))
-
-    def _remove_unclaimed(self) -> None:
-        """Folders of collections that were dropped, or never came to be when a process ended: those that the journal
-        names, and no others."""
-        found = [folder for folder in self._journal.unclaimed() if folder not in self._folders]
-        gone = [folder for folder in found if self._clear(in_site(self._site, folder))]
-        if gone:
-            self._journal.removed(gone)
-
-    def _taken(self, kind: str, name: str) -> Place:
-        """The folder of a collection, which may be one that is still to come: then the journal names it first."""
-        folder = f"{kind}/{folder_name(name)}"
-        if folder not in self._folders:
-            self._check_free(folder)
-            self._journal.unclaim(folder)
-            self._folders.add(folder)
-        return in_site(self._site, folder)
-
-    def _check_free(self, folder: str) -> None:
-        """Refuse a new collection whose folder holds something that this warehouse has not put there."""
-        place = in_site(self._site, folder)
-        try:
-            free = folder in self._folders or not any(place.names()) or folder in self._journal.unclaimed()
-        except (DeltaError, OSError) as problem:
-            raise StorageError(f"{place} cannot be looked at: {problem}") from problem
-        if not free:
-            raise StorageError(f"{place} holds what is not of this warehouse; move it away, or use another name")
-
-
-def _parts(state: State, staged: Staged) -> Iterator[tuple[Part, str, str]]:
-    """What is staged, with the kind and the name of its collection."""
-    for name, part in staged.runs.items():
-        yield part, "tables" if name in state.tables else "views", name
-    for name, part in staged.errors.items():
-        yield part, "errors", name
-
-
-def _collection(state: State, kind: str, name: str) -> Collection:
-    return state.views[name].errors if kind == "errors" else state.collection(name)
-
-
-def _collections(state: State) -> list[tuple[str, str, Collection]]:
-    """Kind, name and collection of everything that is kept."""
-    found = [("tables", name, collection) for name, collection in state.tables.items()]
-    for name, view in state.views.items():
-        found += [("views", name, view.contents), ("errors", name, view.errors)]
-    return found
-
-
-def sort_columns(collection: Collection) -> tuple[str, ...]:
-    """The columns that files are sorted by: those of the primary key as declared, else of the first arrangement that is
-    on columns."""
-    if collection.order:
-        return collection.order
-    for key in collection.arrangements:
-        names = tuple(expr.name for expr in key.keys if isinstance(expr, Column))
-        if key.through is None and names and len(names) == len(key.keys):
-            return names
-    return ()

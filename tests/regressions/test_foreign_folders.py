@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.storage import warehouse
+from halfjoin.engine.storage import filing
 from halfjoin.engine.storage.journal import Journal
 from halfjoin.engine.storage.place import LocalPlace
 from tests.oracle.rows import bag
@@ -142,7 +142,7 @@ def test_what_a_killed_definition_had_written_goes(tmp_path: Path, monkeypatch: 
     folder = tmp_path / "w"
     _filled(folder)
     with hj.Engine(folder) as engine, monkeypatch.context() as killed:
-        killed.setattr(warehouse, "BULK_ROWS", 10)
+        killed.setattr(filing, "BULK_ROWS", 10)
         killed.setattr(Journal, "define", _killed)
         with pytest.raises(ZeroDivisionError):
             engine.execute("CREATE MATERIALIZED VIEW big AS SELECT k + 1 AS l FROM t")

@@ -20,7 +20,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.sinks.sinks import Sinks
-from halfjoin.engine.storage import delta, parquet, place, site, stored_run, warehouse
+from halfjoin.engine.storage import delta, filing, parquet, place, site, stored_run
 from halfjoin.engine.storage import reader as reader_module
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.place import LocalPlace
@@ -136,7 +136,7 @@ def test_every_folder_that_is_made_outlives_a_power_failure(tmp_path: Path, monk
 def test_a_bulk_batch_on_a_full_disk_is_refused_and_the_engine_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: Callable[[str], None]
 ) -> None:
-    monkeypatch.setattr(warehouse, "BULK_ROWS", 30)
+    monkeypatch.setattr(filing, "BULK_ROWS", 30)
     with hj.Engine(tmp_path / "w") as engine:
         engine.execute("CREATE TABLE t (k bigint, v bigint)")
         full("tables")

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import halfjoin as hj
-from halfjoin.engine.storage import stored_run, warehouse
+from halfjoin.engine.storage import filing, stored_run, warehouse
 from tests.oracle.rows import Bag
 
 TABLES = "CREATE TABLE t (k bigint PRIMARY KEY, v text NOT NULL); CREATE TABLE u (k bigint, n integer)"
@@ -92,7 +92,7 @@ def main(folder: Path, notes: Path, first: int) -> None:
     """Steps for ever."""
     warehouse.FLUSH_BYTES = 6_000  # flushing is nearly always under way
     stored_run.SEARCHED_ROWS = 20
-    warehouse.BULK_ROWS = 7
+    filing.BULK_ROWS = 7
     memory = BUDGETS[first % len(BUDGETS)]
     handle = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     with hj.Engine(folder, retain=40, memory=memory) as engine:

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 import halfjoin as hj
 from halfjoin.engine.sinks import table
 from halfjoin.engine.spark import runner, runners
-from halfjoin.engine.storage import delta, warehouse
+from halfjoin.engine.storage import delta, filing
 from tests.oracle.rows import Bag, bag
 
 _SQL = """
@@ -34,7 +34,7 @@ NOT_TO_BE_HAD = 77  # says the exit code of the JAR, or of a Java to run it
 
 def main(folder: Path) -> None:
     """A history, looked at after each step."""
-    warehouse.BULK_ROWS = 1000  # from the first in files of their own
+    filing.BULK_ROWS = 1000  # from the first in files of their own
     runner.FEW = runners.NEAR = 0
     delta.KEEP_HOURS = table.KEEP_HOURS = 0  # each merge removes the files that it has replaced
     table.CLEAN_EVERY = 7

@@ -1,0 +1,75 @@
+"""Runs as files: what is large goes to files in its collection's folder, and the journal refers to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.storage.encoding import Piece, encode
+from halfjoin.engine.storage.folders import Folders
+from halfjoin.engine.storage.kinds import sort_columns
+from halfjoin.engine.storage.parquet import StoredFile, write
+from halfjoin.engine.storage.scratch import ScratchPlace
+from halfjoin.engine.storage.stored_run import StoredRun, stored
+from halfjoin.engine.updates.updates import Updates, concat
+from halfjoin.sql.errors import StorageError
+
+BULK_ROWS = 1 << 17  # of a run, from which it is kept as files that the journal refers to
+
+
+@dataclass(frozen=True, slots=True)
+class Filing:
+    """Files of collections that are there, or still to come."""
+
+    folders: Folders
+
+    def spill(self, kind: str, name: str, updates: Updates, sort: Sequence[str]) -> StoredRun:
+        """Write updates to files of a collection, which count once the journal refers to them."""
+        place = self.folders.claimed(kind, name)
+        schema = {column: array.type for column, array in updates.columns.items()}
+        try:
+            place.make()
+            return StoredRun(place, tuple(write(place, updates, schema, sort)), schema)
+        except OSError as problem:
+            raise StorageError(f"the rows of {name} cannot be written to {place}: {problem}") from problem
+
+    def filed(self, kind: str, name: str, part: Part, sort: Sequence[str]) -> Part:
+        """A run in files."""
+        return self.spill(kind, name, concat([*part.pieces()]), sort) if part.in_memory else part
+
+    def adopted(self, kind: str, name: str, part: Part) -> Part:
+        """A part whose files, if tasks wrote it, are in the folder of its Delta table, which does not know them yet."""
+        run = stored(part)
+        if run is None or not isinstance(run.place, ScratchPlace):
+            return part
+        place = self.folders.claimed(kind, name)
+        try:
+            place.make()
+            place.link(run.place.path, [file.name for file in run.files])
+        except OSError as problem:
+            raise StorageError(f"the files of {name} cannot be taken into {place}: {problem}") from problem
+        return StoredRun(place, run.files, run.schema)
+
+    def pieces(self, kind: str, name: str, collection: Collection, part: Part) -> Iterator[Piece | StoredFile]:
+        """A run as the journal keeps it: its updates, or the files that hold them in the collection's folder."""
+        if len(part) >= BULK_ROWS:
+            part = self.filed(kind, name, part, sort_columns(collection))
+        run = stored(part)
+        if run is not None:
+            yield from run.files
+        else:
+            for updates in part.pieces():
+                yield from encode(updates)
+
+    def first(
+        self, kind: str, name: str, collection: Collection, files: dict[tuple[str, str], set[str]]
+    ) -> Iterator[Piece | StoredFile]:
+        """What a new collection has; the names of its files are noted."""
+        noted = files.setdefault((kind, name), set())
+        for part in collection.held:
+            for piece in self.pieces(kind, name, collection, part):
+                if isinstance(piece, StoredFile):
+                    noted.add(piece.name)
+                yield piece
