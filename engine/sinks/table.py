@@ -9,7 +9,6 @@ batch is acknowledged, and each acknowledged batch is in the table once.
 
 from __future__ import annotations
 
-import time as clock
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,16 +29,16 @@ from deltalake import (
     write_deltalake,
 )
 from deltalake.exceptions import DeltaError, TableNotFoundError
-from deltalake.transaction import RemoveAction
 
 from halfjoin.engine.sinks.delivery import PIECE_ROWS
 from halfjoin.engine.sinks.files import group_of, groups, holders, without
+from halfjoin.engine.sinks.log import files_of, mend, removed_file, strange
 from halfjoin.engine.sinks.target import SINK
-from halfjoin.engine.storage.commits import Torn, commit, commit_file
+from halfjoin.engine.storage.commits import commit, commit_file
 from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, write_plain
-from halfjoin.engine.storage.place import LOG, LocalPlace, Place
+from halfjoin.engine.storage.place import LOG, Place
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Ints, Positions, Updates, concat, constant, empty
 from halfjoin.sql.errors import DataError, StorageError
@@ -92,7 +91,7 @@ class SinkTable:
         self._table, self.is_open = None, False
         with self._reaching():
             self.place = self._find()
-            self._mend()
+            mend(self.place)
             try:
                 table = DeltaTable(self.place.uri)
             except TableNotFoundError:
@@ -102,7 +101,7 @@ class SinkTable:
             maker = None if last is None else last.info.get(SINK)
             took_over = maker in self._former
             if maker != self._id and not took_over:
-                raise StorageError(_strange(self.place, table.version()))
+                raise StorageError(strange(self.place, table.version()))
             self._took_over |= took_over
             self._clean(table)
             self._table, self.is_open = table, True
@@ -125,7 +124,7 @@ class SinkTable:
         many rows, new files in place of all."""
         with self._reaching():
             self._fit()
-            files = None if self._table is None else _files(self._table)
+            files = None if self._table is None else files_of(self._table)
             only = _only(contents, self._source.schema)
             if files is None or only is None or (pc.sum(files["num_records"]).as_py() or 0) > PIECE_ROWS:
                 return self._carry_out(contents, upper, note, whole=True)
@@ -154,7 +153,7 @@ class SinkTable:
                 self._table = self._create()
             self._check_there(self._table)
             with self._writing() as written:
-                files = _files(self._table)
+                files = files_of(self._table)
                 removed = set(range(len(files))) if whole else set()
                 for piece in summed or map(self._summed, changes):
                     new = piece.filter(piece.diff > 0)
@@ -162,7 +161,7 @@ class SinkTable:
                     self._write(rows, f"{self._prefix}-{uuid.uuid4().hex}", written)
                 for piece in summed or map(self._summed, changes):
                     self._delete(piece.filter(piece.diff < 0), files, removed, written)
-                actions = [_removed(files, number, True) for number in sorted(removed)]
+                actions = [removed_file(files, number, True) for number in sorted(removed)]
                 if not written and not actions and self._knows():
                     return False
                 self._commit(self._table, [*(add_action(file, True) for file in written), *actions], upper, note)
@@ -215,7 +214,7 @@ class SinkTable:
 
     def _merge(self, table: DeltaTable, upper: int) -> None:
         """Write small groups anew as one, in a commit that changes no data."""
-        files = _files(table)
+        files = files_of(table)
         chosen = mergeable([group for group in groups(files) if group.rows < MERGED_ROWS], lambda group: group.rows)
         numbers = [number for group in chosen for number in group.files]
         if not numbers:
@@ -224,7 +223,7 @@ class SinkTable:
         with self._writing() as written:
             self._write(rows, f"{self._prefix}-{uuid.uuid4().hex}", written)
             added = [add_action(file, False) for file in written]
-            removed = [_removed(files, number, False) for number in numbers]
+            removed = [removed_file(files, number, False) for number in numbers]
             self._commit(table, [*added, *removed], upper, "files merged")
 
     def _commit(self, table: DeltaTable, actions: list[Any], upper: int, note: str | None) -> None:
@@ -239,7 +238,7 @@ class SinkTable:
         self.place.settle()
         table.update_incremental()  # a commit does not refresh its handle
         if table.version() != version:
-            raise StorageError(_strange(self.place, table.version()))
+            raise StorageError(strange(self.place, table.version()))
 
     def _create(self) -> DeltaTable:
         table = DeltaTable.create(
@@ -253,17 +252,6 @@ class SinkTable:
     def _check_there(self, table: DeltaTable) -> None:
         if self.place.size(commit_file(table.version())) is None:
             raise StorageError(f"the table {self.place} is gone, and will be made again")
-
-    def _mend(self) -> None:
-        """Take the last commit away where a power failure left a part: it never was one; its batch comes again."""
-        if not isinstance(self.place, LocalPlace):
-            return
-        entries = [name for name in (self.place / LOG).names() if name.endswith(".json")]
-        last = max((int(name.removesuffix(".json")) for name in entries if name[:20].isdigit()), default=0)
-        try:
-            commit(self.place, last)
-        except Torn:
-            self.place.cut(last - 1)
 
     def _clean(self, table: DeltaTable) -> None:
         """Remove files that nobody can be reading any more; of files only the sink's own."""
@@ -311,7 +299,7 @@ class SinkTable:
 
     def _discard(self, written: list[StoredFile]) -> None:
         try:
-            known = set(_files(DeltaTable(self.place.uri))["path"].to_pylist())  # the answer alone may have been lost
+            known = set(files_of(DeltaTable(self.place.uri))["path"].to_pylist())  # the answer alone may have been lost
             for file in written:
                 if file.name not in known:
                     self.place.remove(file.name)
@@ -338,23 +326,5 @@ def _only(pieces: Iterable[Updates], schema: Mapping[str, pa.DataType]) -> Updat
     return None if len(found) > 1 else found[0] if found else empty(schema)
 
 
-def _files(table: DeltaTable) -> pa.Table:
-    return pa.table(table.get_add_actions(flatten=True))
-
-
-def _removed(files: pa.Table, number: int, changes: bool) -> RemoveAction:
-    now = int(clock.time() * 1000)
-    return RemoveAction(files["path"][number].as_py(), changes, now, files["size_bytes"][number].as_py())
-
-
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column if column.type == kind else column.cast(kind)
-
-
-def _strange(place: Place, version: int) -> str:
-    last = commit(place, version)
-    operation = "?" if last is None else last.operation
-    return (
-        f"somebody else wrote the table {place}: version {version} ({operation}) is not this sink's, which therefore "
-        "leaves the table alone; DROP SINK, and create it again with another path"
-    )
