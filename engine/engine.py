@@ -33,6 +33,7 @@ from halfjoin.engine.feeds.sink import Sink
 from halfjoin.engine.fingerprint import agree, digest
 from halfjoin.engine.memory import Memory, machine_memory, to_bytes
 from halfjoin.engine.process import check_process, is_this
+from halfjoin.engine.replan import reconsider
 from halfjoin.engine.rows import Submitted
 from halfjoin.engine.run import Part
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting
@@ -247,6 +248,7 @@ class Engine:
         with suppress(HalfjoinError, MemoryError):  # the batch is done; what is not tidied now is so after a later one
             for collection in state.collections():
                 collection.tidy(state.upper)
+        reconsider(state, staged.runs, self._define)
         self._store.settle(state)
         return replace(applied, seconds=perf_counter() - started)
 

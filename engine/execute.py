@@ -13,6 +13,7 @@ from halfjoin.engine import reading
 from halfjoin.engine.batch import closed_at
 from halfjoin.engine.definitions import define
 from halfjoin.engine.explaining import explain_query, explain_view
+from halfjoin.engine.replan import refresh
 from halfjoin.engine.state import State
 from halfjoin.engine.times import time_of
 from halfjoin.engine.transaction import Transaction, check
@@ -31,6 +32,7 @@ from halfjoin.sql.statements import (
     Drop,
     Explain,
     Insert,
+    RefreshPlan,
     Rollback,
     Select,
     SetTime,
@@ -108,6 +110,8 @@ def _run(
         case Explain(view, query):
             text = explain_query(state, query, sql, "text") if query is not None else explain_view(state, view, "text")
             return pa.table({"plan": text.splitlines()})
+        case RefreshPlan(view):
+            keep(lambda: refresh(state, view))
         case Show(what, collection):
             return _show(state, what, collection)
     return None
