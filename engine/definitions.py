@@ -101,7 +101,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
             raise Conflict(f"{name} is a table, which a view cannot replace")
         catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
     relation = bind(statement.query, catalog, text)
-    facts = Noted(Statistics(state))
+    facts = Noted(Statistics(state), aside=(name,))
     planned = plan(relation, facts, name)
     view = View(
         name=name,

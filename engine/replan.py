@@ -5,10 +5,11 @@ arrangements are built beside the running one's. Then the view has the new plan,
 All of it is one definition (`commit`): it is prepared, kept and done. Whatever ends it, and wherever, the view has the
 old plan or the new one, and the journal has the figures of that one.
 
-Law. The answers do not change, and the collection of the view stays as it is, with its updates at open times. For a join, any plan makes the same updates of the same batch: a result tuple has the maximum of its components' times
-and the product of their diffs, whatever the order in which they were looked up. An error has the time and diff of its
-row, and is told apart by columns that the normal form of the SQL decides, not the plan (`planner.identity`). So what
-the old plan made of the past and of open times is what the new one would have made.
+Law. The answers do not change, and the collection of the view stays as it is, with its updates at open times.
+For a join, any plan makes the same updates of the same batch. A result tuple has the maximum of its components' times
+and the product of their diffs, in whatever order they were looked up. An error has the time and diff of its row, and is
+told apart by columns that the normal form of the SQL decides, not the plan (`planner.identity`). So what the old plan
+made of closed and open times is what the new one would have made.
 
 The wrong way, for nodes that wait until times close: such a plan has made nothing yet for open times where another has
 already made all of it. Then the view's updates at or above `upper` must be replaced, in the same entry, by what the new
@@ -79,7 +80,7 @@ def _plan_anew(state: State, names: Collection[str], *, note: bool = False) -> N
     for position, name in enumerate(order):
         if name in names:
             view, running = state.catalog.views[name], state.views[name]
-            facts = Noted(Statistics(state), view.planned, frozenset(order[position + 1 :]))
+            facts = Noted(Statistics(state), view.planned, frozenset(order[position:]))
             planned = plan(bind(parse_query(view.text), state.catalog, view.text), facts, name)
             differs = not same_work(planned, running.dataflow.plan)
             if differs or note:

@@ -30,7 +30,7 @@ class Statistics:
     state: State
 
     def rows(self, collection: str) -> int:
-        """Rows that are there, as far as that is known: those in files, and some that cancel, count with each change."""
+        """Rows that are there, as far as that is known: of rows in files every update counts."""
         found = self.state.collection(collection)
         if found.cold is not None:
             return found.cold.rows

@@ -25,13 +25,14 @@ class Noted:
     `last` has the figures of the plan so far, None for a new view. An empty collection tells nothing, so what was last
     known of it stands: a table that is filled and emptied by turns does not change plans by turns.
 
-    An arrangement that only views `later` than this one use does not count as existing. So each view follows the
-    ones before it, as if they were created in this order now; and no two views wait for each other's choice.
+    An arrangement that nobody but the view itself and views after it use does not count as existing: these users are
+    left `aside`. So each view follows the ones before it, as if they were created in this order now; and no two views
+    wait for each other's choice.
     """
 
     facts: Facts
     last: Figures | None = None
-    later: Collection[str] = ()
+    aside: Collection[str] = ()
     _rows: dict[str, int] = field(default_factory=dict)
     _keys: dict[ArrangementKey, int | None] = field(default_factory=dict)
     _shared: dict[str, None] = field(default_factory=dict)
@@ -48,8 +49,8 @@ class Noted:
         return self.facts.unique_keys(collection)
 
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
-        """Who shares an arrangement, without later views; None where nobody else does."""
-        found = tuple(user for user in self.facts.users(key) or () if user not in self.later)
+        """Who shares an arrangement, but for those left aside; None where nobody else does."""
+        found = tuple(user for user in self.facts.users(key) or () if user not in self.aside)
         if found:
             self._shared[arrangement_name(key)] = None
         return found or None

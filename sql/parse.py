@@ -275,8 +275,8 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Update: _update,
     exp.Query: _select,
 }
-FIRST_WORDS = ("BEGIN", "COMMIT", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "REFRESH", "RESET", "ROLLBACK", "SELECT",
-               "SET", "SHOW", "SUBSCRIBE", "TABLE", "UPDATE", "VALUES", "WITH")
+FIRST_WORDS = ("BEGIN", "COMMIT", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "REFRESH", "RESET", "ROLLBACK",
+               "SELECT", "SET", "SHOW", "SUBSCRIBE", "TABLE", "UPDATE", "VALUES", "WITH")
 CREATED = ("INDEX", "MATERIALIZED", "OR", "SINK", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
 REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
     exp.TruncateTable: ("TRUNCATE", "write DELETE FROM the table"),
