@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,9 +89,9 @@ def _sample(run: Run, names: list[str]) -> tuple[Updates, float]:
 def _distinct(values: Ints, share: float) -> int:
     """The distinct values of all rows, guessed from those of a sample, of which one row stands for `share` rows.
 
-    Values that come several times in the sample are most of their kind. One that comes once stands for between one
-    and `share` others; the guess is the geometric mean of both (Charikar et al. 2000).
+    Values that come once in the sample tell how many have not come at all (the first-order jackknife of Haas and
+    Stokes, 1998): where all come once all rows are taken to be distinct, where none does the sample has all values.
     """
     counts = np.unique(values, return_counts=True)[1]
     once = int(np.count_nonzero(counts == 1))
-    return max(1, round(len(counts) - once + once * math.sqrt(share)))
+    return max(1, round(len(counts) / (1 - (1 - 1 / share) * once / len(values))))
