@@ -39,6 +39,7 @@ from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.statements import reading
 from halfjoin.engine.statements.execute import Session, execute
 from halfjoin.engine.statements.explaining import Format, explain
+from halfjoin.engine.statements.replan import reconsider
 from halfjoin.engine.statements.stats import Stats, stats
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
 from halfjoin.engine.storage.restore import make_errors_anew
@@ -247,6 +248,7 @@ class Engine:
         with suppress(HalfjoinError, MemoryError):  # the batch is done; what is not tidied now is so after a later one
             for collection in state.collections():
                 collection.tidy(state.upper)
+        reconsider(state, staged.runs, self._define)
         self._store.settle(state)
         return replace(applied, seconds=perf_counter() - started)
 

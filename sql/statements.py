@@ -123,6 +123,13 @@ class Explain:
 
 
 @dataclass(frozen=True)
+class RefreshPlan:
+    """REFRESH PLAN view: plan it anew, on what is known of the collections now."""
+
+    view: str
+
+
+@dataclass(frozen=True)
 class Show:
     """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name."""
 
@@ -163,7 +170,7 @@ class Drop:
 
 Statement: TypeAlias = (
     CreateTable | CreateView | CreateIndex | CreateSink | Insert | Delete | Update | Select | Subscribe | Explain
-    | Show | SetTime | Begin | Commit | Rollback | Drop
+    | RefreshPlan | Show | SetTime | Begin | Commit | Rollback | Drop
 )
 
 

@@ -33,12 +33,16 @@ ROW_BYTES = 100  # that a row and its indexes are taken to need before they are 
 
 @dataclass(slots=True)
 class MaintainedView:
-    """A materialized view: its dataflow, its contents and the errors of its rows, and what is known of these now."""
+    """A materialized view: its dataflow, its contents and the errors of its rows, and what is known of these now.
+
+    `limits`: the rows of the collections that it reads from which on its plan is looked at again (`planner.drift`).
+    """
 
     dataflow: Dataflow
     contents: Collection
     errors: Collection
     standing: Standing | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -17,7 +17,10 @@ from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.sinks.target import check, settled
 from halfjoin.engine.storage.names import check_columns
+from halfjoin.engine.updates.statistics import Statistics
 from halfjoin.engine.updates.updates import Updates
+from halfjoin.planner.drift import limit
+from halfjoin.planner.figures import Noted, Replayed
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc.adhoc import names_of
@@ -98,7 +101,8 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
             raise Conflict(f"{name} is a table, which a view cannot replace")
         catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
     relation = bind(statement.query, catalog, text)
-    planned = plan(relation, state, name)
+    facts = Noted(Statistics(state), aside=(name,))
+    planned = plan(relation, facts, name)
     view = View(
         name=name,
         columns=tuple(ColumnModel(name=c.name, type=c.type, not_null=not c.nullable) for c in planned.columns),
@@ -106,6 +110,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
         materialized=statement.materialized,
         reads=tuple(sorted(names_of(statement.query, catalog))),
         retain=statement.retain,
+        planned=facts.figures(state.upper) if statement.materialized else None,
     )
     if name in view.reads:
         raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
@@ -118,7 +123,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
         if maintained is not None:
             state.views[name] = maintained
             state.keep_promises()
-            _share(state, planned, User("view", name), build=False)
+            share(state, planned, User("view", name), build=False)
             _renew_sinks(state, name)
     finally:
         for collection in state.collections():
@@ -138,7 +143,7 @@ def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedV
     maintained = _maintained(state, view, flow)
     size = max((len(state.collection(name)) for name in flow.plan.collections), default=0)
     runner, _ = state.runners.choose(size)
-    _share(state, flow.plan, user, build=runner is LOCAL)
+    share(state, flow.plan, user, build=runner is LOCAL)
     for output, errors in runner.fill(flow, state, state.before_and_after({}), view.name):
         _take_in(state, "views", view.name, maintained.contents, output)
         _take_in(state, "errors", view.name, maintained.errors, errors)
@@ -165,14 +170,15 @@ def enter_view(state: State, view: View) -> MaintainedView:
     Raises:
         StorageError: its text means something else now than when the view was made.
     """
-    planned = plan(bind(parse_query(view.text), state.catalog, view.text), state, view.name)
+    facts = Replayed(state, view.planned)  # by which the plan is the one that ran when the warehouse was closed
+    planned = plan(bind(parse_query(view.text), state.catalog, view.text), facts, view.name)
     if [(c.name, c.type) for c in planned.columns] != [(c.name, c.type) for c in view.columns]:
         raise StorageError(
             f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns; "
             "open the warehouse with that one, drop the view, and create it again with this one"
         )
     maintained = state.views[view.name] = _maintained(state, view, Dataflow(planned, state.functions))
-    _share(state, planned, User("view", view.name), build=False)
+    share(state, planned, User("view", view.name), build=False)
     return maintained
 
 
@@ -180,14 +186,16 @@ def _maintained(state: State, view: View, flow: Dataflow) -> MaintainedView:
     """The view's collections, readable since all its inputs are."""
     retain = state.retain if view.retain is None else view.retain
     since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in flow.plan.collections])
+    known = {} if view.planned is None else view.planned.rows
     return MaintainedView(
         flow,
         Collection(view.name, flow.schema, retain, since),
         Collection(f"{view.name} errors", ERROR_SCHEMA, retain, since),
+        limits={name: limit(known.get(name, 0)) for name in flow.plan.collections},
     )
 
 
-def _share(state: State, planned: ViewPlan, user: User, *, build: bool = True) -> None:
+def share(state: State, planned: ViewPlan, user: User, *, build: bool = True) -> None:
     """Use the plan's arrangements; with `build` no later batch waits for an index of a whole table."""
     for key in planned.arrangements:
         if not key.collection.startswith("="):

@@ -15,6 +15,7 @@ from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import reading
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.explaining import explain_query, explain_view
+from halfjoin.engine.statements.replan import refresh
 from halfjoin.engine.statements.transaction import Transaction, check
 from halfjoin.engine.updates.updates import Updates, concat, empty
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
@@ -31,6 +32,7 @@ from halfjoin.sql.statements import (
     Drop,
     Explain,
     Insert,
+    RefreshPlan,
     Rollback,
     Select,
     SetTime,
@@ -108,6 +110,8 @@ def _run(
         case Explain(view, query):
             text = explain_query(state, query, sql, "text") if query is not None else explain_view(state, view, "text")
             return pa.table({"plan": text.splitlines()})
+        case RefreshPlan(view):
+            keep(lambda: refresh(state, view))
         case Show(what, collection):
             return _show(state, what, collection)
     return None

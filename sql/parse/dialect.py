@@ -37,6 +37,12 @@ class Explain(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": False}
 
 
+class RefreshPlan(exp.Expression):
+    """REFRESH PLAN view."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class ShowObjects(exp.Expression):
     """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name; `this` is what, in lower case."""
 
@@ -96,6 +102,8 @@ class HalfjoinParser(MaterializeParser):
             return self._parse_subscribe()
         if self._match_text_seq("EXPLAIN"):
             return self._parse_explain()
+        if self._match_text_seq("REFRESH"):
+            return self._parse_refresh_plan()
         if self._match_text_seq("SHOW"):
             return self._parse_show_objects()
         if self._match_text_seq("RESET"):
@@ -135,6 +143,12 @@ class HalfjoinParser(MaterializeParser):
         if query is None:
             raise self._refused("EXPLAIN needs a query, or VIEW and a name")
         return self.expression(Explain(this=query))
+
+    def _parse_refresh_plan(self) -> exp.Expr:
+        if not self._match_text_seq("PLAN"):
+            raise self._refused("REFRESH takes a PLAN, nothing else",
+                                "views are up to date without it; write REFRESH PLAN v to plan a view anew")
+        return self.expression(RefreshPlan(this=self._parse_table_parts()))
 
     def _parse_show_objects(self) -> exp.Expr:
         for what in SHOWN:

@@ -23,6 +23,7 @@ from halfjoin.sql.statements import (
     Drop,
     Explain,
     Insert,
+    RefreshPlan,
     Rollback,
     Select,
     SetTime,
@@ -150,6 +151,10 @@ def _explain(node: dialect.Explain, text: str) -> Statement:
     return Explain(query=inner.query)
 
 
+def _refresh(node: dialect.RefreshPlan, text: str) -> Statement:
+    return RefreshPlan(table_name(node.this, text))
+
+
 def _show(node: dialect.ShowObjects, text: str) -> Statement:
     what, source = node.this, node.args.get("source")
     if (what == "columns") != (source is not None) and what != "indexes":
@@ -255,6 +260,7 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     dialect.AsOf: _as_of,
     dialect.Subscribe: _subscribe,
     dialect.Explain: _explain,
+    dialect.RefreshPlan: _refresh,
     dialect.ShowObjects: _show,
     dialect.CreateSink: create_sink,
     exp.Create: create,
@@ -269,8 +275,8 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Update: _update,
     exp.Query: _select,
 }
-FIRST_WORDS = ("BEGIN", "COMMIT", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "RESET", "ROLLBACK", "SELECT", "SET",
-               "SHOW", "SUBSCRIBE", "TABLE", "UPDATE", "VALUES", "WITH")
+FIRST_WORDS = ("BEGIN", "COMMIT", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "REFRESH", "RESET", "ROLLBACK",
+               "SELECT", "SET", "SHOW", "SUBSCRIBE", "TABLE", "UPDATE", "VALUES", "WITH")
 CREATED = ("INDEX", "MATERIALIZED", "OR", "SINK", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
 REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
     exp.TruncateTable: ("TRUNCATE", "write DELETE FROM the table"),
@@ -282,4 +288,4 @@ SETTINGS = "write SET TIME = 5 or RESET TIME; settings are arguments of halfjoin
 EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 MAX_DEPTH = 200
 KNOWN = ("CREATE TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, UPDATE, SELECT [AS OF], "
-         "SUBSCRIBE, EXPLAIN, SHOW, SET TIME, RESET TIME, BEGIN, COMMIT, ROLLBACK, DROP")
+         "SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, RESET TIME, BEGIN, COMMIT, ROLLBACK, DROP")
