@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
 from halfjoin.catalog.models import Document, Index, Sink, Table, View
-from halfjoin.sql.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
 

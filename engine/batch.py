@@ -25,7 +25,7 @@ from halfjoin.engine.unnamed import filled
 from halfjoin.engine.unreadable import Failure, Standing, closing
 from halfjoin.engine.updates import MAXIMUM, Updates, concat, constant, empty
 from halfjoin.engine.upserts import latest
-from halfjoin.sql.errors import DataError, InvalidRow, InvalidTime
+from halfjoin.errors import DataError, InvalidRow, InvalidTime
 
 if TYPE_CHECKING:
     from halfjoin.engine.spark.batches import FrameRows

@@ -16,7 +16,7 @@ import pyarrow.types as pt
 
 from halfjoin.engine.codes import codes, factorize, same_rows
 from halfjoin.engine.updates import MAXIMUM, MINIMUM, TOO_MANY, Ints, Mask, Updates, bits, constant, gather, indices_of
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 
 def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:

@@ -47,7 +47,7 @@ from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.times import Time, time_of, to_time
 from halfjoin.engine.turns import Turns
-from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
+from halfjoin.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
 from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.parse import parse
 from halfjoin.sql.statements import Select

@@ -17,8 +17,8 @@ from halfjoin.engine.state import State
 from halfjoin.engine.times import time_of
 from halfjoin.engine.transaction import Transaction, check
 from halfjoin.engine.updates import Updates, concat, empty
+from halfjoin.errors import UnknownName, bounded
 from halfjoin.sql.changes import bind_delete, bind_insert, bind_update
-from halfjoin.sql.errors import UnknownName, bounded
 from halfjoin.sql.parse import parse
 from halfjoin.sql.statements import (
     Begin,

@@ -15,8 +15,8 @@ from halfjoin.engine.key_pairs import Place, plain
 from halfjoin.engine.run import KeyColumns, Part, Run
 from halfjoin.engine.updates import MAXIMUM, Ints, Positions, Updates, concat
 from halfjoin.engine.upserts import last_of_each
+from halfjoin.errors import InvalidRow
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import InvalidRow
 from halfjoin.sql.expr import Column
 
 

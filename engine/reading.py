@@ -18,11 +18,11 @@ from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.state import MaintainedView, State
 from halfjoin.engine.unreadable import Failure, first_failure, reason, unreadable, with_inputs
 from halfjoin.engine.updates import ARRAY_BYTES, MINIMUM, MOST_ROWS, Updates, concat, constant
+from halfjoin.errors import DataError, InvalidTime, UnknownName, bounded
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
 from halfjoin.sql.adhoc_split import split
 from halfjoin.sql.bind import bind
-from halfjoin.sql.errors import DataError, InvalidTime, UnknownName, bounded
 from halfjoin.sql.parse import parse_query
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import Query

@@ -17,7 +17,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.times import to_time
 from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Ints, Mask
 from halfjoin.engine.upserts import refuse_unordered
-from halfjoin.sql.errors import InvalidRow, InvalidTime, UnknownName
+from halfjoin.errors import InvalidRow, InvalidTime, UnknownName
 
 if TYPE_CHECKING:
     from halfjoin.catalog.models import Table

@@ -13,8 +13,8 @@ from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.rows import Rows, Submitted, submitted
 from halfjoin.engine.run import Part
 from halfjoin.engine.updates import Updates
+from halfjoin.errors import HalfjoinError
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import HalfjoinError
 
 if TYPE_CHECKING:
     from halfjoin.catalog.models import Table

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from halfjoin.engine.changes import Changes, StoredChanges
 from halfjoin.engine.process import check_process
 from halfjoin.engine.unreadable import Failure
-from halfjoin.sql.errors import DataError, HalfjoinError
+from halfjoin.errors import DataError, HalfjoinError
 
 
 class Subscription:

@@ -21,8 +21,8 @@ from halfjoin.engine.rows import submitted
 from halfjoin.engine.run import make_run
 from halfjoin.engine.state import State
 from halfjoin.engine.updates import Updates, concat, constant
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.adhoc import names_of
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.statements import (
     Begin,
     Commit,

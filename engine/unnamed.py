@@ -16,7 +16,7 @@ from halfjoin.engine.primary_key import PrimaryKey
 from halfjoin.engine.run import Run
 from halfjoin.engine.updates import Ints, Mask, Updates, gather
 from halfjoin.engine.upserts import last_named
-from halfjoin.sql.errors import InvalidRow
+from halfjoin.errors import InvalidRow
 
 
 def filled(

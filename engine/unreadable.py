@@ -11,7 +11,7 @@ from halfjoin.engine.collection import Collection
 from halfjoin.engine.consolidate import consolidate, groups
 from halfjoin.engine.run import Part
 from halfjoin.engine.updates import Ints, Mask, Updates, bits, concat
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 if TYPE_CHECKING:
     from halfjoin.engine.state import State

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.sql.errors import UnknownName
+from halfjoin.errors import UnknownName
 from halfjoin.sql.locate import name_of, place, refuse
 from halfjoin.sql.parse import parse_query
 

@@ -8,10 +8,10 @@ from decimal import Decimal
 
 from sqlglot import exp
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc_script import wrong
 from halfjoin.sql.bind_scalar import Scalars
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.locate import written
 from halfjoin.sql.types import (

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import bind_select, functions
 from halfjoin.sql.adhoc_rows import Base, Found, Numbered, number, restored
 from halfjoin.sql.bind_context import Context
 from halfjoin.sql.bind_from import Bound, From, beside, visible
 from halfjoin.sql.bind_scalar import Scalars
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.relation import Filter, Join, Relation
 from halfjoin.sql.scope import Scope, Source, Visible

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sqlglot import exp
 
+from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind_context import Aliases, Context
-from halfjoin.sql.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql.expr import TRUE, Column, Expr
 from halfjoin.sql.locate import place
 from halfjoin.sql.relation import Project, Relation, Scan

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import adhoc_groups, adhoc_select, bind_select, functions
 from halfjoin.sql.adhoc_from import OF_NAMES, QueryFrom
 from halfjoin.sql.adhoc_rows import Base, Found
@@ -16,7 +17,6 @@ from halfjoin.sql.adhoc_script import Loop, Made, Script, Steps, wrong
 from halfjoin.sql.adhoc_select import Item, Key, Rows
 from halfjoin.sql.adhoc_subqueries import bind_subqueries
 from halfjoin.sql.bind_context import CommonTable, Context
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, Literal, conjunction, substitute
 from halfjoin.sql.locate import bare_values, name_of, only
 from halfjoin.sql.relation import Relation

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName
 from halfjoin.sql import bind_temporal, functions
 from halfjoin.sql.adhoc_rows import Base, Found, Numbered, number, restored
 from halfjoin.sql.adhoc_script import Made
 from halfjoin.sql.adhoc_select import Rows
 from halfjoin.sql.bind_scalar import compared, members_of
-from halfjoin.sql.errors import UnknownName
 from halfjoin.sql.expr import FALSE, Column, Expr, Literal
 from halfjoin.sql.relation import Filter, Join
 from halfjoin.sql.types import BOOLEAN, INTEGER, Kind, SqlType, array

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.locate import place, refuse
 
 if TYPE_CHECKING:

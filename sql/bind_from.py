@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import bind_select, functions  # a subquery is a query again: the two modules call each other
 from halfjoin.sql.bind_context import Context
 from halfjoin.sql.bind_function import bind_call, renamed
 from halfjoin.sql.bind_scalar import Scalars
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, conjunction
 from halfjoin.sql.locate import name_of, only, written
 from halfjoin.sql.parse import parse_query

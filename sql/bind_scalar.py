@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import bind_temporal, functions
 from halfjoin.sql.bind_context import Context
 from halfjoin.sql.bind_forms import FORMS
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.locate import name_of
 from halfjoin.sql.scope import Scope, find

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind_context import Context
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal, Now
 from halfjoin.sql.locate import written
 from halfjoin.sql.types import BIGINT, BOOLEAN, INTEGERS, TIMESTAMP, Kind

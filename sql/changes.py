@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind_context import Context
 from halfjoin.sql.bind_scalar import Scalars
 from halfjoin.sql.bind_select import project, select
 from halfjoin.sql.bind_temporal import mentions_now
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.relation import Filter, Project, Relation, Scan, Values
 from halfjoin.sql.scope import Scope, Source

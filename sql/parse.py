@@ -10,9 +10,9 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from halfjoin.errors import UnsupportedSQL, bounded
 from halfjoin.sql import dialect
 from halfjoin.sql.dialect import Halfjoin
-from halfjoin.sql.errors import UnsupportedSQL, bounded
 from halfjoin.sql.locate import as_query, name_of, only, place_of, refuse
 from halfjoin.sql.parse_create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.statements import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.regex import separator
 from halfjoin.sql.types import (

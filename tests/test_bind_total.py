@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.adhoc import names_of
 from halfjoin.sql.adhoc_split import split
 from halfjoin.sql.bind import bind
 from halfjoin.sql.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.describe import describe
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.parse import parse
 from halfjoin.sql.statements import CreateView, Delete, Explain, Insert, Select, Statement, Update
 from tests.front import SCHEMA

@@ -6,8 +6,8 @@ import pytest
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.dialect import Halfjoin
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Literal
 from halfjoin.sql.parse import parse, parse_query
 from halfjoin.sql.statements import (

@@ -22,8 +22,8 @@ from halfjoin.engine.storage.parquet_reader import Source, opened
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import Ints, Updates, concat
+from halfjoin.errors import StorageError
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import BIGINT, DATE, TEXT
 

@@ -16,7 +16,7 @@ from halfjoin.engine.feeds.ids import sink_id
 from halfjoin.engine.rows import deletes, upserts
 from halfjoin.engine.times import Time
 from halfjoin.engine.updates import TIME
-from halfjoin.sql.errors import HalfjoinError, UnknownName
+from halfjoin.errors import HalfjoinError, UnknownName
 
 Format: TypeAlias = Literal["rows", "deletes", "upserts", "debezium"] | Callable[[Any], Any]
 

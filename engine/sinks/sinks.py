@@ -31,7 +31,7 @@ from halfjoin.engine.storage.scratch import Links
 from halfjoin.engine.storage.warehouse import sort_columns
 from halfjoin.engine.unreadable import first_failure
 from halfjoin.engine.updates import MINIMUM
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 if TYPE_CHECKING:
     from halfjoin.engine.batch import Staged

@@ -24,7 +24,7 @@ from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.unnamed import filled
 from halfjoin.engine.upserts import refuse_unordered
-from halfjoin.sql.errors import InvalidRow
+from halfjoin.errors import InvalidRow
 
 CHECKED_ROWS = 1 << 17  # of which a task holds the keys against what is there
 

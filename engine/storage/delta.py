@@ -25,7 +25,7 @@ from halfjoin.engine.storage.merging import merged
 from halfjoin.engine.storage.parquet import StoredFile, file_schema, is_ours, run_of, write
 from halfjoin.engine.storage.place import LOG, Place
 from halfjoin.engine.updates import MINIMUM, Updates
-from halfjoin.sql.errors import StorageError
+from halfjoin.errors import StorageError
 
 Run = TypeVar("Run")
 _UNORDERED_BYTES = 64 << 20

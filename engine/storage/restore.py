@@ -14,7 +14,7 @@ from halfjoin.engine.run import Part, make_run
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.journal import Kept
 from halfjoin.engine.unreadable import with_inputs
-from halfjoin.sql.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")
 

@@ -21,7 +21,7 @@ from halfjoin.engine.run import Part
 from halfjoin.engine.state import State
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.times import now
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 P = ParamSpec("P")
 T = TypeVar("T")

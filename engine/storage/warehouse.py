@@ -43,7 +43,7 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.times import now
 from halfjoin.engine.unreadable import first_failure
 from halfjoin.engine.updates import Updates
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 from halfjoin.sql.expr import Column
 
 _log = logging.getLogger("halfjoin")

@@ -12,8 +12,8 @@ from halfjoin.engine.tables.exploded import Exploded, ordinality
 from halfjoin.engine.tables.series import generate_series
 from halfjoin.engine.tables.user import UserFunction, call_user_function
 from halfjoin.engine.tables.weights import repeat_row
+from halfjoin.errors import HalfjoinError
 from halfjoin.planner.linear import Explode
-from halfjoin.sql.errors import HalfjoinError
 
 Registry: TypeAlias = Mapping[str, UserFunction]
 TableFunction: TypeAlias = Callable[[list[pa.Array], int], Exploded]
