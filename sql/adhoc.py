@@ -12,7 +12,7 @@ from halfjoin.sql.locate import name_of, place, refuse
 from halfjoin.sql.parse import parse_query
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 
 def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:

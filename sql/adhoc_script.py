@@ -23,7 +23,7 @@ from halfjoin.sql.relation import Project, Relation, Scan
 from halfjoin.sql.types import STORED_DIGITS, TEXT, UNKNOWN, Kind, SqlType, numeric
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 
 def wrong(node: exp.Expr | None, context: Context, reason: str, instead: str | None = None) -> UnsupportedSQL:
@@ -127,7 +127,7 @@ class Steps:
         self.made[name] = Made(name, tuple(columns))
         return self.made[name]
 
-    # The binder's questions (`catalog.facts.Schema`).
+    # The binder's questions (`sql.schema.Schema`).
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         """Columns of a step's table, or of a table or materialized view."""

@@ -26,7 +26,7 @@ from halfjoin.sql.types import UNKNOWN
 from halfjoin.sql.unmaintained import REFUSED_CLAUSES
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 _CLAUSES = ("expressions", "from_", "joins", "where", "with_", "group", "having", "order", "limit", "offset",
             "distinct", "windows")

@@ -13,7 +13,7 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.locate import place, refuse
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 
 MOST_NAMES = 10_000

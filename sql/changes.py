@@ -20,7 +20,7 @@ from halfjoin.sql.scope import Scope, Source
 from halfjoin.sql.statements import Delete, Insert, Update
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 
 def bind_insert(statement: Insert, schema: Schema, sql: str) -> Relation:

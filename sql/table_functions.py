@@ -24,7 +24,7 @@ from halfjoin.sql.types import (
 )
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 # The arguments, cast, and the columns; a column without a name is called as the call's alias, or as the function.
 Signature = tuple[tuple[Expr, ...], tuple[tuple[str | None, SqlType], ...]]
