@@ -47,7 +47,7 @@ from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.system.exclusive import exclusive
 from halfjoin.engine.system.process import check_process, is_this
 from halfjoin.engine.system.turns import Turns
-from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
+from halfjoin.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
 from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.parse import parse

@@ -13,8 +13,8 @@ from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.intake.rows import Rows, Submitted, submitted
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.updates.updates import Updates
+from halfjoin.errors import HalfjoinError
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import HalfjoinError
 
 if TYPE_CHECKING:
     from halfjoin.catalog.models import Table

@@ -148,7 +148,7 @@ class State:
         """What the views over changed collections read."""
         return {one for name in self.above(changed) for one in self.views[name].dataflow.plan.collections}
 
-    # The planner's questions (`catalog.facts.Facts`).
+    # The planner's questions (`planner.facts.Facts`).
 
     def rows(self, collection: str) -> int:
         """Updates held."""

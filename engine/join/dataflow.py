@@ -20,8 +20,8 @@ from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, MOST_ROWS, Updates, concat, constant, empty, is_wide
+from halfjoin.errors import DataError
 from halfjoin.planner.plan import Constant, Path, ViewPlan
-from halfjoin.sql.errors import DataError
 
 # Rows of a change that go through a path together: enough to spread the cost of calls, few enough for the memory.
 MORSEL = 1 << 18

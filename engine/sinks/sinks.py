@@ -31,7 +31,7 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.scratch import Links
 from halfjoin.engine.storage.warehouse import sort_columns
 from halfjoin.engine.updates.updates import MINIMUM
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 if TYPE_CHECKING:
     from halfjoin.engine.batch.stage import Staged

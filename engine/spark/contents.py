@@ -16,7 +16,7 @@ from halfjoin.engine.spark.tasks import MORSEL, Batches, gathered, updates_of
 from halfjoin.engine.spark.types import encode, spark_type
 from halfjoin.engine.statements.reading import expand
 from halfjoin.engine.updates.updates import DIFF, TIME
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 
 def contents(frame: Frame, layout: Layout, time: int, name: str) -> Frame:

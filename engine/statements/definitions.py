@@ -18,11 +18,11 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.sinks.target import check, settled
 from halfjoin.engine.storage.names import check_columns
 from halfjoin.engine.updates.updates import Updates
+from halfjoin.errors import Conflict, StorageError, UnknownName, UnsupportedSQL
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc.adhoc import names_of
 from halfjoin.sql.bind.bind import bind, bind_scalar
-from halfjoin.sql.errors import Conflict, StorageError, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Expr, is_temporal
 from halfjoin.sql.functions import render
 from halfjoin.sql.parse.parse import parse, parse_query

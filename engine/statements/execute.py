@@ -17,8 +17,8 @@ from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.transaction import Transaction, check
 from halfjoin.engine.updates.updates import Updates, concat, empty
+from halfjoin.errors import UnknownName, bounded
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
-from halfjoin.sql.errors import UnknownName, bounded
 from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.statements import (
     Begin,

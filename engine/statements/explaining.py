@@ -7,11 +7,11 @@ from typing import Literal, TypeAlias
 
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.statements.reading import quoted
+from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
 from halfjoin.planner import explain as explanations
 from halfjoin.planner.plan import ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
-from halfjoin.sql.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.statements import CreateView, Explain, Query, Select
 

@@ -18,11 +18,11 @@ from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.statements.adhoc import run
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import ARRAY_BYTES, MINIMUM, MOST_ROWS, Updates, concat, constant
+from halfjoin.errors import DataError, InvalidTime, UnknownName, bounded
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc.adhoc import tables_of
 from halfjoin.sql.adhoc.split import split
 from halfjoin.sql.bind.bind import bind
-from halfjoin.sql.errors import DataError, InvalidTime, UnknownName, bounded
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import Query

@@ -14,7 +14,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import with_inputs
 from halfjoin.engine.statements.definitions import enter_index, enter_table, enter_view
 from halfjoin.engine.storage.journal import Kept
-from halfjoin.sql.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")
 
