@@ -4,6 +4,18 @@ Linear law. `lo <= mz_now() AND mz_now() < hi` yields `(row, lo, +1), (row, hi, 
 bound is NULL. Any formula of AND, OR and NOT is a step function of time, constant between the bounds of its
 comparisons: so it is evaluated at each bound, and where its truth changes an update is made. (Materialize takes
 conjunctions only: https://materialize.com/docs/transform-data/patterns/temporal-filters/.)
+
+>>> import halfjoin as hj
+>>> engine = hj.Engine(clock="own")
+>>> engine.execute("CREATE TABLE t (k bigint, lo bigint, hi bigint)")
+>>> engine.execute("CREATE MATERIALIZED VIEW v AS SELECT k FROM t WHERE lo <= mz_now() AND mz_now() < hi")
+>>> applied = engine.apply({"t": [{"k": 1, "lo": 3, "hi": 6}, {"k": 2, "lo": 6, "hi": 3}]}, time=4)
+>>> applied = engine.advance(to=8)
+>>> [engine.read("v", as_of=time).num_rows for time in range(4, 8)]
+[1, 1, 0, 0]
+
+Wrong ways. Without "nothing when `hi <= lo`" the second row would be there a negative number of times from 3 to 6. Each
+comparison as an operator of its own fails at OR: where both are true the row would be there twice.
 """
 
 from __future__ import annotations

@@ -4,6 +4,11 @@ Sums are exact, so they do not depend on the order of updates, nor on how they w
 that no int64 holds stays in as few pieces as can be, which is the same form whatever it was added up from: nothing is
 lost where runs and files are merged, and a later batch can bring the sum back. Contents have no such form: where the
 weight of a row at a time is none of an int64, reading it is an error.
+
+>>> import pyarrow as pa
+>>> rows, times, diffs = pa.array(["fig", "fig", "fig"]), np.array([1, 2, 2]), np.array([1, 2, -2])
+>>> [consolidate(Updates({"x": rows}, times, diffs)).table(changes=True).to_pylist()]
+[[{'x': 'fig', '__time': 1, '__diff': 1}]]
 """
 
 from __future__ import annotations

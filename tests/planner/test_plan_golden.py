@@ -1,7 +1,7 @@
 """Golden scripts in tests/planner/plans: SQL, the normal form after each rule that changed it, the paths, and the rows.
 
 The rows are the view's over the few rows of `plans/rows.sql`, and DuckDB's answer to the same question.
-`HALFJOIN_UPDATE=1 pytest tests/planner/test_plan_golden.py` writes the scripts anew; the difference is then read in review.
+`make docs` writes the scripts anew (`HALFJOIN_UPDATE=1`); the difference is then read in review.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ IN_DUCKDB = {
         "SELECT a.k // b.x AS ratio FROM a, b WHERE a.x + 1 = b.y AND 10 // b.x > 2 AND a.k * b.y > 5 AND a.x > 0"
     ),
     "series_as_key": (
-        "SELECT a.k, b.s FROM a, LATERAL (SELECT unnest(generate_series(1, a.x)) AS n) AS g, b WHERE b.y = g.n AND a.x < 100"
+        "SELECT a.k, b.s FROM a, LATERAL (SELECT unnest(generate_series(1, a.x)) AS n) AS g, b "
+        "WHERE b.y = g.n AND a.x < 100"
     ),
     "series_over_two_inputs": (
-        "SELECT a.k, g.n, c.ts FROM a JOIN b ON a.x = b.x, LATERAL (SELECT unnest(generate_series(a.x, b.y)) AS n) AS g, c "
-        "WHERE g.n = c.y"
+        "SELECT a.k, g.n, c.ts FROM a JOIN b ON a.x = b.x, LATERAL (SELECT unnest(generate_series(a.x, b.y)) AS n) "
+        "AS g, c WHERE g.n = c.y"
     ),
     "weights": "SELECT abs FROM (VALUES (0, 0), (1, 1 - 1), (2, 2)) AS w(abs, n), range(w.n)",
 }
@@ -101,8 +102,8 @@ def _oracle() -> Oracle:
     oracle, duck = Oracle(), duckdb.connect()
     duck.execute(DDL)
     for (name,) in duck.sql("SHOW TABLES").fetchall():
-        columns = duck.sql(f"DESCRIBE {name}").fetchall()
-        oracle.create(name, ", ".join(f"{column[0]} {column[1]}" for column in columns), [column[0] for column in columns])
+        columns = {column[0]: column[1] for column in duck.sql(f"DESCRIBE {name}").fetchall()}
+        oracle.create(name, ", ".join(f"{column} {kind}" for column, kind in columns.items()), columns)
     for time, batch in enumerate(_batches()):
         for name, rows in batch.items():
             at, one = (pa.repeat(pa.scalar(value), len(rows)) for value in (time, 1))
