@@ -58,16 +58,16 @@ def test_a_foreign_commit_after_the_sinks_own_is_seen(
     engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.execute("CREATE SINK s FROM big INTO DELTA 's'")
-    settle = LocalPlace.settle
+    durable = LocalPlace.make_durable
 
-    def settled(self: LocalPlace) -> None:
-        settle(self)
+    def noted(self: LocalPlace) -> None:
+        durable(self)
         path = folder / "sinks" / "s"
         if self.path == path:  # not the warehouse's own tables
             monkeypatch.undo()
             write_deltalake(path, DeltaTable(path).to_pyarrow_table(), mode="append")
 
-    monkeypatch.setattr(LocalPlace, "settle", settled)
+    monkeypatch.setattr(LocalPlace, "make_durable", noted)
     put(engine, 1, 1)
     for time in (2, 3):
         with pytest.raises(hj.StorageError, match="somebody else wrote the table"):
