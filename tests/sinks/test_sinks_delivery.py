@@ -167,7 +167,7 @@ def test_what_a_power_failure_left_of_a_commit_is_none(engine: hj.Engine, folder
 
 
 def test_what_does_not_continue_the_table_is_not_delivered(tmp_path: Path) -> None:
-    source = table.Source("t", {"k": pa.int64()}, ["k"])
+    source = table.TableShape("t", {"k": pa.int64()}, ["k"])
     found = courier.Courier("s", table.SinkTable(lambda: LocalPlace(tmp_path / "s"), "an id", source))
     one = Updates({"k": pa.array([1])}, np.array([0]), np.array([1]))
     found.gap = False
