@@ -25,8 +25,9 @@ test: $(VENV)/.test  ## the whole everyday suite
 fuzz: $(VENV)/.test $(VENV)/.test-postgres  ## the laws on new examples; EXAMPLES=300 a test, SEED=1 the same ones again
 	@echo "seed $(SEED), $(EXAMPLES) examples a test"
 	@HALFJOIN_FUZZ=$(EXAMPLES) HALFJOIN_FUZZ_SQL=$(EXAMPLES) HALFJOIN_SEED=$(SEED) $(RUN)/python -m pytest -n auto \
-		--dist loadgroup --hypothesis-seed=$(SEED) $(ARGS) $(FUZZED) || { echo "to see it again, in one process: \
-		make fuzz SEED=$(SEED) EXAMPLES=$(EXAMPLES) ARGS='-n 0 -x' FUZZED=path::test"; exit 1; }
+		--dist loadgroup --hypothesis-seed=$(SEED) $(ARGS) $(FUZZED) || { \
+		echo "to see it again, in one process:"; \
+		echo "make fuzz SEED=$(SEED) EXAMPLES=$(EXAMPLES) ARGS='-n 0 -x' FUZZED=path::test"; exit 1; }
 
 bench: $(VENV)/.demo  ## the benchmarks on little data, each beside what it is compared with; SF=1 for more
 	$(RUN)/python -m tests.benchmarks.q3 --sf $(or $(SF),0.01)
