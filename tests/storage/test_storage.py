@@ -266,8 +266,9 @@ def test_other_tools_read_every_kind_of_number(tmp_path: Path) -> None:
     actions = pa.table(table.get_add_actions())
     files = [str(tmp_path / "w" / "tables" / "t" / path) for path in actions["path"].to_pylist()]
     query = QueryBuilder().register("t", table).execute("SELECT * FROM t")
+    duck = duckdb.connect()  # a relation of DuckDB 1.4 does not keep its connection
     read = {
-        "DuckDB": duckdb.connect().sql("SELECT * FROM read_parquet($1)", params=[files]).to_arrow_table(),
+        "DuckDB": duck.sql("SELECT * FROM read_parquet($1)", params=[files]).to_arrow_table(),
         "DataFusion": pa.table(query),
         "pyarrow": table.to_pyarrow_table(),
     }
