@@ -31,7 +31,7 @@ class PrimaryKey:
     def near(self, there: Iterable[Part], updates: Updates) -> list[Run]:
         """What is there, as runs in memory with at least all that has one of the updates' keys."""
         arrays, _ = self.columns(updates)
-        return [part.narrowed(self.arrangement, self.columns, arrays, updates.columns) for part in there]
+        return [run for part in there for run in part.narrowed(self.arrangement, self.columns, arrays, updates.columns)]
 
     def check(self, near: Sequence[Run], updates: Updates) -> Index:
         """Refuse updates after which some time has two rows of a key, or a row less than none.
@@ -73,8 +73,7 @@ class PrimaryKey:
         """What is there under these codes, each of which is wanted once; its number is that in `wanted`."""
         found = []
         for run in near:
-            numbers, rows = run.index(self.arrangement, self.columns).find(wanted)
-            if len(rows):
+            for numbers, rows in run.index(self.arrangement, self.columns).find(wanted):
                 found.append(_place(run, rows, numbers))
         return found
 

@@ -25,10 +25,6 @@ TOO_MANY = "the weights of equal rows add up to more than an int64 holds; use sm
 ARRAY_BYTES = (1 << 31) - 1  # of an Arrow array of texts, whose offsets are int32
 TOO_LONG = f"the values of one column would take more than {ARRAY_BYTES:,} bytes"
 
-# More rows than this of one batch, at one place, are a mistake in the data or the SQL (a series from 1 to 10**15, a
-# join without its condition), and the batch is refused before they fill the memory.
-MOST_ROWS = 200_000_000
-
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Updates:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from halfjoin.engine.storage.lookup import Lookup, key_reads, lookup
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates import MAXIMUM, MINIMUM, TIME, Updates, concat, empty
+from halfjoin.engine.updates import MAXIMUM, MINIMUM, TIME, Updates, concat, constant, empty, product
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
@@ -109,23 +110,36 @@ class StoredRun:
 
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
-    ) -> Run:
-        """The updates that have one of these keys, or one of the same code."""
+    ) -> Iterator[Run]:
+        """The updates that have one of these keys, or one of the same code, `READ_ROWS` of them and a few at a time."""
         sought = lookup(key, columns, keys)
         wanted = list(dict.fromkeys([*names, *key_reads(key, self.schema)]))
-        arranged = self.arranged.get(key)
+        arranged, given = self.arranged.get(key), 0
         if arranged is not None:
             try:
-                return arranged._found(sought, wanted)
+                for updates in arranged._found(sought, wanted):
+                    yield Run(updates)
+                    given += 1
+                return
             except StorageError as problem:  # it is a copy, and the rows themselves are here
                 _log.warning("an arrangement on disk cannot be used, which makes lookups slow: %s", problem)
-        return self._found(sought, wanted)
+            for updates in islice(arranged._found(sought, wanted), given):  # take back what it gave before it failed
+                yield Run(Updates(updates.columns, updates.time, product(updates.diff, constant(-1, len(updates)))))
+        for updates in self._found(sought, wanted):
+            yield Run(updates)
 
-    def _found(self, sought: Lookup, names: Sequence[str]) -> Run:
-        found = [empty({name: self.schema[name] for name in names})]
+    def _found(self, sought: Lookup, names: Sequence[str]) -> Iterator[Updates]:
+        """These columns of what is looked for, `READ_ROWS` updates and a few at a time."""
+        found, rows = list[Updates](), 0
         for file in self.files:
-            found.extend(sought.find(opened(self.place, file.name), self.schema, names, self.coded, READ_ROWS))
-        return Run(concat(found))
+            for updates in sought.find(opened(self.place, file.name), self.schema, names, self.coded, READ_ROWS):
+                found.append(updates)
+                rows += len(updates)
+                if rows >= READ_ROWS:
+                    yield concat(found)
+                    found, rows = [], 0
+        if found:
+            yield concat(found)
 
     def serves(self, key: ArrangementKey) -> bool:
         """Whether lookups by a key read little: a column of it ascends in each file, or there is an arrangement, or
