@@ -24,8 +24,6 @@ from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import MINIMUM, Updates, concat, constant, empty, is_wide
 from halfjoin.planner.plan import Constant, Path, ViewPlan
 
-FILL_ROWS = 1 << 19  # of a view's output that a first fill gathers before it gives them out
-FILL_BYTES = 1 << 28  # the same, of their columns
 MOST_BYTES = machine_memory() // 4  # of the rows that one batch makes of a view; `limits.MOST_ROWS` bounds their number
 _STEPS = 8  # in which the rows that one batch makes of a view come to a bound, added up after each
 
@@ -148,7 +146,7 @@ class Dataflow:
                     for change in present(whole(path.spec.collection, True), closed, path.reads):
                         if number == branch.fill:
                             for _ in path.run(change, whole, made, closed):
-                                if made.rows >= FILL_ROWS or made.bytes >= FILL_BYTES:
+                                if made.rows >= limits.PIECE_ROWS or made.bytes >= limits.PIECE_BYTES:
                                     yield made.given()
                         else:
                             for morsel in _morsels(change):

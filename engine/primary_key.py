@@ -13,7 +13,7 @@ from halfjoin.engine.consolidate import consolidate, groups
 from halfjoin.engine.index import Index, build
 from halfjoin.engine.key_pairs import Place, plain
 from halfjoin.engine.run import KeyColumns, Part, Run
-from halfjoin.engine.updates import MAXIMUM, Ints, Positions, Updates, concat
+from halfjoin.engine.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat
 from halfjoin.engine.upserts import last_of_each
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import InvalidRow
@@ -85,7 +85,7 @@ class PrimaryKey:
         before = len(held)
         both = concat([held.not_before(int(updates.time.min()) - 1), updates])
         rows = groups(list(both.columns.values()), len(both))
-        missing = _first_outside(rows, both, 0, np.iinfo(np.int64).max, before)
+        missing = _first_outside(rows, both, 0, MAXIMUM, before)
         keys = groups([both.columns[name] for name in self.table.primary_key], len(both))
         if missing is not None:
             raise InvalidRow(self._missing(both, keys, missing, before, int(positions[missing - before])))
@@ -124,10 +124,10 @@ class PrimaryKey:
         """
         both = concat([first, held])
         numbers = groups([both.columns[name] for name in self.table.primary_key], len(both))
-        start = np.full(int(numbers.max()) + 1, np.iinfo(np.int64).min)
+        start = np.full(int(numbers.max()) + 1, MINIMUM)
         start[numbers[: len(first)]] = first.time
         begins = start[numbers[len(first) :]]
-        known = (held.time <= begins) & (begins != np.iinfo(np.int64).min)
+        known = (held.time <= begins) & (begins != MINIMUM)
         return consolidate(Updates(held.columns, begins, -held.diff).filter(known))
 
     def _key(self, updates: Updates, row: int) -> str:

@@ -18,7 +18,7 @@ Positions = NDArray[Any]  # of any integer width
 Mask = NDArray[np.bool_]
 
 MINIMUM = np.iinfo(np.int64).min  # the time of what holds always
-MAXIMUM = np.iinfo(np.int64).max  # above every time
+MAXIMUM = np.iinfo(np.int64).max  # above every time: never
 TIME, DIFF = "__time", "__diff"
 TOO_HEAVY = "the weights of joined rows multiply to more than an int64 holds; use smaller __diff values"
 TOO_MANY = "the weights of equal rows add up to more than an int64 holds; use smaller __diff values"

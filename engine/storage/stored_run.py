@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine import limits
 from halfjoin.engine.netting import together
 from halfjoin.engine.run import KeyColumns, Run
 from halfjoin.engine.storage.lookup import Lookup, key_reads, lookup
@@ -21,7 +22,6 @@ from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
 
-READ_ROWS = 1 << 17  # of files, that are in memory at a time
 SEARCHED_ROWS = 1 << 16  # fewer are searched through faster than an arrangement of them is kept up to date
 
 _log = logging.getLogger("halfjoin")
@@ -95,7 +95,7 @@ class StoredRun:
                 bounds = source.bounds(TIME, pa.int64())
                 if bounds is not None:
                     groups = (bounds[1] >= low) & (bounds[0] < high)
-            for updates in source.read(groups, schema, READ_ROWS):
+            for updates in source.read(groups, schema, limits.READ_ROWS):
                 found = updates if everything else updates.filter((low <= updates.time) & (updates.time < high))
                 if len(found):
                     yield found
@@ -111,7 +111,7 @@ class StoredRun:
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
     ) -> Iterator[Run]:
-        """The updates that have one of these keys, or one of the same code, `READ_ROWS` of them and a few at a time."""
+        """The updates that have one of these keys, or one of the same code, about `limits.READ_ROWS` at a time."""
         sought = lookup(key, columns, keys)
         wanted = list(dict.fromkeys([*names, *key_reads(key, self.schema)]))
         arranged, given = self.arranged.get(key), 0
@@ -129,13 +129,13 @@ class StoredRun:
             yield Run(updates)
 
     def _found(self, sought: Lookup, names: Sequence[str]) -> Iterator[Updates]:
-        """These columns of what is looked for, `READ_ROWS` updates and a few at a time."""
+        """These columns of the updates that are looked for, about `limits.READ_ROWS` at a time."""
         found, rows = list[Updates](), 0
         for file in self.files:
-            for updates in sought.find(opened(self.place, file.name), self.schema, names, self.coded, READ_ROWS):
+            for updates in sought.find(opened(self.place, file.name), self.schema, names, self.coded, limits.READ_ROWS):
                 found.append(updates)
                 rows += len(updates)
-                if rows >= READ_ROWS:
+                if rows >= limits.READ_ROWS:
                     yield concat(found)
                     found, rows = [], 0
         if found:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import dataflow, half_join, reading
+from halfjoin.engine import dataflow, limits
 
 MOST = 2**63 - 1
 
@@ -176,12 +176,11 @@ def test_a_row_that_moves_out_of_a_failing_join_heals_it(engine: hj.Engine) -> N
 def test_a_join_of_long_texts_past_the_bound_fails_its_view_alone(
     engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = dataflow._Made.take
+    made = dataflow.Made.take
     widest = []
     monkeypatch.setattr(dataflow, "MOST_BYTES", 1 << 26)
-    monkeypatch.setattr(half_join, "_BYTES", 1 << 24)
-    monkeypatch.setattr(reading, "MOST_BYTES", 1 << 26)
-    monkeypatch.setattr(dataflow._Made, "take", lambda self, part: (widest.append(nbytes(part)), made(self, part)))
+    monkeypatch.setattr(limits, "PIECE_BYTES", 1 << 24)
+    monkeypatch.setattr(dataflow.Made, "take", lambda self, part: (widest.append(nbytes(part)), made(self, part)))
     engine.execute("CREATE MATERIALIZED VIEW v AS SELECT a.s, b.s AS other FROM t a, t b")
     engine.execute("CREATE MATERIALIZED VIEW by_key AS SELECT a.s, b.s AS other FROM t a JOIN t b ON a.k = b.k")
     engine.execute("CREATE MATERIALIZED VIEW above AS SELECT other FROM v")
