@@ -52,7 +52,7 @@ def batches(seed: int) -> Iterator[dict[str, list[dict[str, Any]]]]:
 
 
 def answers(seed: int, folder: Path | None) -> list[Any]:
-    """What each batch changes, what views made at the end hold, and why one cannot be read."""
+    """What each batch changes, what views hold at the end, one of them new, and the errors of one."""
     found: list[Any] = []
     with hj.Engine(folder, memory=None if folder is None else 1, clock="own") as engine:
         engine.execute(DDL)
@@ -63,14 +63,12 @@ def answers(seed: int, folder: Path | None) -> list[Any]:
                 engine.flush()
         engine.execute("CREATE MATERIALIZED VIEW late AS SELECT a.x, b.y FROM a, b WHERE a.k = b.k")
         found += [bag(engine.read(view, multiplicity=True)) for view in ("keyed", "crossed", "through", "late")]
-        try:
-            found.append(bag(engine.read("failing", multiplicity=True)))
-        except hj.DataError as problem:
-            found.append(str(problem))
+        errors = engine._state.views["failing"].errors.as_of(number, distinct=True)
+        found.append(sorted(zip(*(c.to_pylist() for c in errors.columns.values()), errors.diff.tolist(), strict=True)))
     return found
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_answers_do_not_depend_on_the_size_of_pieces(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,14 +94,14 @@ def test_a_large_intermediate_of_a_small_view_is_right(
     monkeypatch.setattr(limits, "PIECE_ROWS", 64)
     monkeypatch.setattr(limits, "MOST_ROWS", 500)
     with hj.Engine(None if memory is None else tmp_path / "w", memory=memory, clock="own") as engine:
-        for sql in ("CREATE TABLE t (k bigint, n bigint)", "CREATE TABLE u (k bigint, n bigint)",
-                    "CREATE MATERIALIZED VIEW v AS SELECT t.n, u.n AS m FROM t JOIN u ON t.k = u.k WHERE t.n + u.n = 7"):
-            engine.execute(sql)
+        engine.execute("CREATE TABLE t (k bigint, n bigint); CREATE TABLE u (k bigint, n bigint)")
+        query = "SELECT t.n, u.n AS m FROM t JOIN u ON t.k = u.k WHERE t.n + u.n = 7"
+        engine.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
         engine.apply({"u": table(150, k=lambda n: 1, n=lambda n: n)}, time=1)
         engine.apply({"t": table(150, k=lambda n: 1, n=lambda n: n)}, time=2)  # 22,500 pairs
         expected = {(n, 7 - n): 1 for n in range(8)}
         assert bag(engine.read("v")) == expected
-        engine.execute("CREATE MATERIALIZED VIEW w AS SELECT t.n, u.n AS m FROM t JOIN u ON t.k = u.k WHERE t.n + u.n = 7")
+        engine.execute(f"CREATE MATERIALIZED VIEW w AS {query}")
         assert bag(engine.read("w")) == expected
 
 
@@ -114,15 +112,17 @@ def test_rows_that_cancel_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
         engine.execute("CREATE TABLE t (k bigint, n bigint); CREATE TABLE u (k bigint, n bigint)")
         engine.execute("CREATE MATERIALIZED VIEW v AS SELECT u.n FROM t JOIN u ON t.k = u.k")
         engine.apply({"u": table(90, k=lambda n: 1, n=lambda n: n)}, time=1)
-        engine.apply({"t": [{"k": 1, "n": n, "__diff": 1 if n else -4} for n in range(5)]}, time=2)  # 450 rows, and none
+        rows = [{"k": 1, "n": n, "__diff": 1 if n else -4} for n in range(5)]
+        engine.apply({"t": rows}, time=2)  # they meet 450 rows, which add up to none
         assert engine.read("v").num_rows == 0
 
 
+TEXT = r"in the arrangement s\(s\) the key \(some text\) finds 40 rows"
 REFUSED = [
     ("SELECT t.n, u.n AS m FROM t JOIN u ON t.k = u.k", r"in the arrangement u\(k\) the key \(7\) finds 30 rows"),
-    ("SELECT t.n, s.n AS m FROM t JOIN s ON t.s = s.s", r"in the arrangement s\(s\) the key \(some text\) finds 40 rows"),
+    ("SELECT t.n, s.n AS m FROM t JOIN s ON t.s = s.s", TEXT),
     ("SELECT t.n, s.n AS m FROM t JOIN u ON t.k = u.k AND t.n = u.n JOIN s ON s.s = t.s AND s.n <> t.n",
-     r"in the arrangement s\(s\) the key \(some text\) finds 40 rows"),
+     TEXT),
     ("SELECT t.n, u.n AS m FROM t, u", "its join has no equality that looks u up, so each row meets all 34 rows there"),
 ]
 
