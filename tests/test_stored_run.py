@@ -72,7 +72,7 @@ def test_a_lookup_finds_what_it_finds_in_memory(
     with tempfile.TemporaryDirectory() as folder:
         found = list(_stored(folder, parts, sort).narrowed(key, columns, keys, SCHEMA))
     there, here = ([line for run in runs for _, rows in run.index(key, columns).find(probes)
-                    for line in _bag(run.updates.select(SCHEMA).take(rows))] for runs in (found, [whole]))  # fmt: skip
+                    for line in _bag(run.updates.take(rows))] for runs in (found, [whole]))  # fmt: skip
     assert sorted(there) == sorted(here)
 
 

@@ -136,10 +136,10 @@ class StoredRun:
                 found.append(updates)
                 rows += len(updates)
                 if rows >= limits.READ_ROWS:
-                    yield concat(found)
+                    yield concat(found).select(names)
                     found, rows = [], 0
         if found:
-            yield concat(found)
+            yield concat(found).select(names)
 
     def serves(self, key: ArrangementKey) -> bool:
         """Whether lookups by a key read little: a column of it ascends in each file, or there is an arrangement, or
