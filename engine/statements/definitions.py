@@ -111,7 +111,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
         raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
     made = User("new view", name)  # until it is filled, which may fail, there is no such view
     try:
-        maintained = _filled(state, view, Dataflow(planned, state.functions), made) if view.materialized else None
+        maintained = _filled(state, view, Dataflow(planned, state.functions, name), made) if view.materialized else None
         if name in catalog.views:
             drop_view(state, catalog.views[name])
         catalog.add(view)
@@ -171,7 +171,7 @@ def enter_view(state: State, view: View) -> MaintainedView:
             f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns; "
             "open the warehouse with that one, drop the view, and create it again with this one"
         )
-    maintained = state.views[view.name] = _maintained(state, view, Dataflow(planned, state.functions))
+    maintained = state.views[view.name] = _maintained(state, view, Dataflow(planned, state.functions, view.name))
     _share(state, planned, User("view", view.name), build=False)
     return maintained
 

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine import limits
 from halfjoin.engine.arrange.collection import Collection, User
 from halfjoin.engine.arrange.run import Part, Run, make_run
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.batch.unreadable import Failure, first_failure, reason, unreadable, with_inputs
-from halfjoin.engine.join.dataflow import MOST_BYTES, Dataflow
+from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.statements.adhoc import run
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import ARRAY_BYTES, MINIMUM, MOST_ROWS, Updates, concat, constant
+from halfjoin.engine.updates.updates import ARRAY_BYTES, MINIMUM, Updates, concat, constant
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc.adhoc import tables_of
 from halfjoin.sql.adhoc.split import split
@@ -28,6 +29,7 @@ from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import Query
 
 _QUERY = User("query", "this query")
+_QUERY_NAME = "the query"  # in errors
 
 
 def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> Updates:
@@ -57,7 +59,7 @@ def frame(state: State, name: str, as_of: int | None) -> Any:
         return state.runners.spark.dataframe(collection, state.before_and_after({}).kept(name, True), time)
     planned = plan(bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
-    flow = Dataflow(planned, state.functions)
+    flow = Dataflow(planned, state.functions, name)
     return state.runners.spark.query(flow, state, state.before_and_after({}), time, name)
 
 
@@ -94,7 +96,7 @@ def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Ta
     later = replace(state, upper=max(state.upper, time + 1))  # what has always been can be read at any time
 
     def evaluated(scratch: State, relation: Relation) -> Updates:
-        return expand(evaluate(scratch, relation, time, distinct=False), "the query")
+        return expand(evaluate(scratch, relation, time, distinct=False), _QUERY_NAME)
 
     return run(script, later, evaluated)
 
@@ -104,24 +106,19 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     state = closed(state)
     planned = plan(relation, state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
-    flow = Dataflow(planned, state.functions)
+    flow = Dataflow(planned, state.functions, _QUERY_NAME)
     users = [state.collection(key.collection) for key in planned.arrangements if not key.collection.startswith("=")]
     moment = _Moment(state, time)
     try:
         for key in planned.arrangements:
             if not key.collection.startswith("="):
                 state.collection(key.collection).share(key, _QUERY, state.functions)
-        parts, size = list[tuple[Updates, Updates]](), 0
-        for part in flow.fill(moment, moment.closed):
-            parts.append(part)
-            size += part[0].nbytes
-            if size > MOST_BYTES:
-                raise DataError(f"the query would make more than {MOST_BYTES:,} bytes of rows")
+        parts = list(flow.fill(moment, moment.closed, gathered=True))
     finally:
         for collection in users:
             collection.release(_QUERY)
     output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
-    _raise_any(errors, "the query", time)
+    _raise_any(errors, _QUERY_NAME, time)
     found = output
     return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
 
@@ -236,9 +233,10 @@ def expand(updates: Updates, name: str) -> Updates:
             f"{name} holds a row {int(updates.diff[position])} times, which no table can show: {row}; "
             "more copies were deleted than inserted. read(..., multiplicity=True) gives the counts"
         )
-    if float(updates.diff.sum(dtype=np.float64)) > MOST_ROWS:
+    if float(updates.diff.sum(dtype=np.float64)) > limits.MOST_ROWS:
         raise DataError(
-            f"{name} holds more than {MOST_ROWS:,} rows, copies counted; read(..., multiplicity=True) gives each once"
+            f"{name} holds more than {limits.MOST_ROWS:,} rows, copies counted; "
+            "read(..., multiplicity=True) gives each once"
         )
     for column, values in updates.columns.items():
         if values.nbytes * int(updates.diff.max()) > ARRAY_BYTES and float(sizes(values) @ updates.diff) > ARRAY_BYTES:
