@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from halfjoin.engine import limits
 from halfjoin.engine.arrange.guide import Guide, guide_to
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.updates import Ints, Mask
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM
-from halfjoin.sql.errors import InvalidTime
+from halfjoin.errors import InvalidTime
 from halfjoin.sql.expr import Expr
 
 Time: TypeAlias = int | datetime | date | str

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine import limits
-from halfjoin.engine.arrange.memory import machine_memory
 from halfjoin.engine.arrange.run import Part, Run, present
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.join.stages import compile_stage
@@ -20,6 +18,8 @@ from halfjoin.engine.linear.operators import LinearOperator, compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.system.machine import machine_memory
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, empty, is_wide
 from halfjoin.planner.plan import Constant, Path, ViewPlan

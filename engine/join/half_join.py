@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from halfjoin.engine import limits
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run, present
@@ -27,6 +26,7 @@ from halfjoin.engine.linear.evaluate import evaluate_all
 from halfjoin.engine.linear.failures import DROPPED
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import Scalar, compile, mask_of
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact, same
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of, product
 from halfjoin.planner.plan import HalfJoin

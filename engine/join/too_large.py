@@ -13,8 +13,8 @@ from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.linear.failures import shown
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import Updates
+from halfjoin.errors import DataError
 from halfjoin.planner.names import arrangement_name
-from halfjoin.sql.errors import DataError
 
 
 class _Lookup(NamedTuple):

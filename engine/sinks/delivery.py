@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from halfjoin.engine import limits
 from halfjoin.engine.arrange.changes import StoredChanges
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates, concat
 
 Closed: TypeAlias = Updates | StoredChanges  # in memory, or read from files and runs whenever it is asked for

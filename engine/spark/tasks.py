@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark import cloudpickle
 
-from halfjoin.engine import limits
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.linear.evaluate import evaluate_all
 from halfjoin.engine.linear.failures import DROPPED
@@ -22,11 +21,12 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
 from halfjoin.engine.spark.types import encode, restore
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import DIFF, TIME, TOO_HEAVY, Updates, is_wide
+from halfjoin.errors import DataError
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import DataError
 from halfjoin.sql.expr import Expr
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]

@@ -10,16 +10,16 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine import limits
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.run import KeyColumns, Run
-from halfjoin.engine.storage.lookup import Lookup, key_reads, lookup
+from halfjoin.engine.storage.lookup import KeySearch, key_reads, lookup
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.place import Place
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, TIME, Updates, concat, constant, empty, product
+from halfjoin.errors import StorageError
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
 
 SEARCHED_ROWS = 1 << 16  # fewer are searched through faster than an arrangement of them is kept up to date
@@ -128,7 +128,7 @@ class StoredRun:
         for updates in self._found(sought, wanted):
             yield Run(updates)
 
-    def _found(self, sought: Lookup, names: Sequence[str]) -> Iterator[Updates]:
+    def _found(self, sought: KeySearch, names: Sequence[str]) -> Iterator[Updates]:
         """These columns of the updates that are looked for, about `limits.READ_ROWS` at a time."""
         found, rows = list[Updates](), 0
         for file in self.files:

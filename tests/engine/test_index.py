@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfjoin.engine import limits
 from halfjoin.engine.arrange import index as module
 from halfjoin.engine.arrange.index import build, build_from_codes
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.run import make_run, merge_runs
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column

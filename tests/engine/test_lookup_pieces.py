@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import limits
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.storage import parquet, stored_run
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates, concat
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column

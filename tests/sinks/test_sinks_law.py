@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.engine import limits
 from halfjoin.engine.sinks import sinks, table
 from halfjoin.engine.sinks.table import SinkTable
 from halfjoin.engine.storage import delta
+from halfjoin.engine.updates import limits
 from tests.oracle.choice import Seeded
 from tests.oracle.replay import Replay
 from tests.oracle.rows import Bag, bag

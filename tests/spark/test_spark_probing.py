@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import limits
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.spark import flow, probing
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates, concat
 from tests.oracle.rows import bag, updates
 

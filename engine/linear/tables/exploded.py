@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine import limits
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Ints
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)

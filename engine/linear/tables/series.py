@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from halfjoin.engine import limits
 from halfjoin.engine.linear.tables.exploded import Exploded, repeated
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import sql_type
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Ints, Mask
 from halfjoin.sql.expr import Call, Column
 from halfjoin.sql.types import INTERVAL, RESULT_ROWS
