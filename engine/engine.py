@@ -16,44 +16,44 @@ from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 
-from halfjoin.engine import reading
-from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import Staged, batch_times, fingerprints, publishing, runs_of, stage
-from halfjoin.engine.changes import Changes, changes_of, diffs_of
-from halfjoin.engine.clock import Clock, Times, check, present, settled
-from halfjoin.engine.commit import Commits, Entry, Step, nothing
-from halfjoin.engine.exclusive import exclusive
-from halfjoin.engine.execute import Session, execute
-from halfjoin.engine.explaining import Format, explain
+from halfjoin.engine.arrange.changes import Changes, changes_of, diffs_of
+from halfjoin.engine.arrange.memory import Memory, machine_memory, to_bytes
+from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.batch.applied import Applied
+from halfjoin.engine.batch.clock import Clock, Times, check, present, settled
+from halfjoin.engine.batch.commit import Commits, Entry, Step, nothing
+from halfjoin.engine.batch.ids import WHOLE, follow_prefix, place_of, reused
+from halfjoin.engine.batch.runner import LOCAL, Runner, Runners, Setting
+from halfjoin.engine.batch.stage import Staged, batch_times, fingerprints, publishing, runs_of, stage
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.feeds.delta_source import DeltaSource
 from halfjoin.engine.feeds.follow import versions
-from halfjoin.engine.feeds.ids import WHOLE, follow_prefix, place_of, reused
 from halfjoin.engine.feeds.sink import Format as SinkFormat
 from halfjoin.engine.feeds.sink import Sink
-from halfjoin.engine.fingerprint import agree, digest
-from halfjoin.engine.memory import Memory, machine_memory, to_bytes
-from halfjoin.engine.process import check_process, is_this
-from halfjoin.engine.rows import Submitted
-from halfjoin.engine.run import Part
-from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting
+from halfjoin.engine.intake.fingerprint import agree, digest
+from halfjoin.engine.intake.rows import Submitted
+from halfjoin.engine.intake.times import Time, time_of, to_time
+from halfjoin.engine.linear.tables import UserFunction
 from halfjoin.engine.sinks.sinks import Sinks
-from halfjoin.engine.state import State
-from halfjoin.engine.stats import Stats, stats
+from halfjoin.engine.statements import reading
+from halfjoin.engine.statements.execute import Session, execute
+from halfjoin.engine.statements.explaining import Format, explain
+from halfjoin.engine.statements.stats import Stats, stats
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
 from halfjoin.engine.storage.restore import make_errors_anew
 from halfjoin.engine.storage.store import BatchId, Nowhere, Store, retried
 from halfjoin.engine.storage.warehouse import Warehouse
-from halfjoin.engine.subscription import Subscription
-from halfjoin.engine.tables import UserFunction
-from halfjoin.engine.times import Time, time_of, to_time
-from halfjoin.engine.turns import Turns
+from halfjoin.engine.system.exclusive import exclusive
+from halfjoin.engine.system.process import check_process, is_this
+from halfjoin.engine.system.turns import Turns
 from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
 from halfjoin.sql.functions.table import ENTRIES
-from halfjoin.sql.parse import parse
+from halfjoin.sql.functions.table_functions import returns_rows
+from halfjoin.sql.parse.parse import parse
+from halfjoin.sql.parse.times import duration
+from halfjoin.sql.parse.type_names import type_named
 from halfjoin.sql.statements import Select
-from halfjoin.sql.table_functions import returns_rows
-from halfjoin.sql.times import duration
-from halfjoin.sql.type_names import type_named
 
 
 class Engine:

@@ -8,13 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from halfjoin.engine.applied import Applied
+    from halfjoin.cli.show import show
+    from halfjoin.engine.batch.applied import Applied
+    from halfjoin.engine.batch.subscription import Subscription
     from halfjoin.engine.engine import Engine
     from halfjoin.engine.feeds.debezium import debezium
-    from halfjoin.engine.rows import deletes, inserts, upserts
-    from halfjoin.engine.show import show
-    from halfjoin.engine.stats import Stats
-    from halfjoin.engine.subscription import Subscription
+    from halfjoin.engine.intake.rows import deletes, inserts, upserts
+    from halfjoin.engine.statements.stats import Stats
     from halfjoin.sql.errors import (
         Conflict,
         DataError,
@@ -49,9 +49,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Applied": "engine.applied", "Engine": "engine.engine", "Stats": "engine.stats",
-    "Subscription": "engine.subscription", "debezium": "engine.feeds.debezium", "deletes": "engine.rows",
-    "inserts": "engine.rows", "show": "engine.show", "upserts": "engine.rows",
+    "Applied": "engine.batch.applied", "Engine": "engine.engine", "Stats": "engine.statements.stats",
+    "Subscription": "engine.batch.subscription", "debezium": "engine.feeds.debezium", "deletes": "engine.intake.rows",
+    "inserts": "engine.intake.rows", "show": "halfjoin.cli.show", "upserts": "engine.intake.rows",
 }  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """`python -m halfjoin`: the command line."""
 
-from halfjoin.engine.cli import app
+from halfjoin.cli.commands import app
 
 if __name__ == "__main__":
     app()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfjoin.planner.estimates import Estimates
-from halfjoin.planner.explain.names import arrangement_name
 from halfjoin.planner.linear import Filter
 from halfjoin.planner.liveness import reads
+from halfjoin.planner.names import arrangement_name
 from halfjoin.planner.plan import Stage, ViewPlan
 from halfjoin.sql.functions import render
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages import ROOT, fresh
+from tests.support.pages import ROOT, fresh
 
 PAGES = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")
 ROOM = r"(?:sql|catalog|planner|engine)"

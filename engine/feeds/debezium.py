@@ -15,17 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.catalog.models import ColumnModel, Table
-from halfjoin.engine.columns import convert
-from halfjoin.engine.consolidate import groups
 from halfjoin.engine.feeds.decode import Undecodable, Values, decoded, fields
 from halfjoin.engine.feeds.encodings import Encoding, from_schema, from_user
 from halfjoin.engine.feeds.envelopes import Images, images
 from halfjoin.engine.feeds.messages import Texts, texts
 from halfjoin.engine.feeds.order import Places, last_of_keys, unplaced
-from halfjoin.engine.rows import Rows, Submitted
+from halfjoin.engine.intake.columns import convert
+from halfjoin.engine.intake.rows import Rows, Submitted
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import rows_of
-from halfjoin.engine.updates import Ints
+from halfjoin.engine.updates.consolidate import groups
+from halfjoin.engine.updates.updates import Ints
 from halfjoin.sql.errors import InvalidRow, UnknownName
 
 

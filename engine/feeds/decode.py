@@ -15,7 +15,7 @@ from halfjoin.engine.feeds.encodings import Encoding
 from halfjoin.engine.scalar.casts_text import from_text
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.updates import Ints, Mask
+from halfjoin.engine.updates.updates import Ints, Mask
 from halfjoin.sql.types import FLOATS, INTEGERS, STORED_DIGITS, STRINGS, WORKING_DIGITS, Kind, SqlType
 
 _WHOLE = ("BIGINT", "UBIGINT")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.duck import rows_of
-from halfjoin.engine.updates import Ints, Mask
+from halfjoin.engine.updates.updates import Ints, Mask
 from halfjoin.sql.errors import InvalidRow
 
 _AFTER, _BOTH, _GONE, _TRUNCATED = ("c", "r"), "u", "d", "t"

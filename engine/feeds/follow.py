@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from halfjoin.catalog.models import Table
+from halfjoin.engine.batch.ids import CHANGES, ROWS, WHOLE, Place, follow_id
 from halfjoin.engine.feeds.delta_source import RESTART, DeltaSource, Piece
-from halfjoin.engine.feeds.ids import CHANGES, ROWS, WHOLE, Place, follow_id
-from halfjoin.engine.rows import Rows, submitted
+from halfjoin.engine.intake.rows import Rows, submitted
 from halfjoin.sql.errors import Conflict
 
 

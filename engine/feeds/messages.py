@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.feeds.order import Places
-from halfjoin.engine.updates import Ints
+from halfjoin.engine.updates.updates import Ints
 from halfjoin.sql.errors import InvalidRow
 
 _VALUE, PARTITION, OFFSET = "value", "partition", "offset"  # as Kafka's source in Spark calls them

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.consolidate import groups
-from halfjoin.engine.updates import Ints
+from halfjoin.engine.updates.consolidate import groups
+from halfjoin.engine.updates.updates import Ints
 from halfjoin.sql.errors import InvalidRow
 
 _REMEDY = (

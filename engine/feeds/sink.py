@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeAlias
 
-from halfjoin.engine.applied import Applied
+from halfjoin.engine.batch.applied import Applied
+from halfjoin.engine.batch.ids import sink_id
 from halfjoin.engine.feeds.debezium import debezium
-from halfjoin.engine.feeds.ids import sink_id
-from halfjoin.engine.rows import deletes, upserts
-from halfjoin.engine.times import Time
-from halfjoin.engine.updates import TIME
+from halfjoin.engine.intake.rows import deletes, upserts
+from halfjoin.engine.intake.times import Time
+from halfjoin.engine.updates.updates import TIME
 from halfjoin.sql.errors import HalfjoinError, UnknownName
 
 Format: TypeAlias = Literal["rows", "deletes", "upserts", "debezium"] | Callable[[Any], Any]

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.updates import ARRAY_BYTES, TOO_LONG
+from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG
 from halfjoin.sql.errors import DataError
 
 Datum: TypeAlias = Any  # a pyarrow Array, or a Scalar that stands for the same value in every row

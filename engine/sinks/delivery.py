@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from halfjoin.engine.changes import StoredChanges
-from halfjoin.engine.updates import Updates, concat
+from halfjoin.engine.arrange.changes import StoredChanges
+from halfjoin.engine.updates.updates import Updates, concat
 
 PIECE_ROWS = 1 << 20  # in memory at a time, or a few more
 

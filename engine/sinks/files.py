@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.consolidate import cancelled
-from halfjoin.engine.updates import Ints, Mask, Positions, Updates, concat
+from halfjoin.engine.updates.consolidate import cancelled
+from halfjoin.engine.updates.updates import Ints, Mask, Positions, Updates, concat
 
 
 @dataclass(frozen=True, slots=True)

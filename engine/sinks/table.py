@@ -32,7 +32,6 @@ from deltalake import (
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import RemoveAction
 
-from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.sinks.delivery import PIECE_ROWS
 from halfjoin.engine.sinks.files import group_of, groups, holders, without
 from halfjoin.engine.sinks.target import SINK
@@ -41,7 +40,8 @@ from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, write_plain
 from halfjoin.engine.storage.place import LOG, LocalPlace, Place
-from halfjoin.engine.updates import Ints, Positions, Updates, concat, constant, empty
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import Ints, Positions, Updates, concat, constant, empty
 from halfjoin.sql.errors import DataError, StorageError
 
 ROWS = 1 << 16  # of a file: what one deletion may have to write anew

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.feeds.debezium import Messages
-from halfjoin.engine.fingerprint import Partial, partial
-from halfjoin.engine.rows import Rows, Submitted, submitted, unnumbered
+from halfjoin.engine.intake.fingerprint import Partial, partial
+from halfjoin.engine.intake.rows import Rows, Submitted, submitted, unnumbered
+from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.intake import Intake
 from halfjoin.engine.spark.layout import Frame
@@ -26,8 +27,7 @@ from halfjoin.engine.spark.tasks import Batches, gathered
 from halfjoin.engine.spark.writing import WRITTEN_ROWS, answers
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, concat, empty
-from halfjoin.engine.upserts import refuse_unordered
+from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, concat, empty
 from halfjoin.sql.errors import InvalidRow
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from halfjoin.engine.run import Part
+from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.spark.types import encode
 from halfjoin.engine.storage.parquet import write
 from halfjoin.engine.storage.place import LocalPlace, Place
 from halfjoin.engine.storage.scratch import Scratch, ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import Updates, concat, empty
+from halfjoin.engine.updates.updates import Updates, concat, empty
 from halfjoin.sql.errors import UnsupportedSQL
 
 # How files are read, whatever the session's settings: all of them, with days and moments as they were written.

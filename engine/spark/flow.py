@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import functions as F
 
-from halfjoin.engine.dataflow import Lookup
-from halfjoin.engine.run import Part
-from halfjoin.engine.runners import Held
+from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.batch.runner import Held
+from halfjoin.engine.join.dataflow import Lookup
+from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.spark.frames import arranged, mapped, null, read, summed, union
@@ -30,8 +31,7 @@ from halfjoin.engine.spark.session import DATA_ERROR
 from halfjoin.engine.spark.tasks import Apply, Arrange
 from halfjoin.engine.spark.writing import answers
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY
+from halfjoin.engine.updates.updates import DIFF, TIME, TOO_HEAVY
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, Path, Stage, ViewPlan
 from halfjoin.sql.expr import Column, Expr, columns_of

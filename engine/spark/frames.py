@@ -16,7 +16,7 @@ from halfjoin.engine.spark.session import DATA_ERROR, quiet
 from halfjoin.engine.spark.tasks import Task, in_tasks
 from halfjoin.engine.spark.types import has_floats, spark_type
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import DIFF, TIME, TOO_MANY
+from halfjoin.engine.updates.updates import DIFF, TIME, TOO_MANY
 
 
 def read(session: Any, runs: Iterable[StoredRun], schema: Mapping[str, pa.DataType], names: Sequence[str]) -> Frame:
@@ -40,7 +40,7 @@ def mapped(frame: Frame, task: Task) -> Frame:
 
 
 def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
-    """Equal rows (of one time) as one, diffs summed, zeros dropped; as `engine.consolidate` does, sums being exact.
+    """Equal rows (of one time) as one, diffs summed, zeros dropped; as `engine.updates.consolidate` does, sums being exact.
 
     The floats of a group are equal but perhaps not the same (-0.0 and 0.0): one of them stands for all, as given.
     """

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.fingerprint import partial
-from halfjoin.engine.rows import Submitted
+from halfjoin.engine.intake.fingerprint import partial
+from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.spark.tasks import Batches
 from halfjoin.engine.spark.writing import in_files, note
-from halfjoin.engine.updates import Updates, constant
+from halfjoin.engine.updates.updates import Updates, constant
 
 
 @dataclass(frozen=True, slots=True)

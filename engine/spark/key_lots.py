@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.codes import codes, mix
 from halfjoin.engine.storage.parquet_reader import Source, opened
 from halfjoin.engine.storage.stored_run import READ_ROWS, StoredRun
-from halfjoin.engine.updates import Ints, Mask, Updates, concat, empty
+from halfjoin.engine.updates.codes import codes, mix
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, empty
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
-from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.types import encoded, spark_type
-from halfjoin.engine.updates import DIFF, TIME
+from halfjoin.engine.updates.updates import DIFF, TIME
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Explode, Extend, Keep, Linear, Step, Temporal
 from halfjoin.sql.types import BIGINT

@@ -18,18 +18,18 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.codes import codes
 from halfjoin.engine.feeds.debezium import Messages
 from halfjoin.engine.feeds.messages import OFFSET, PARTITION, placed, used
 from halfjoin.engine.feeds.order import Places, last_of_keys, unplaced
-from halfjoin.engine.rows import Submitted
+from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.intake import Intake
 from halfjoin.engine.spark.layout import Frame, Layout
 from halfjoin.engine.spark.session import quiet, translated
 from halfjoin.engine.spark.tasks import Batches, array_of, gathered, outgoing, updates_of
 from halfjoin.engine.spark.writing import WRITTEN_ROWS, call, note
-from halfjoin.engine.updates import Updates, constant
+from halfjoin.engine.updates.codes import codes
+from halfjoin.engine.updates.updates import Updates, constant
 
 TRUNCATED = "truncated"  # in notes: the offset of a message that takes all rows of the table away, if it has one
 _CODE, _PARTITION, _OFFSET = "k0", "k1", "k2"  # of a row's key, NULL of a truncation; of its message

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.keys import key_columns
-from halfjoin.engine.primary_key import PrimaryKey, arrangement_of
-from halfjoin.engine.rows import Submitted, unnumbered
-from halfjoin.engine.run import Part
+from halfjoin.engine.arrange.keys import key_columns
+from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.intake.primary_key import PrimaryKey, arrangement_of
+from halfjoin.engine.intake.rows import Submitted, unnumbered
+from halfjoin.engine.intake.unnamed import filled
+from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.spark.batches import FrameRows
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.spark.key_lots import Lot, lots_of
@@ -22,8 +24,6 @@ from halfjoin.engine.spark.tasks import Batches
 from halfjoin.engine.spark.writing import answers, in_files
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.unnamed import filled
-from halfjoin.engine.upserts import refuse_unordered
 from halfjoin.sql.errors import InvalidRow
 
 CHECKED_ROWS = 1 << 17  # of which a task holds the keys against what is there

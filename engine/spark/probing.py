@@ -13,18 +13,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from halfjoin.engine.operators import compile_linear
+from halfjoin.engine.join.stages import compile_stage
+from halfjoin.engine.linear.operators import compile_linear
+from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.spark.layout import Frame, Layout, may_report
 from halfjoin.engine.spark.pruning import Range, range_of
 from halfjoin.engine.spark.session import quiet
 from halfjoin.engine.spark.tasks import Batches, failing, outgoing
 from halfjoin.engine.spark.types import encoded
 from halfjoin.engine.spark.writing import Write
-from halfjoin.engine.stages import compile_stage
 from halfjoin.engine.storage.parquet import file_type
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import Updates, concat
+from halfjoin.engine.updates.updates import Updates, concat
 from halfjoin.planner.linear import Extend, Filter, Keep, Linear
 from halfjoin.planner.plan import Stage
 

@@ -10,12 +10,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from halfjoin.engine.changes import Changes, StoredChanges
-from halfjoin.engine.collection import Collection
-from halfjoin.engine.dataflow import Dataflow
-from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
-from halfjoin.engine.run import Part, Run
-from halfjoin.engine.runners import Held, Output, Versioned
+from halfjoin.engine.arrange.changes import Changes, StoredChanges
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.batch.runner import Held, Output, Versioned
+from halfjoin.engine.join.dataflow import Dataflow
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.spark.batches import FrameRows, GivenFrame, checked
 from halfjoin.engine.spark.contents import changes as shown
 from halfjoin.engine.spark.contents import contents
@@ -30,8 +31,7 @@ from halfjoin.engine.spark.writing import written
 from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, TOO_HEAVY, empty
+from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, TOO_HEAVY, empty
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.sql.errors import DataError

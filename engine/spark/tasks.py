@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 from pyspark import cloudpickle
 
-from halfjoin.engine.consolidate import groups
-from halfjoin.engine.evaluate import evaluate_all
-from halfjoin.engine.failures import DROPPED
-from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
-from halfjoin.engine.keys import key_columns
-from halfjoin.engine.operators import compile_linear
+from halfjoin.engine.arrange.keys import key_columns
+from halfjoin.engine.linear.evaluate import evaluate_all
+from halfjoin.engine.linear.failures import DROPPED
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.operators import compile_linear
+from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
 from halfjoin.engine.spark.types import encode, restore
-from halfjoin.engine.tables import Registry
-from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY, Updates, is_wide
+from halfjoin.engine.updates.consolidate import groups
+from halfjoin.engine.updates.updates import DIFF, TIME, TOO_HEAVY, Updates, is_wide
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import DataError

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
-from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Frame, Layout
 from halfjoin.engine.spark.session import again, quiet, translated
 from halfjoin.engine.spark.tasks import Batches, array_of, gathered, updates_of
@@ -25,7 +25,7 @@ from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.scratch import ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates import DIFF, TIME, Updates
+from halfjoin.engine.updates.updates import DIFF, TIME, Updates
 from halfjoin.sql.errors import DataError, InvalidRow, InvalidTime, StorageError, UnknownName
 
 WRITTEN_ROWS = 1 << 20  # that a task sorts and writes together

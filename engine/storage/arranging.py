@@ -14,17 +14,17 @@ import numpy as np
 import pyarrow as pa
 
 import halfjoin
-from halfjoin.engine.codes import codes, is_exact
-from halfjoin.engine.collection import Collection
-from halfjoin.engine.run import KeyColumns, Part
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import KeyColumns, Part
+from halfjoin.engine.linear.tables import is_built_in
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
 from halfjoin.engine.storage.lookup import CODE
 from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.stored_run import READ_ROWS, StoredRun
-from halfjoin.engine.tables import is_built_in
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates.codes import codes, is_exact
+from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column

@@ -17,14 +17,14 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from halfjoin.engine.codes import is_exact
-from halfjoin.engine.collection import GROWTH
+from halfjoin.engine.arrange.collection import GROWTH
 from halfjoin.engine.storage.commits import MARK, Commit, Torn, commit_file, commits
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.merging import merged
 from halfjoin.engine.storage.parquet import StoredFile, file_schema, is_ours, run_of, write
 from halfjoin.engine.storage.place import LOG, Place
-from halfjoin.engine.updates import MINIMUM, Updates
+from halfjoin.engine.updates.codes import is_exact
+from halfjoin.engine.updates.updates import MINIMUM, Updates
 from halfjoin.sql.errors import StorageError
 
 Run = TypeVar("Run")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from halfjoin.engine.storage.damage import naming
-from halfjoin.engine.updates import DIFF, TIME, Ints, Updates, concat, fitting
+from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Updates, concat, fitting
 
 # Bytes of rows encoded together: far below what an entry of the journal can hold, and of the memory at hand.
 PIECE_BYTES = 64 << 20

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from halfjoin.engine.collection import Collection
-from halfjoin.engine.memory import INDEXED, Memory
-from halfjoin.engine.run import Part, loaded_runs
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.memory import INDEXED, Memory
+from halfjoin.engine.arrange.run import Part, loaded_runs
 from halfjoin.engine.storage.arranging import arrangements
 from halfjoin.engine.storage.delta import DeltaFolder
 from halfjoin.engine.storage.encoding import decode

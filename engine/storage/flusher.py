@@ -11,7 +11,6 @@ from threading import Thread
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
-from halfjoin.engine.consolidate import cancel
 from halfjoin.engine.storage.arranging import Arrangement
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.delta import DeltaFolder, Layout
@@ -21,6 +20,7 @@ from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.site import Site, arrangements_of, place_of
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates.consolidate import cancel
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
 _log = logging.getLogger("halfjoin")

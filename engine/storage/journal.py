@@ -15,13 +15,13 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from halfjoin.engine.clock import CLOSINGS, Closing
-from halfjoin.engine.process import inherit, leak, own, release
+from halfjoin.engine.batch.clock import CLOSINGS, Closing
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece
 from halfjoin.engine.storage.ownership import FILE
 from halfjoin.engine.storage.parquet import StoredFile
-from halfjoin.engine.updates import MINIMUM
+from halfjoin.engine.system.process import inherit, leak, own, release
+from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.sql.errors import StorageError
 
 Value: TypeAlias = str | int | float | bytes | None

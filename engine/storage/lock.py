@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from halfjoin.engine.process import own, release
 from halfjoin.engine.storage.ownership import LOCK
+from halfjoin.engine.system.process import own, release
 from halfjoin.sql.errors import Conflict, StorageError
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.codes import codes, is_exact
-from halfjoin.engine.run import KeyColumns
+from halfjoin.engine.arrange.run import KeyColumns
 from halfjoin.engine.storage.parquet_reader import Bounds, Source
-from halfjoin.engine.updates import MAXIMUM, Ints, Mask, Updates, constant, gather, indices_of
+from halfjoin.engine.updates.codes import codes, is_exact
+from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, constant, gather, indices_of
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column, columns_of
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.codes import codes
-from halfjoin.engine.consolidate import consolidate
 from halfjoin.engine.storage.parquet import StoredFile, file_name, write_file
 from halfjoin.engine.storage.parquet_reader import Bounds, Source, opened
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates import MAXIMUM, MINIMUM, Mask, Updates, concat
+from halfjoin.engine.updates.codes import codes
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Mask, Updates, concat
 
 RANGE_BYTES = 16 << 20  # of updates that are merged at a time; several times as much is under way
 _READ_ROWS = 1 << 16

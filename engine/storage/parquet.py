@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates import DIFF, MINIMUM, TIME, Updates
+from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Updates
 
 FILE_ROWS = 1 << 20
 GROUP_ROWS = 1 << 11  # the least that a lookup reads; fewer make scans slower, and what is to be known of a file larger

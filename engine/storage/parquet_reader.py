@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from halfjoin.engine.codes import is_exact
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import LOADED_BYTES
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates import DIFF, TIME, Ints, Mask, Updates, constant
+from halfjoin.engine.updates.codes import is_exact
+from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Mask, Updates, constant
 
 _OPEN_FILES = 256
 _KNOWN_FILES = 1 << 13  # what a lookup has to know of a file is a fraction of its footer

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from os import PathLike
 
 from halfjoin.catalog.models import Document
-from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import Staged
-from halfjoin.engine.clock import Clock, Closing, opened
-from halfjoin.engine.collection import Cold, Collection
-from halfjoin.engine.commit import Entry
-from halfjoin.engine.memory import Memory
-from halfjoin.engine.run import Part
-from halfjoin.engine.state import State
+from halfjoin.engine.arrange.collection import Cold, Collection
+from halfjoin.engine.arrange.memory import Memory
+from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.batch.applied import Applied
+from halfjoin.engine.batch.clock import Clock, Closing, opened
+from halfjoin.engine.batch.commit import Entry
+from halfjoin.engine.batch.stage import Staged
+from halfjoin.engine.batch.state import State
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.restore import restore

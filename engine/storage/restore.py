@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from halfjoin.catalog.models import Document
-from halfjoin.engine.collection import Cold, Collection
-from halfjoin.engine.definitions import enter_index, enter_table, enter_view
-from halfjoin.engine.memory import Memory
-from halfjoin.engine.run import Part, make_run
-from halfjoin.engine.state import State
+from halfjoin.engine.arrange.collection import Cold, Collection
+from halfjoin.engine.arrange.memory import Memory
+from halfjoin.engine.arrange.run import Part, make_run
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.unreadable import with_inputs
+from halfjoin.engine.statements.definitions import enter_index, enter_table, enter_view
 from halfjoin.engine.storage.journal import Kept
-from halfjoin.engine.unreadable import with_inputs
 from halfjoin.sql.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")

@@ -10,10 +10,10 @@ import weakref
 from dataclasses import replace
 from pathlib import Path
 
-from halfjoin.engine.changes import StoredChanges
-from halfjoin.engine.process import own
+from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.system.process import own
 from halfjoin.sql.errors import StorageError
 
 _PREFIX = "halfjoin-"

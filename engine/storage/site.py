@@ -13,7 +13,6 @@ from typing import Protocol
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from halfjoin.engine.process import check_inherited, check_threads
 from halfjoin.engine.storage.journal import Journal, Kept
 from halfjoin.engine.storage.lock import Lock
 from halfjoin.engine.storage.names import folder_name
@@ -21,6 +20,7 @@ from halfjoin.engine.storage.object_journal import ObjectJournal
 from halfjoin.engine.storage.ownership import FILE, check_folder
 from halfjoin.engine.storage.paths import check_url, is_url, local_path
 from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place, sync
+from halfjoin.engine.system.process import check_inherited, check_threads
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
 ARRANGEMENTS = "arrangements"

@@ -10,17 +10,17 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import Staged
-from halfjoin.engine.clock import CLOSINGS, Clock, Closing, closing_of
-from halfjoin.engine.collection import Collection
-from halfjoin.engine.commit import Entry, Step
-from halfjoin.engine.feeds.ids import table_of
-from halfjoin.engine.memory import Memory
-from halfjoin.engine.run import Part
-from halfjoin.engine.state import State
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.memory import Memory
+from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.batch.applied import Applied
+from halfjoin.engine.batch.clock import CLOSINGS, Clock, Closing, closing_of
+from halfjoin.engine.batch.commit import Entry, Step
+from halfjoin.engine.batch.ids import table_of
+from halfjoin.engine.batch.stage import Staged
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.intake.times import now
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.times import now
 from halfjoin.sql.errors import HalfjoinError, StorageError
 
 P = ParamSpec("P")

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.netting import together
-from halfjoin.engine.run import KeyColumns, Run
+from halfjoin.engine.arrange.netting import together
+from halfjoin.engine.arrange.run import KeyColumns, Run
 from halfjoin.engine.storage.lookup import Lookup, key_reads, lookup
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates import MAXIMUM, MINIMUM, TIME, Updates, concat, empty
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, TIME, Updates, concat, empty
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column

@@ -15,17 +15,19 @@ from os import PathLike
 from deltalake.exceptions import DeltaError
 
 from halfjoin.catalog.models import Document
-from halfjoin.engine.applied import Applied
-from halfjoin.engine.batch import Staged
-from halfjoin.engine.changes import Changes, StoredChanges, diffs_of
-from halfjoin.engine.clock import Clock, Closing, closing_of, opened
-from halfjoin.engine.collection import Collection
-from halfjoin.engine.commit import NO_CHANGE, Entry, Step
-from halfjoin.engine.failures import FORM as ERRORS_FORM
-from halfjoin.engine.feeds.ids import prefix_of
-from halfjoin.engine.memory import Memory
-from halfjoin.engine.run import Part, Run
-from halfjoin.engine.state import State
+from halfjoin.engine.arrange.changes import Changes, StoredChanges, diffs_of
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.memory import Memory
+from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.batch.applied import Applied
+from halfjoin.engine.batch.clock import Clock, Closing, closing_of, opened
+from halfjoin.engine.batch.commit import NO_CHANGE, Entry, Step
+from halfjoin.engine.batch.ids import prefix_of
+from halfjoin.engine.batch.stage import Staged
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.unreadable import first_failure
+from halfjoin.engine.intake.times import now
+from halfjoin.engine.linear.failures import FORM as ERRORS_FORM
 from halfjoin.engine.storage.arranging import arrangements, unserved
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece, encode
@@ -40,9 +42,7 @@ from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftover
 from halfjoin.engine.storage.site import arrangements_folder, folder_of, in_site, place_of, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.times import now
-from halfjoin.engine.unreadable import first_failure
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.updates.updates import Updates
 from halfjoin.sql.errors import HalfjoinError, StorageError
 from halfjoin.sql.expr import Column
 

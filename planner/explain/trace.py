@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfjoin.planner.block import Block, Blocks
-from halfjoin.planner.explain.names import collection_name
 from halfjoin.planner.explain.steps import call_text, formula_expr
+from halfjoin.planner.names import collection_name
 from halfjoin.sql.functions import render
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 import halfjoin as hj
-from halfjoin.engine.half_join import HalfJoinOperator
-from halfjoin.engine.updates import Updates
+from halfjoin.engine.join.half_join import HalfJoinOperator
+from halfjoin.engine.updates.updates import Updates
 
 DDL = """
 CREATE TABLE customers (c bigint PRIMARY KEY, region bigint);

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import dataflow, half_join, reading
+from halfjoin.engine.join import dataflow, half_join
+from halfjoin.engine.statements import reading
 
 MOST = 2**63 - 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import halfjoin as hj
-from tests.scalar_sql import wrong
+from tests.support.scalar_sql import wrong
 
 COMPARED = [  # char(n) decides over varchar, text over both
     ("'ab  '::varchar = 'ab'::char(5)", "true"), ("'ab  '::text = 'ab'::char(5)", "false"),

@@ -13,7 +13,7 @@ import pytest
 from deltalake import write_deltalake
 
 import halfjoin as hj
-from halfjoin.engine.clock import YEAR
+from halfjoin.engine.batch.clock import YEAR
 from tests.oracle.rows import bag
 
 T = "CREATE TABLE t (k bigint)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import updates
+from halfjoin.engine.updates import updates
 
 ROWS = [{"k": k, "s": "x" * 100} for k in range(100)]  # more than an array holds here, in ten batches
 LIMIT = 5_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import halfjoin as hj
-from tests.scalar_sql import wrong
+from tests.support.scalar_sql import wrong
 
 TYPED = [
     ("smallint '3'::float8 / 2", "1.5"), ("int '7'::numeric / 2", "3.5000000000000000"), ("int '3' / 2", "1"),

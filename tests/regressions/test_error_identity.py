@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import failures
+from halfjoin.engine.linear import failures
 
 
 def fails(engine: hj.Engine, view: str = "v", as_of: int | None = None) -> bool:

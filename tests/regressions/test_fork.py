@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.changes import Diffs, StoredChanges
-from halfjoin.engine.run import Run
-from halfjoin.engine.updates import empty
+from halfjoin.engine.arrange.changes import Diffs, StoredChanges
+from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.updates.updates import empty
 from tests.oracle.rows import bag
 
 SECONDS = 60

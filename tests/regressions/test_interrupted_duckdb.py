@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import adhoc
 from halfjoin.engine.scalar import duck
+from halfjoin.engine.statements import adhoc
 
 
 class Interrupted:

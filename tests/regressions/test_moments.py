@@ -10,7 +10,7 @@ from halfjoin.engine.scalar import compile
 from halfjoin.sql.expr import Column, Literal
 from halfjoin.sql.functions import resolve
 from halfjoin.sql.types import TEXT, TIMESTAMP
-from tests.scalar_sql import wrong
+from tests.support.scalar_sql import wrong
 
 INTERVALS = {
     "2 03:00:00": "2 days 03:00:00", "1-2 3 04:00:00": "1 year 2 mons 3 days 04:00:00",

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import halfjoin as hj
-from halfjoin.engine.cli import app
+from halfjoin.cli.commands import app
 from halfjoin.engine.scalar.casts_text import from_text, to_text
 from halfjoin.sql.types import DOUBLE, REAL, TEXT, SqlType
-from tests.scalar_sql import wrong
+from tests.support.scalar_sql import wrong
 
 ROUNDED = [
     ("ceil(0.40::numeric(2,2))", "1"), ("ceil(-(0.40::numeric(2,2)))", "0"), ("floor(0.6::numeric(1,1))", "0"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine import adhoc
+from halfjoin.engine.statements import adhoc
 
 
 def engine_of(sql: str = "CREATE TABLE t (x integer); INSERT INTO t VALUES (1), (2)") -> hj.Engine:

@@ -106,7 +106,7 @@ def test_a_failed_drop_takes_no_promise_back() -> None:
 
 
 def test_an_older_warehouse_says_what_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from halfjoin.engine.state import State
+    from halfjoin.engine.batch.state import State
 
     with monkeypatch.context() as older:
         older.setattr(State, "keep_promises", lambda state: None)

@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import halfjoin as hj
-from tests.sinking import DDL, FOLDER, opened, put, rows, shown
+from tests.support.sinking import DDL, FOLDER, opened, put, rows, shown
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from halfjoin.engine.scalar import compile
 from halfjoin.sql.expr import Column
 from halfjoin.sql.functions import resolve
 from halfjoin.sql.types import TEXT
-from tests.scalar_sql import expression, wrong
+from tests.support.scalar_sql import expression, wrong
 
 CASES = [  # letter by letter
     ("lower('İΣς')", "iσς"), ("upper('ſςßᾳ')", "SΣßᾼ"), ("'ſ' ILIKE 's'", "false"), ("'ς' ILIKE 'Σ'", "false"),

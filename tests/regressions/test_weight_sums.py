@@ -13,8 +13,8 @@ import pytest
 from pyspark.errors import PySparkException
 
 import halfjoin as hj
-from halfjoin.engine.consolidate import cancel, consolidate
-from halfjoin.engine.updates import MAXIMUM, MINIMUM, Updates, concat, constant, product
+from halfjoin.engine.updates.consolidate import cancel, consolidate
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Updates, concat, constant, product
 
 BIG = 2**62
 LISTS = [[BIG] * 2, [-BIG] * 4, [BIG] * 4, [MINIMUM] * 3, [MAXIMUM, 1], [MINIMUM, -1, 5], [BIG, BIG, -5, BIG, -BIG]]

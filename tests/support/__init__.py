@@ -1,1 +1,1 @@
-"""What several tests need: no tests are in here."""
+"""Helpers of the tests."""

@@ -1,0 +1,1 @@
+"""Collections, and the indexes on them that all paths share."""

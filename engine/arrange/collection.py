@@ -1,0 +1,239 @@
+"""A collection: a table's or view's whole history of updates, as a few runs with shared arrangements on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.arrange.changes import StoredChanges
+from halfjoin.engine.arrange.keys import key_columns
+from halfjoin.engine.arrange.memory import INDEXED, Memory
+from halfjoin.engine.arrange.run import KeyColumns, Part, Run, loaded_runs, merge_runs
+from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.updates.consolidate import cancel, consolidate
+from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty, fits, fitting
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.errors import DataError
+
+# A run is merged into the one before unless that is this many times larger: few runs to look up in, and each row is
+# copied a logarithmic number of times.
+GROWTH = 8
+
+
+class User(NamedTuple):
+    """Who keeps an arrangement: a view, one that is being made, an index, a primary key, a query being answered."""
+
+    kind: Literal["view", "new view", "index", "primary key of", "query"]
+    name: str
+
+    def __str__(self) -> str:
+        return self.name if self.kind in ("view", "new view", "query") else f"{self.kind} {self.name}"
+
+
+@dataclass(slots=True)
+class Arrangement:
+    """Who shares an arrangement, and how its keys are computed."""
+
+    columns: KeyColumns
+    users: dict[User, None] = field(default_factory=dict)  # in the order in which they came
+
+
+class Stored(Protocol):
+    """Where a collection's updates are on disk."""
+
+    def load(self) -> Sequence[Part]:
+        """All the updates, as of now: in memory, or what does not fit there in files."""
+
+
+@dataclass(slots=True)
+class Cold:
+    """What is known of a collection of which nothing is held."""
+
+    rows: int
+    latest: int  # of their times
+
+
+@dataclass(slots=True)
+class Collection:
+    """Rows stored once, in runs from oldest to newest; an arrangement adds an index to each run, no rows.
+
+    Runs are replaced, never changed, so whoever holds one sees a consistent state. Where the collection is `stored`, it
+    may be `cold`: nothing is held, and asking for `runs` opens it. Opened again, it is as of then: that is how memory
+    is given back, and how newer files take the place of older ones and of runs that are in them by now.
+    """
+
+    name: str
+    schema: Mapping[str, pa.DataType]
+    retain: int  # time units of history kept
+    since: int = 0
+    held: tuple[Part, ...] = ()
+    arrangements: dict[ArrangementKey, Arrangement] = field(default_factory=dict)
+    stored: Stored | None = None
+    cold: Cold | None = None
+    order: tuple[str, ...] = ()  # columns that files are best sorted by: the primary key's
+
+    @property
+    def runs(self) -> tuple[Part, ...]:
+        """All runs, opened if they have not been yet."""
+        if self.cold is not None and self.stored is not None:
+            self.held = tuple(self.stored.load())
+            self.cold = None
+        return self.held
+
+    @property
+    def in_files(self) -> bool:
+        """Whether rows that are held stay in files."""
+        return any(not isinstance(run, Run) for run in self.held)
+
+    def bring_in(self, memory: Memory, upper: int) -> None:
+        """Take the rows that stay in files into memory, if it invites all of them."""
+        stored = [part for part in self.held if not isinstance(part, Run)]
+        indexes = INDEXED * len(self.arrangements) * sum(map(len, stored))
+        # What the rows take is asked of the files, so only where they are not too many anyway.
+        if memory.invites(indexes) and memory.invites(indexes + sum(part.loaded_bytes for part in stored)):
+            self.held = tuple(
+                run for part in self.held
+                for run in ([part] if isinstance(part, Run) else loaded_runs(part.pieces(), upper))
+            )  # fmt: skip
+
+    def unload(self) -> None:
+        """Hold nothing, if all is on disk: it is opened again when it is needed."""
+        if self.stored is not None and self.cold is None:
+            self.cold = Cold(len(self), max((run.latest for run in self.held), default=MINIMUM))
+            self.held = ()
+
+    @property
+    def in_memory(self) -> tuple[Run, ...]:
+        """The newest runs: those after all whose rows are in files."""
+        first = len(self.held)
+        while first and isinstance(self.held[first - 1], Run):
+            first -= 1
+        return tuple(run for run in self.held[first:] if isinstance(run, Run))
+
+    def __len__(self) -> int:
+        """Updates, in memory or not."""
+        return sum(map(len, self.held)) if self.cold is None else self.cold.rows
+
+    def share(self, key: ArrangementKey, user: User, registry: Registry) -> None:
+        """Use an arrangement, made if it is not there; an index is built when first looked up."""
+        if key not in self.arrangements:
+            self.arrangements[key] = Arrangement(key_columns(key, registry))
+        self.arrangements[key].users[user] = None
+
+    def shared(self) -> dict[ArrangementKey, Arrangement]:
+        """The arrangements, for another collection of the same columns."""
+        return {key: replace(one, users=dict(one.users)) for key, one in self.arrangements.items()}
+
+    def build(self, key: ArrangementKey) -> None:
+        """Build a shared arrangement's indexes now."""
+        if self.in_files:
+            self.unload()  # opened again, there are files for this arrangement, too
+        for run in self.runs:
+            if isinstance(run, Run):
+                run.index(key, self.arrangements[key].columns)
+
+    def release(self, user: User) -> None:
+        """Use no arrangement any longer; one without users is dropped with its indexes."""
+        for key, arrangement in list(self.arrangements.items()):
+            arrangement.users.pop(user, None)
+            if not arrangement.users:
+                del self.arrangements[key]
+                for run in self.held:
+                    if isinstance(run, Run):
+                        run.indexes.pop(key, None)
+                        run.gone.pop(key, None)
+
+    def publish(self, run: Part) -> None:
+        """Add a batch's run: the step from "before" to "after"."""
+        self.held, self.cold = self.after(run)
+
+    def after(self, run: Part) -> tuple[tuple[Part, ...], Cold | None]:
+        """What is held after a batch's run is added, or known."""
+        if self.cold is not None:  # it is on disk by then
+            return self.held, Cold(self.cold.rows + len(run), max(self.cold.latest, run.latest))
+        return ((*self.held, run) if len(run) else self.held), None
+
+    def advance(self, upper: int) -> None:
+        """Let history older than `retain` go, the next time its runs are merged."""
+        self.since = max(self.since, upper - max(self.retain, 1))
+
+    def tidy(self, upper: int) -> None:
+        """Net what has closed, and merge the newest runs until each is much larger than the next, or too large for one.
+
+        It comes after the commit point, so it never fails on account of the rows.
+        """
+        self.held = tuple(run.closed(upper) for run in self.held)
+        runs = self.in_memory
+        count = min(len(runs), 1)
+        size = len(runs[-1]) if runs else 0
+        while count < len(runs) and len(runs[-count - 1]) < GROWTH * size:
+            if not fits([run.updates for run in runs[-count - 1 :]]):
+                break
+            count += 1
+            size += len(runs[-count])
+        if count > 1:
+            self._merge([runs[-count:]], upper, final=False)
+
+    def compact(self, upper: int) -> None:
+        """Merge all runs in memory into as few as can be."""
+        groups, runs = list[Sequence[Run]](), self.in_memory
+        for group in fitting(run.updates for run in runs):
+            groups.append(runs[: len(group)])
+            runs = runs[len(group) :]
+        # What is in files may hold what these rows cancel, so a sum below zero is as good as any other.
+        self._merge(groups, upper, final=True)
+
+    def _merge(self, groups: Sequence[Sequence[Run]], upper: int, *, final: bool) -> None:
+        """Make one of each group of runs, which are the last."""
+        live = {key: arrangement.columns for key, arrangement in self.arrangements.items()}
+        merged = [merge_runs(runs, self.since, upper, live, final=final) for runs in groups]
+        older = self.held[: len(self.held) - sum(map(len, groups))]
+        self.held = (*older, *(run for run in merged if len(run)))
+
+    def as_of(self, time: int, *, distinct: bool) -> Updates:
+        """Contents: what the updates at or before `time` add up to. With `distinct` one row per distinct row.
+
+        The result's times are without meaning.
+
+        Raises:
+            DataError: the weight of a row is none of an int64.
+        """
+        found = self.up_to(time)
+        try:
+            return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+        except DataError as problem:
+            raise DataError(f"{self.name} cannot be read as of {time}: {problem}") from None
+
+    def up_to(self, time: int) -> Updates:
+        """Updates at or before a time that add up to the contents then."""
+        pieces = (piece.filter(piece.time <= time) for run in self.runs for piece in run.present(time + 1))
+        parts = [piece for piece in pieces if len(piece)]
+        return concat(parts) if parts else empty(self.schema)
+
+    def closing(self, low: int, high: int, staged: Part | None = None) -> Updates:
+        """The consolidated updates that close when upper goes from `low` to `high`, those of a staged run included."""
+        runs = self.held if self.cold is not None and self.cold.latest < low else self.runs
+        parts = [part for run in runs if len(part := run.closing(low, high))]
+        new = list(staged.pieces(high=high)) if staged is not None else []
+        if not parts and not new:
+            return empty(self.schema)
+        found = concat([*parts, *new])
+        return consolidate(found) if parts else found  # a staged run is consolidated
+
+    def closing_in_files(self, low: int, high: int, staged: Part) -> StoredChanges:
+        """As `closing`, where the staged run stays in files."""
+        now = self.closing(low, high)
+        parts = (Run(now), staged) if len(now) else (staged,)
+        return StoredChanges(self.schema, parts, low, high, consolidated=len(parts) == 1)
+
+    def changes(self, low: int, high: int) -> Updates:
+        """The consolidated updates with times in `[low, high)`, for any times at or above since."""
+        parts = [piece for run in self.runs for piece in run.pieces(low, high)]
+        if not parts:
+            return empty(self.schema)
+        found = consolidate(concat(parts))
+        return found.take(np.argsort(found.time, kind="stable"))

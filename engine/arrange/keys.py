@@ -1,0 +1,48 @@
+"""Key columns of an arrangement: what its index is sorted by, computed from the collection's rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.arrange.run import Entries, KeyColumns
+from halfjoin.engine.linear.evaluate import evaluate_all
+from halfjoin.engine.linear.failures import DROPPED
+from halfjoin.engine.linear.operators import compile_linear
+from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.scalar import compile
+from halfjoin.engine.updates.updates import Updates, constant
+from halfjoin.planner.linear import Linear
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.expr import Column, Expr
+
+_ORIGIN = "#row"  # no SQL column has such a name
+
+
+def key_columns(key: ArrangementKey, registry: Registry) -> KeyColumns:
+    """How an arrangement's index gets its entries: one per row, or several where a table function makes the key.
+
+    A row whose key expression fails has no entry; the path of its own input reports it.
+    """
+    if key.through is None and all(isinstance(expr, Column) for expr in key.keys):
+        names = [expr.name for expr in key.keys if isinstance(expr, Column)]
+        return lambda updates: ([updates.columns[name] for name in names], None)
+    return _computed(key.keys, key.through, registry)
+
+
+def _computed(keys: tuple[Expr, ...], through: Linear | None, registry: Registry) -> KeyColumns:
+    scalars = [(compile(expr), expr) for expr in keys]
+    operator = None if through is None else compile_linear(through, registry)
+
+    def entries(updates: Updates) -> Entries:
+        origin = pa.array(np.arange(len(updates)))
+        # Weights play no part in where a row is found, so a weight of 0 must not drop the row either.
+        rows = Updates({**updates.columns, _ORIGIN: origin}, updates.time, constant(1, len(updates)))
+        if operator is not None:
+            rows = operator(rows, [])
+        arrays, rows = evaluate_all(scalars, rows, DROPPED)
+        if operator is None and len(rows) == len(updates):
+            return arrays, None
+        return arrays, rows.columns[_ORIGIN].to_numpy()
+
+    return entries

@@ -1,0 +1,1 @@
+"""A batch, step by step: stage, close, publish; and who carries it out."""

@@ -1,0 +1,51 @@
+"""What `Engine.apply` answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from halfjoin.engine.arrange.changes import changes_of, size
+from halfjoin.sql.errors import UnknownName
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The outcome of a batch.
+
+    `time`: that of its rows which had none of their own. `upper`: times below it are closed now. `runner`: who ran it,
+    and `reason` why. `seconds`: how long it took. `diffs`: for each materialized view its changes that this batch
+    closed, as the view's columns, `__time` and `__diff`, consolidated; a view that did not change has a table of no
+    rows. What Spark's tasks left in files is read each time it is asked for; `dataframe` does not collect it. Where a
+    batch id is answered from a warehouse, views made after the batch, or without history from that time, are left out.
+    `errors`: the views that cannot be read at some time that this batch closed, since an expression fails for a row,
+    and what a read raises at the first such time; their `diffs` are those of the rows that do not fail.
+    """
+
+    time: int
+    upper: int
+    runner: str
+    seconds: float
+    diffs: Mapping[str, pa.Table]
+    reason: str = ""
+    frames: Callable[[str], Any] | None = field(default=None, repr=False, compare=False)
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+    def dataframe(self, view: str) -> Any:
+        """A view's changes in `diffs` as a Spark DataFrame, not collected. A time of day is text.
+
+        Raises:
+            UnknownName: the batch says nothing of that view.
+        """
+        if view not in self.diffs or self.frames is None:
+            raise UnknownName("view", view, self.diffs)
+        return self.frames(view)
+
+    def __repr__(self) -> str:
+        head = f"time={self.time}, upper={self.upper}, runner={self.runner!r}, seconds={self.seconds:.6f}"
+        changes = changes_of(self.diffs).items()
+        errors = f", errors={dict(self.errors)!r}" if self.errors else ""
+        return f"Applied({head}, diffs={{{', '.join(f'{view}: {size(found)}' for view, found in changes)}}}{errors})"

@@ -1,0 +1,218 @@
+"""A batch, from checked rows to published runs: the steps of one `Engine.apply`, in order.
+
+Durability and failure: nothing of the state is changed before `publish`, so a refused or failing batch leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from halfjoin.engine.arrange.changes import Changes
+from halfjoin.engine.arrange.run import Part, Run, make_run
+from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
+from halfjoin.engine.batch.runner import LOCAL, Output, Runner
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.unreadable import Failure, Standing, closing
+from halfjoin.engine.intake.fingerprint import Partial, partial
+from halfjoin.engine.intake.primary_key import PrimaryKey, arrangement_of
+from halfjoin.engine.intake.rows import Submitted, unnumbered
+from halfjoin.engine.intake.unnamed import filled
+from halfjoin.engine.intake.upserts import latest
+from halfjoin.engine.linear.failures import of_view
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty
+from halfjoin.sql.errors import DataError, InvalidRow, InvalidTime
+
+if TYPE_CHECKING:
+    from halfjoin.engine.spark.batches import FrameRows
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What a batch will publish: a run for each collection that it changes, the views' closed changes, the clock.
+
+    `failures`: the views that cannot be read at some time that it closes; `standing`: what is known of errors then.
+    """
+
+    runs: Mapping[str, Part]
+    errors: Mapping[str, Part]
+    upper: int
+    diffs: dict[str, Changes] = field(default_factory=dict)
+    failures: Mapping[str, Failure] = field(default_factory=dict)
+    standing: Mapping[str, Standing] = field(default_factory=dict)
+    clock: Clock | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds in memory, besides the answer."""
+        return sum(part.row_bytes + part.index_bytes for part in (*self.runs.values(), *self.errors.values()))
+
+
+_LATER = "submit the row at upper or later"
+Checked: TypeAlias = "Submitted | FrameRows"  # rows of a table, in memory, or in files that tasks wrote
+
+
+def fingerprints(state: State, batch: Mapping[str, Checked]) -> dict[str, Partial]:
+    """Of each table's rows."""
+    return {
+        name: partial(latest(state.catalog.table(name), rows)) if isinstance(rows, Submitted) else rows.part
+        for name, rows in batch.items()
+    }
+
+
+def batch_times(
+    state: State, batch: Mapping[str, Checked], given: int | None, present: int, *, close: bool
+) -> Times:
+    """The time of rows without their own (`present`), and what is closed after the last time of all.
+
+    Where every row has its own time and none is given, it is the last of theirs. Of no rows and no time, nothing is
+    closed but by the wall clock.
+
+    Raises:
+        InvalidTime: the time given is closed, or every time is; there is none; or it is further away than anyone jumps.
+    """
+    if given is not None and given < state.upper:
+        raise closed_at(state, f"time {given}", given, "submit the batch at upper or later")
+    own = [rows.last for rows in batch.values() if rows.timed and rows.length]
+    timed = bool(batch) and all(rows.timed for rows in batch.values())
+    nothing = state.clock == "own" or (timed and state.clock is None)
+    if given is None and nothing and not any(rows.length for rows in batch.values()):
+        return Times(state.upper - 1, state.upper, state.clock)
+    timed = timed and bool(own)
+    clock = settled(state.clock, given=given is not None or timed)
+    at = max(own) if given is None and timed else present
+    last = max([at, *own])
+    if last >= MAXIMUM:
+        raise InvalidTime(f"every time below upper = {state.upper} is closed, and there is none after it for a batch")
+    if not close:
+        return Times(at, state.upper, clock)
+    if last - state.upper > YEAR:
+        check_jump(clock, state.upper, state.history, last)
+    return Times(at, last + 1, clock)
+
+
+def closed_at(state: State, words: str, time: int, instead: str) -> InvalidTime:
+    """The error for a closed time."""
+    return closed(words, time, state.upper, state.clock, state.closed_by(time), instead)
+
+
+def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -> dict[str, Part]:
+    """A run of each table's updates, checked against what is closed and against the primary key.
+
+    Raises:
+        InvalidTime: a time is closed.
+        InvalidRow: a key would be there twice, or a row that is not there be deleted.
+    """
+    frames = {name: rows for name, rows in batch.items() if not isinstance(rows, Submitted)}
+    for name, given in frames.items():
+        if given.first < state.upper:
+            raise closed_at(state, f"{name}: the time {given.first} of a row", given.first, _LATER)
+    runs: dict[str, Part] = {}
+    if frames:
+        outputs = state.runners.spark.runs_of(list(frames.values()), state.before_and_after({}), time)
+        runs = {name: _part(output, upper) for name, output in outputs.items() if len(output)}
+    for name, rows in batch.items():
+        if not isinstance(rows, Submitted):
+            continue
+        times = constant(time, rows.length) if rows.time is None else rows.time
+        if rows.time is not None and rows.length and int(times.min()) < state.upper:
+            position = int(np.flatnonzero(times < state.upper)[0])
+            early = int(times[position])
+            where = f"row {position}: time {early}" if rows.numbered else f"the time {early} of a row"
+            raise closed_at(state, f"{name}: {where}", early, _LATER)
+        updates = Updates(rows.columns, times, constant(1, rows.length) if rows.diff is None else rows.diff)
+        table, collection = state.catalog.tables[name], state.tables[name]
+        if rows.whole:
+            updates = _in_place_of(collection.as_of(time, distinct=True), updates, time, upsert=rows.upsert)
+        indexes = {}
+        if table.primary_key:
+            arrangement = arrangement_of(table)
+            key = PrimaryKey(table, arrangement, collection.arrangements[arrangement].columns)
+            near = key.near(collection.runs, updates)
+            if rows.unnamed:
+                updates = filled(key, near, updates, rows.unnamed, upsert=rows.upsert)
+            if rows.upsert:
+                updates = key.replaced(near, updates)
+            try:
+                indexes[arrangement] = key.check(near, updates)
+            except InvalidRow as problem:
+                raise problem if rows.numbered else unnumbered(problem, table, None) from None
+        if not updates.diff.all():
+            updates, indexes = updates.filter(updates.diff != 0), {}
+        if len(updates):
+            runs[name] = make_run(updates, upper, indexes)
+    return runs
+
+
+def _in_place_of(contents: Updates, updates: Updates, time: int, *, upsert: bool) -> Updates:
+    """Updates by which all of a table's contents go, and what is given comes; what does both does neither."""
+    count = constant(0, len(contents)) if upsert else -contents.diff
+    every = concat([Updates(contents.columns, constant(time, len(contents)), count), updates])
+    return every if upsert else consolidate(every)
+
+
+def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = LOCAL) -> Staged:
+    """Let a runner take every view through the batch, in order of dependency; `upper` is what is closed afterwards.
+
+    A view that would make more of the whole batch than is bearable, by no single row's doing, fails from the batch's
+    time on, and the views above it: it stands in nobody's way, and is made anew once its SQL or the rows are mended.
+    """
+    runs = dict(batch)
+    errors: dict[str, Part] = {}
+    lookup = state.before_and_after(runs)
+    due = state.above(runs)
+    for number, name in enumerate(due, 1):
+        view = state.views[name]
+        if any(collection in runs for collection in view.dataflow.plan.collections):
+            title = f"{name}, view {number} of {len(due)}"
+            try:
+                output, failed = runner.changes(view.dataflow, state, runs, lookup, title)
+            except DataError as problem:
+                output, failed = empty(view.dataflow.schema), of_view(str(problem), _earliest(state, runs))
+            if len(output):
+                runs[name] = _part(output, upper)
+            if len(failed):
+                errors[name] = _part(failed, upper)
+    failures, standing = closing(state, upper, errors)
+    staged = Staged(runs, errors, upper, {}, failures, standing)
+    for name, view in state.views.items():
+        run = runs.get(name)
+        if run is None or isinstance(run, Run):
+            staged.diffs[name] = view.contents.closing(state.upper, upper, run).table(changes=True)
+        else:
+            staged.diffs[name] = view.contents.closing_in_files(state.upper, upper, run)
+    return staged
+
+
+def _earliest(state: State, runs: Mapping[str, Part]) -> int:
+    """A time below which a batch changes nothing."""
+    if not all(isinstance(run, Run) for run in runs.values()):
+        return state.upper
+    return min(int(run.updates.time.min()) for run in runs.values() if isinstance(run, Run))
+
+
+def _part(output: Output, upper: int) -> Part:
+    return make_run(output, upper) if isinstance(output, Updates) else output
+
+
+def publishing(state: State, staged: Staged) -> Callable[[], None]:
+    """What makes a staged batch visible, and closes its times: assignments alone, which can be made twice."""
+    runs = [(state.collection(name), run) for name, run in staged.runs.items()]
+    runs += [(state.views[name].errors, run) for name, run in staged.errors.items()]
+    after = [(collection, *collection.after(run)) for collection, run in runs]
+    collections = state.collections()
+
+    def publish() -> None:
+        for collection, held, cold in after:
+            collection.held, collection.cold = held, cold
+        for name, known in staged.standing.items():
+            state.views[name].standing = known
+        state.upper, state.clock = staged.upper, staged.clock
+        for collection in collections:
+            collection.advance(staged.upper)
+
+    return publish

@@ -1,0 +1,208 @@
+"""The engine's state: the catalog, a collection for each table and materialized view, and the frontier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from halfjoin.catalog.catalog import Catalog
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.memory import Memory
+from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.batch.clock import Clock, ClosedBy
+from halfjoin.engine.batch.runner import Runners
+from halfjoin.engine.batch.subscription import Subscription
+from halfjoin.engine.batch.unreadable import Standing
+from halfjoin.engine.join.dataflow import Dataflow
+from halfjoin.engine.linear.tables import UserFunction
+from halfjoin.engine.updates.updates import Updates
+from halfjoin.planner.plan import ArrangementKey
+
+if TYPE_CHECKING:
+    from halfjoin.engine.sinks.sinks import Sinks
+
+# Writes updates of a collection, of the kind and the name given, to files where they will be kept.
+Spill = Callable[[str, str, Updates, Sequence[str]], Part]
+
+
+ROW_BYTES = 100  # that a row and its indexes are taken to need before they are loaded
+
+
+@dataclass(slots=True)
+class MaintainedView:
+    """A materialized view: its dataflow, its contents and the errors of its rows, and what is known of these now."""
+
+    dataflow: Dataflow
+    contents: Collection
+    errors: Collection
+    standing: Standing | None = None
+
+
+@dataclass(slots=True)
+class State:
+    """All that an engine holds. `upper`: every time below it is closed, for all collections. `clock`: None until the
+    first batch settles it. `closed_by` says who closed a time, as far as that is remembered.
+
+    `spill` is there where rows may stay in files.
+    """
+
+    retain: int
+    catalog: Catalog = field(default_factory=Catalog)
+    tables: dict[str, Collection] = field(default_factory=dict)
+    views: dict[str, MaintainedView] = field(default_factory=dict)  # in order of dependency
+    functions: dict[str, UserFunction] = field(default_factory=dict)
+    runners: Runners = field(default_factory=Runners)
+    subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
+    sinks: Sinks | None = None  # of an engine that writes
+    upper: int = 0
+    clock: Clock | None = None
+    closed_by: ClosedBy = lambda time: None
+    memory: Memory = field(default_factory=Memory)
+    # A collection's updates with what is in files left there; None where that is not known.
+    kept: Callable[[Collection], Sequence[Part] | None] = lambda collection: None
+    spill: Spill | None = None
+
+    def collection(self, name: str) -> Collection:
+        """The collection of a table or materialized view that is known to exist."""
+        return self.tables[name] if name in self.tables else self.views[name].contents
+
+    def schema(self, name: str) -> Mapping[str, pa.DataType]:
+        """Columns of a table or materialized view that is known to exist."""
+        return self.collection(name).schema
+
+    def collections(self) -> list[Collection]:
+        """Every collection: tables, views, errors of views."""
+        views = [part for view in self.views.values() for part in (view.contents, view.errors)]
+        return [*self.tables.values(), *views]
+
+    def keep_promises(self) -> None:
+        """Have the errors of each view kept as long as any view above it can be read, since they are errors of that.
+
+        Called where views come or go. What is forgotten by then stays forgotten: a view is readable from where its
+        contents, and the errors of all that it reads, begin.
+        """
+        for view in self.views.values():
+            view.errors.retain = view.contents.retain
+        for view in reversed(self.views.values()):
+            for below in view.dataflow.plan.collections:
+                if below in self.views:
+                    errors = self.views[below].errors
+                    errors.retain = max(errors.retain, view.errors.retain)
+
+    @property
+    def history(self) -> int:
+        """Time units that are kept readable of the collection that keeps the most."""
+        return max([self.retain, *(collection.retain for collection in self.collections())])
+
+    def release(self, size: int) -> None:
+        """Where the budget does not take so many bytes more: let go of the largest of what is on disk, until there is
+        room for a while."""
+        if not self.memory.takes(size):
+            for collection in sorted(self.collections(), key=_held, reverse=True):
+                if self.memory.invites(size):
+                    break
+                collection.unload()
+
+    def checkpoint(self) -> Callable[[], None]:
+        """A way back to what is defined now, for when a definition fails half way."""
+        catalog, tables, views = self.catalog.copy(), dict(self.tables), dict(self.views)
+        subscriptions = dict(self.subscriptions)
+        shared = [(collection, collection.shared()) for collection in self.collections()]
+
+        def restore() -> None:
+            self.catalog, self.tables, self.views, self.subscriptions = catalog, tables, views, subscriptions
+            for collection, arrangements in shared:
+                collection.arrangements = arrangements
+            self.keep_promises()
+
+        return restore
+
+    def before_and_after(self, staged: Mapping[str, Part]) -> Versions:
+        """What half-joins look up while a batch is under way."""
+        return Versions(self, staged)
+
+    def in_memory(self, changed: Iterable[str]) -> bool:
+        """Whether changed tables, and all that the views over them look up, are in memory, or likely to fit there."""
+        found = [self.collection(name) for name in {*changed, *self._read(changed)}]
+        cold = sum(len(collection) for collection in found if collection.cold is not None)
+        return not any(collection.in_files for collection in found) and self.memory.takes(cold * ROW_BYTES)
+
+    def stored(self, changed: Iterable[str]) -> int:
+        """Rows that stay on disk, of all collections which are read by views that read a changed one."""
+        held = (part for name in self._read(changed) for part in self.collection(name).held)
+        return sum(len(part) for part in held if not isinstance(part, Run))
+
+    def above(self, changed: Iterable[str]) -> list[str]:
+        """The views over changed collections, and the views over those, in order of dependency."""
+        reached, found = set(changed), list[str]()
+        for name, view in self.views.items():
+            if any(one in reached for one in view.dataflow.plan.collections):
+                reached.add(name)
+                found.append(name)
+        return found
+
+    def _read(self, changed: Iterable[str]) -> set[str]:
+        """What the views over changed collections read."""
+        return {one for name in self.above(changed) for one in self.views[name].dataflow.plan.collections}
+
+    # The planner's questions (`catalog.facts.Facts`).
+
+    def rows(self, collection: str) -> int:
+        """Updates held."""
+        return len(self.collection(collection))
+
+    def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
+        """Sets of columns that identify a row: a table's primary key."""
+        table = self.catalog.tables.get(collection)
+        return (table.primary_key,) if table is not None and table.primary_key else ()
+
+    def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
+        """Who shares an existing arrangement."""
+        found = self.collection(key.collection).arrangements.get(key)
+        return None if found is None else tuple(map(str, found.users))
+
+    def distinct(self, key: ArrangementKey) -> int | None:
+        """Distinct keys, from the largest run's index where there is one."""
+        runs = self.collection(key.collection).in_memory
+        index = max(runs, key=len).indexes.get(key) if runs else None
+        return None if index is None else index.distinct()
+
+
+def _held(collection: Collection) -> int:
+    return sum(part.row_bytes + part.index_bytes for part in collection.held)
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """A collection's runs before a batch, and after it with the batch's staged run."""
+
+    state: State
+    staged: Mapping[str, Part]
+    found: dict[str, Sequence[Part]] = field(default_factory=dict)  # what `kept` gave, the same for a whole batch
+
+    @property
+    def closed(self) -> int:
+        """Times below it cannot be told apart by the batch."""
+        return self.state.upper
+
+    def __call__(self, name: str, after: bool) -> Sequence[Part]:
+        """The runs to look up."""
+        collection = self.state.collection(name)
+        if collection.in_files:  # what a job left there, and is looked up row by row now
+            collection.bring_in(self.state.memory, self.state.upper)
+        return self._with_staged(name, after, collection.runs)
+
+    def kept(self, name: str, after: bool) -> Sequence[Part]:
+        """The same as files where they are files, without loading anything."""
+        if name not in self.found:
+            collection = self.state.collection(name)
+            kept = self.state.kept(collection)
+            self.found[name] = collection.runs if kept is None else kept
+        return self._with_staged(name, after, self.found[name])
+
+    def _with_staged(self, name: str, after: bool, parts: Sequence[Part]) -> Sequence[Part]:
+        run = self.staged.get(name) if after else None
+        return parts if run is None else (*parts, run)

@@ -1,0 +1,109 @@
+"""Subscriptions: a view's changes as they close."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from threading import Condition
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.arrange.changes import Changes, StoredChanges
+from halfjoin.engine.batch.unreadable import Failure
+from halfjoin.engine.system.process import check_process
+from halfjoin.sql.errors import DataError, HalfjoinError
+
+
+class Subscription:
+    """An iterator of Arrow tables (the view's columns, `__time`, `__diff`): a snapshot, then the changes of each batch.
+
+    `next` waits for the next batch, which another thread applies, until the engine is closed or `up_to` is reached.
+    Where it comes to a time at which the view cannot be read, it raises the DataError that a read raises then, and
+    ends: the changes of the rows that do not fail would pass for the view's. Once the view is dropped or replaced it
+    raises `UnknownName`.
+    """
+
+    def __init__(
+        self, first: list[pa.Table], upper: int, up_to: int | None, changed: tuple[Any, Condition],
+        others: list[Subscription], failure: Failure | None = None,
+    ) -> None:  # fmt: skip
+        self._waiting: deque[tuple[int, Changes]] = deque((upper, one) for one in first)  # with `upper` after them
+        self._seen = upper  # of what was given out last
+        self._up_to = up_to
+        self._lock, self._changed = changed  # the engine's
+        self._process = os.getpid()
+        self._others = others  # the subscriptions that get the engine's changes, this one among them until it ends
+        self._ended = False
+        self._problem: HalfjoinError | None = None  # why it ended, if that was not to be expected
+        others.append(self)
+        if failure is not None:
+            self._fail(failure)
+
+    def push(self, changes: Changes, upper: int, failure: Failure | None = None) -> None:
+        """New closed changes; `upper` after them. The caller holds the lock. What is in files is read by `next`.
+
+        `failure`: the first of the times closed at which the view cannot be read. Pushed again, they are there once:
+        who was interrupted need not know how far it got.
+        """
+        if failure is not None and self._up_to is not None and failure.time >= self._up_to:
+            failure = None
+        end = self._up_to if failure is None else failure.time
+        if end is not None:
+            if isinstance(changes, StoredChanges):
+                changes = changes.until(end)
+            else:
+                changes = changes.filter(pc.less(changes["__time"], end))
+        last = self._waiting[-1][0] if self._waiting else self._seen
+        if upper > last and (isinstance(changes, StoredChanges) or len(changes)):
+            self._waiting.append((upper, changes))
+        if failure is not None:
+            self._fail(failure)
+        elif self._up_to is not None and upper >= self._up_to:
+            self._end()
+        self._changed.notify_all()
+
+    def _fail(self, failure: Failure) -> None:
+        self._problem = DataError(
+            f"{failure.text}. The subscription ends before that; mend the rows, and subscribe again as of a time at "
+            "which the view can be read"
+        )
+        self._end()
+
+    def close(self) -> None:
+        """End: what has come is still given out, nothing is waited for."""
+        check_process(self._process)
+        with self._lock:
+            self._end()
+
+    def fail(self, problem: HalfjoinError) -> None:
+        """End with an error, once what has come is given out."""
+        with self._lock:
+            self._problem = problem
+            self._end()
+
+    def _end(self) -> None:
+        self._ended = True
+        if self in self._others:
+            self._others.remove(self)
+        self._changed.notify_all()
+
+    def __iter__(self) -> Subscription:
+        return self
+
+    def __next__(self) -> pa.Table:
+        check_process(self._process)
+        with self._lock:
+            while True:
+                self._changed.wait_for(lambda: self._waiting or self._ended)
+                if not self._waiting:
+                    if self._problem is not None:
+                        raise self._problem
+                    raise StopIteration
+                upper, changes = self._waiting[0]
+                table = changes.table() if isinstance(changes, StoredChanges) else changes
+                self._seen = upper
+                self._waiting.popleft()  # not before it could be read
+                if len(table) or not isinstance(changes, StoredChanges):
+                    return table

@@ -1,0 +1,128 @@
+"""The times at which a view cannot be read, since a row of it, or of a view that it reads, fails then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.updates.consolidate import consolidate, groups
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, bits, concat
+from halfjoin.sql.errors import DataError
+
+if TYPE_CHECKING:
+    from halfjoin.engine.batch.state import State
+
+
+class Failure(NamedTuple):
+    """The first time in question at which a view cannot be read, and the text of the error that a read raises then."""
+
+    time: int
+    text: str
+
+
+class Standing(NamedTuple):
+    """Why a view's own errors forbid to read it as of `upper - 1`; None where there are none."""
+
+    upper: int
+    reason: str | None
+
+
+def with_inputs(state: State, names: Iterable[str]) -> list[str]:
+    """The collections and the materialized views below them, whose errors are theirs too."""
+    found: dict[str, None] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = None
+            if name in state.views:
+                waiting += [inner for inner in state.views[name].dataflow.plan.collections if inner in state.views]
+    return list(found)
+
+
+def reason(errors: Updates) -> str | None:
+    """What the errors as of a time have to say, given all their updates up to then; None where they cancel."""
+    try:
+        found = consolidate(errors, by_time=False)  # of a row with a negative weight the error's count is negative too
+    except DataError as problem:
+        return str(problem)
+    if not len(found):
+        return None
+    text, row = found.columns["error"][0].as_py(), found.columns["row"][0].as_py()
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return f"{text}{f', for a row with {row}' if row else ''}{more}"
+
+
+def unreadable(name: str, time: int, why: str) -> str:
+    """The text of the error."""
+    return f"{name} cannot be read as of {time}: {why}"
+
+
+def first_failure(state: State, name: str, low: int, high: int) -> Failure | None:
+    """Of a view, in the closed times `[low, high)`."""
+    views = [one for one in with_inputs(state, [name]) if one in state.views]
+    found = (_own(state.views[one].errors, one, low, high)[0] for one in views if len(state.views[one].errors))
+    return min((one for one in found if one is not None), default=None) if low < high else None
+
+
+def closing(state: State, upper: int, errors: Mapping[str, Part]) -> tuple[dict[str, Failure], dict[str, Standing]]:
+    """Of each view in the times that a batch closes, and what is known afterwards; `errors` are staged for it.
+
+    A view without errors costs nothing, and one whose errors stay as they are next to nothing.
+    """
+    failures, standing, low = dict[str, Failure](), dict[str, Standing](), state.upper
+    for name, view in state.views.items():
+        own = None
+        if upper > low and (len(view.errors) or name in errors):
+            known = view.standing
+            if known is None or known.upper != low or name in errors or len(view.errors.closing(low, upper)):
+                own, why = _own(view.errors, name, low, upper, errors.get(name))
+            else:
+                why = known.reason
+                own = None if why is None else Failure(low, unreadable(name, low, why))
+            standing[name] = Standing(upper, why)
+        below = (failures.get(inner) for inner in view.dataflow.plan.collections)
+        found = [one for one in (own, *below) if one is not None]
+        if found:
+            failures[name] = min(found)
+    return failures, standing
+
+
+def _own(errors: Collection, name: str, low: int, high: int, staged: Part | None = None
+         ) -> tuple[Failure | None, str | None]:
+    """The first failure in `[low, high)` by a view's own errors, and why it cannot be read as of `high - 1`."""
+    runs = [*errors.runs, *([] if staged is None else [staged])]
+    since_low = [piece for run in runs for piece in run.pieces(low, high)]
+    every = concat([errors.up_to(low - 1), *since_low]).not_before(low)
+    if not len(every):
+        return None, None
+    times, failing = _steps(every)
+    if not failing.any():
+        return None, None
+    first = int(times[failing][0])
+    why = reason(every.filter(every.time <= first))
+    return Failure(first, unreadable(name, first, why or "")), reason(every) if failing[-1] else None
+
+
+def _steps(errors: Updates) -> tuple[Ints, Mask]:
+    """The times of the updates, and whether any error is there from each on."""
+    numbers = groups(list(errors.columns.values()), len(errors))
+    order = np.lexsort((errors.time, numbers))
+    number, time, diff = numbers[order], errors.time[order], errors.diff[order]
+    exact = diff.astype(object) if bits(diff) + len(diff).bit_length() > 63 else diff
+    running = np.cumsum(exact)
+    fresh = np.concatenate([[True], number[1:] != number[:-1]])
+    begins = np.flatnonzero(fresh)
+    base = np.concatenate([[0], running[begins[1:] - 1]])
+    there: Mask = (running - np.repeat(base, np.diff(np.append(begins, len(number))))) != 0
+    last = np.append(fresh[1:] | (time[1:] != time[:-1]), True)  # updates of one time take effect together
+    number, time, there = number[last], time[last], there[last]
+    before = np.concatenate([[False], there[:-1] & (number[1:] == number[:-1])])
+    times, position = np.unique(time, return_inverse=True)
+    count = np.zeros(len(times), np.int64)
+    np.add.at(count, position, there.astype(np.int64) - before)
+    return times, np.cumsum(count) > 0

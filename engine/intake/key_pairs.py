@@ -1,0 +1,71 @@
+"""Which keys of a batch plainly stay unique: found by pairing insertions with deletions of the same row.
+
+If all updates that are there under a key, with the batch's deletions, fall into such pairs, nothing is left of them,
+and the batch may insert one row. So it is with new keys, and with rows that are deleted or replaced as they are,
+however often they were before. Rows are compared, not hashed, which is cheap for most batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from halfjoin.engine.updates.codes import same_rows
+from halfjoin.engine.updates.updates import Ints, Mask, Positions, Updates, gather, indices_of
+
+
+class Place(NamedTuple):
+    """Rows of `updates`, and the number of the key that each has."""
+
+    updates: Updates
+    rows: Positions
+    keys: Ints
+
+
+def plain(held: Sequence[Place], batch: Place, count: int) -> Mask:
+    """For each of `count` keys whether after the batch it plainly has one row at most, and none less than no times.
+
+    A key may also be a code that several keys share: their rows do not pair.
+    """
+    diff, time = batch.updates.diff[batch.rows], batch.updates.time[batch.rows]
+    doubtful = np.bincount(batch.keys[diff == 1], minlength=count) > 1
+    doubtful[batch.keys[np.abs(diff) != 1]] = True
+    begins = np.empty(count, np.int64)
+    begins[batch.keys] = time
+    doubtful[batch.keys[time != begins[batch.keys]]] = True
+    gone = (diff == -1).nonzero()[0]
+    places = [*held, Place(batch.updates, batch.rows[gone], batch.keys[gone])]
+    keys = np.concatenate([place.keys for place in places])
+    if not len(keys):
+        return ~doubtful
+    diffs = np.concatenate([place.updates.diff[place.rows] for place in places])
+    times = np.concatenate([place.updates.time[place.rows] for place in places])
+    doubtful[keys[times > begins[keys]]] = True
+    times[len(times) - len(gone) :] += 1  # the batch's deletions come last
+    # By key and time, deletions first, each insertion should be followed by its deletion.
+    order = np.lexsort((diffs, times, keys))
+    ordered = keys[order]
+    rank = np.arange(len(order)) - ordered.searchsorted(ordered)
+    doubtful[ordered[diffs[order] != 1 - 2 * (rank & 1)]] = True
+    doubtful |= (np.bincount(keys, minlength=count) & 1).astype(np.bool_)
+    order = order[~doubtful[ordered]]
+    _compare(places, order[::2], order[1::2], keys, doubtful)
+    return ~doubtful
+
+
+def _compare(places: Sequence[Place], inserted: Ints, deleted: Ints, keys: Ints, doubtful: Mask) -> None:
+    """Mark keys of pairs that are not the same row. Pairs are numbers of rows, counted through all the places."""
+    sizes = [len(place.rows) for place in places]
+    rows = np.concatenate([place.rows for place in places])
+    where = np.arange(len(places)).repeat(sizes)
+    between = where[inserted] * len(places) + where[deleted]
+    for both in np.flatnonzero(np.bincount(between)):
+        pairs = (between == both).nonzero()[0]
+        left, right = (places[i].updates.columns for i in divmod(int(both), len(places)))
+        there, gone = indices_of(rows[inserted[pairs]]), indices_of(rows[deleted[pairs]])
+        equal = same_rows((gather(left[name], there) for name in left), (gather(right[name], gone) for name in left),
+                          len(pairs))  # fmt: skip
+        if not equal.all():
+            doubtful[keys[inserted[pairs[~equal]]]] = True

@@ -1,0 +1,183 @@
+"""PRIMARY KEY: at every time each key has at most one row, and only a row that is there can be deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfjoin.catalog.models import Table
+from halfjoin.engine.arrange.index import Index, build
+from halfjoin.engine.arrange.run import KeyColumns, Part, Run
+from halfjoin.engine.intake.key_pairs import Place, plain
+from halfjoin.engine.intake.upserts import last_of_each
+from halfjoin.engine.updates.codes import codes
+from halfjoin.engine.updates.consolidate import consolidate, groups
+from halfjoin.engine.updates.updates import MAXIMUM, Ints, Positions, Updates, concat
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.errors import InvalidRow
+from halfjoin.sql.expr import Column
+
+
+@dataclass(frozen=True, slots=True)
+class PrimaryKey:
+    """A table's key and the arrangement by it. What is there is looked up once for a batch (`near`)."""
+
+    table: Table
+    arrangement: ArrangementKey
+    columns: KeyColumns
+
+    def near(self, there: Iterable[Part], updates: Updates) -> list[Run]:
+        """What is there, as runs in memory with at least all that has one of the updates' keys."""
+        arrays, _ = self.columns(updates)
+        return [part.narrowed(self.arrangement, self.columns, arrays, updates.columns) for part in there]
+
+    def check(self, near: Sequence[Run], updates: Updates) -> Index:
+        """Refuse updates after which some time has two rows of a key, or a row less than none.
+
+        Only keys that are there already, come twice, or are deleted can break the rule; the others cost a search.
+
+        Returns:
+            The updates' index by the key, for their run.
+
+        Raises:
+            InvalidRow: with the row's number in the batch, and its key.
+        """
+        arrays, _ = self.columns(updates)
+        index = build(arrays, None, len(updates))
+        first = np.ones(len(index), np.bool_)
+        first[1:] = index.codes[1:] != index.codes[:-1]
+        distinct = index.codes if first.all() else index.codes[first]
+        held = self._held(near, distinct)
+        if not held and len(distinct) == len(updates) and bool((updates.diff == 1).all()):
+            return index
+        keys = first.cumsum() - 1
+        sure = plain(held, Place(updates, index.rows, keys), len(distinct))
+        if not sure.all():
+            positions = np.sort(index.rows[~sure[keys]].astype(np.int64))
+            theirs = [place.updates.take(place.rows[~sure[place.keys]]) for place in held]
+            self._check(concat([updates.slice(0, 0), *theirs]), updates.take(positions), positions)
+        return index
+
+    def there(self, near: Sequence[Run], first: Updates) -> Updates:
+        """The row that is there under each key of `first` at its time, if any; no key comes twice in `first`."""
+        arrays, _ = self.columns(first)
+        held = self._held(near, np.unique(codes(arrays, len(first))))
+        if not held:
+            return first.slice(0, 0)
+        ended = self._ended(concat([place.updates.take(place.rows) for place in held]), first)
+        return ended.filter(ended.diff < 0)
+
+    def _held(self, near: Sequence[Run], wanted: Ints) -> list[Place]:
+        """What is there under these codes, each of which is wanted once; its number is that in `wanted`."""
+        found = []
+        for run in near:
+            numbers, rows = run.index(self.arrangement, self.columns).find(wanted)
+            if len(rows):
+                found.append(_place(run, rows, numbers))
+        return found
+
+    def _check(self, held: Updates, updates: Updates, positions: Ints) -> None:
+        """`check` in full; `positions` are the updates' numbers in the batch.
+
+        What is held counts from before the batch on, whenever it came: added up, it may be under any earlier time.
+        """
+        before = len(held)
+        both = concat([held.not_before(int(updates.time.min()) - 1), updates])
+        rows = groups(list(both.columns.values()), len(both))
+        missing = _first_outside(rows, both, 0, np.iinfo(np.int64).max, before)
+        keys = groups([both.columns[name] for name in self.table.primary_key], len(both))
+        if missing is not None:
+            raise InvalidRow(self._missing(both, keys, missing, before, int(positions[missing - before])))
+        double = _first_outside(keys, both, 0, 1, before)
+        if double is not None:
+            raise InvalidRow(
+                f"{self.table.name}: row {int(positions[double - before])}: would be a second row with the key "
+                f"{self._key(both, double)}; delete the first in the same batch, or submit hj.upserts(rows)"
+            )
+
+    def replaced(self, near: Sequence[Run], updates: Updates) -> Updates:
+        """Upserts: the new rows, and for each the deletion of the row that has its key at its time, if any.
+
+        A row with the diff 0 is no new row: it has the deletion alone. Of several with one key and time the last stays.
+        """
+        keys = groups([updates.columns[name] for name in self.table.primary_key], len(updates))
+        last = last_of_each(keys, updates.time)
+        new = updates.take(last)
+        keys = keys[last]
+        # A new row ends when the next new row of its key begins.
+        follows = np.flatnonzero(keys[1:] == keys[:-1])
+        ended = new.take(follows)
+        parts = [new, Updates(ended.columns, new.time[follows + 1], -ended.diff)]
+        first = new.take(np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
+        arrays, _ = self.columns(first)  # in the arrangement's order of columns
+        held = self._held(near, np.unique(codes(arrays, len(first))))
+        if held:
+            parts.append(self._ended(concat([place.updates.take(place.rows) for place in held]), first))
+        every = concat(parts)
+        return every if every.diff.all() else every.filter(every.diff != 0)
+
+    def _ended(self, held: Updates, first: Updates) -> Updates:
+        """Deletions, at the times of `first`, of what the updates held under their keys add up to by then.
+
+        A row that came and went is none of it: were every update negated, each upsert would double those of its key.
+        """
+        both = concat([first, held])
+        numbers = groups([both.columns[name] for name in self.table.primary_key], len(both))
+        start = np.full(int(numbers.max()) + 1, np.iinfo(np.int64).min)
+        start[numbers[: len(first)]] = first.time
+        begins = start[numbers[len(first) :]]
+        known = (held.time <= begins) & (begins != np.iinfo(np.int64).min)
+        return consolidate(Updates(held.columns, begins, -held.diff).filter(known))
+
+    def _key(self, updates: Updates, row: int) -> str:
+        values = ", ".join(repr(updates.columns[name][row].as_py()) for name in self.table.primary_key)
+        return f"({', '.join(self.table.primary_key)}) = ({values})"
+
+    def _missing(self, both: Updates, keys: Ints, row: int, held: int, number: int) -> str:
+        text = f"{self.table.name}: row {number}: deletes a row that is not there: {self._key(both, row)}"
+        others = np.flatnonzero((keys == keys[row]) & (both.diff > 0))
+        others = others[others < held]
+        if len(others):
+            there = {name: column[int(others[-1])].as_py() for name, column in both.columns.items()}
+            given = {name: column[row].as_py() for name, column in both.columns.items()}
+            unequal = [name for name in there if there[name] != given[name]]
+            differing = [f"{name} is {there[name]!r}, not {given[name]!r}" for name in unequal]
+            if differing:
+                text += f"; in the row with that key {', '.join(differing[:3])}"
+        return text
+
+
+def _place(run: Run, rows: Positions, numbers: Ints) -> Place:
+    diffs = run.diffs(rows, MAXIMUM)
+    if (diffs == run.updates.diff[rows]).all():
+        return Place(run.updates, rows, numbers)
+    found = run.updates.take(rows)
+    return Place(Updates(found.columns, found.time, diffs), np.arange(len(rows)), numbers)
+
+
+def arrangement_of(table: Table) -> ArrangementKey:
+    """The arrangement of a table by its primary key."""
+    by_name = {column.name: column.column for column in table.columns}
+    keys: tuple[Column, ...] = tuple(by_name[name] for name in sorted(table.primary_key))
+    return ArrangementKey(table.name, keys)
+
+
+def _first_outside(numbers: Ints, updates: Updates, low: int, high: int, held: int) -> int | None:
+    """The first row of the batch (from position `held` on) in a group whose running count leaves `[low, high]`."""
+    order = np.lexsort((updates.time, numbers))
+    group, time = numbers[order], updates.time[order]
+    running = np.cumsum(updates.diff[order])
+    starts = np.concatenate([[True], group[1:] != group[:-1]])
+    first = np.flatnonzero(starts)
+    base = np.repeat(np.concatenate([[0], running[first[1:] - 1]]), np.diff(np.append(first, len(group))))
+    count = running - base
+    settled = np.ones(len(group), np.bool_)  # updates of one time take effect together
+    settled[:-1] = (group[1:] != group[:-1]) | (time[1:] != time[:-1])
+    bad = settled & ((count < low) | (count > high))
+    if not bad.any():
+        return None
+    guilty = np.isin(group, np.unique(group[bad])) & (order >= held)
+    outside = guilty & ((count < low) | (count > high))  # the row that led there, not one before it
+    return int(order[outside if outside.any() else guilty].min())

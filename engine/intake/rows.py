@@ -1,0 +1,307 @@
+"""Rows of a batch, in any of the forms users have them, to Arrow columns of the table's types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.intake.columns import convert
+from halfjoin.engine.intake.times import to_time
+from halfjoin.engine.intake.upserts import refuse_unordered
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask
+from halfjoin.sql.errors import InvalidRow, InvalidTime, UnknownName
+
+if TYPE_CHECKING:
+    from halfjoin.catalog.models import Table
+
+_MOST_COPIES = 2**31  # of one row in one update: products of a few of them still fit into an int64
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows and what is meant by them. Made by `inserts`, `deletes`, `upserts`, and feeds.
+
+    `plain` rows say by their `__diff`, if they have one; `contents` are all that the table has from then on.
+
+    `ordered`: whether the order in which they stand means anything; that of a Spark DataFrame's rows does not.
+    """
+
+    data: Any
+    meaning: Literal["plain", "inserts", "deletes", "upserts", "contents", "messages"]
+    ordered: bool = True
+
+    def checked(self, table: Table) -> Submitted:
+        """As `submitted`."""
+        if self.meaning == "upserts" and not table.primary_key:
+            raise InvalidRow(
+                f"{table.name} has no PRIMARY KEY, so there is nothing that an upsert could replace a row by; "
+                "submit hj.deletes of the old rows and hj.inserts of the new ones"
+            )
+        rows = _checked(table, self.data, self.meaning)
+        if self.meaning == "contents":
+            return replace(rows, whole=True)
+        if not self.ordered:
+            refuse_unordered(table, rows)
+        return rows
+
+
+def inserts(rows: Any) -> Rows:
+    """Rows to add, one copy each."""
+    return Rows(rows, "inserts")
+
+
+def deletes(rows: Any) -> Rows:
+    """Rows to take away, one copy each. What they name must be as it is in the table.
+
+    With a PRIMARY KEY a row may name the key alone. Without one, a column that it does not name is NULL, as in inserts.
+    """
+    return Rows(rows, "deletes")
+
+
+def upserts(rows: Any) -> Rows:
+    """Rows that replace the row with the same PRIMARY KEY, if there is one.
+
+    They name the key and any other columns. A column that a row does not name keeps its value, and is NULL in a row
+    that is new. Several rows of one key count in their order. In a list of dicts each row names what it has.
+
+    The rows of a Spark DataFrame have no order; there no key may come twice.
+    """
+    return Rows(rows, "upserts")
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """Checked rows of one table; `time` and `diff` are None where the rows did not say.
+
+    With `upsert` a row says how many rows of its key there are from its time on: it alone (`diff` 1 or None), or none
+    (0; what is not its key is then without meaning). With `whole` nothing else stays of what the table had. Rows that
+    are not `numbered` have no order, so an error cannot name one by its number. `unnamed` says, for each column that
+    some upserts or deletions do not name, which these are: it stays as it is in the table (`engine.intake.unnamed`).
+    """
+
+    columns: dict[str, pa.Array]
+    length: int
+    time: Ints | None
+    diff: Ints | None
+    upsert: bool = False
+    whole: bool = False
+    numbered: bool = True
+    unnamed: Mapping[str, Mask] = field(default_factory=dict)
+
+    @property
+    def timed(self) -> bool:
+        """Whether the rows came with times."""
+        return self.time is not None
+
+    @property
+    def last(self) -> int:
+        """The last of the rows' own times, the least of all where there are none."""
+        return MINIMUM if self.time is None or not self.length else int(self.time.max())
+
+
+def submitted(table: Table, rows: Any) -> Submitted:
+    """Columns by name, in the table's order and exactly its types.
+
+    Raises:
+        UnknownName: a column that the table does not have.
+        InvalidRow: a value that is not of its column's type, or NULL where it must not be.
+    """
+    return rows.checked(table) if isinstance(rows, Rows) else _checked(table, rows, "plain")
+
+
+def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
+    source, length, lacking = _source(table, rows)
+    known = [column.name for column in table.columns]
+    for name in source:
+        if name not in known and name not in (TIME, DIFF):
+            raise UnknownName(f"column of {table.name}", name, known)
+    columns, unnamed = {}, {}
+    keyed = bool(table.primary_key) and meaning in ("upserts", "deletes")  # then a row may be named by its key
+    for column in table.columns:
+        given = source.get(column.name)
+        if given is None:
+            array = pa.nulls(length, arrow_type(column.type))
+            lacking[column.name] = np.ones(length, np.bool_)
+        else:
+            array = convert(table.name, column.name, column.type, given)
+        columns[column.name] = array
+        missing = lacking.get(column.name)
+        if missing is not None and keyed and column.name not in table.primary_key:
+            unnamed[column.name] = missing
+        if column.not_null and array.null_count:
+            _refuse_null(table, column.name, array, missing, kept=column.name in unnamed)
+    diff = _diffs(table, source[DIFF]) if DIFF in source else None
+    if meaning != "plain" and diff is not None:
+        raise InvalidRow(f"{table.name}: rows given as {meaning} cannot have a column {DIFF} too")
+    if meaning == "deletes":
+        diff = np.full(length, -1, np.int64)
+    time = _times(table, source[TIME]) if TIME in source else None
+    return Submitted(columns, length, time, diff, meaning == "upserts", unnamed=unnamed)
+
+
+def _refuse_null(table: Table, name: str, array: pa.Array, missing: Mask | None, *, kept: bool) -> None:
+    """Refuse NULL in a column that is NOT NULL, save where it is `missing` and so `kept` as it is in the table."""
+    null = array.is_null().to_numpy(zero_copy_only=False)
+    if kept and missing is not None:
+        null = null & ~missing
+    if null.any():
+        row = int(null.argmax())
+        why = "is missing" if missing is not None and missing[row] else "is NULL"
+        raise InvalidRow(f"{table.name}.{name}: row {row}: {why}, and the column is NOT NULL")
+
+
+def unnumbered(problem: InvalidRow, table: Table, given: pa.Table | None) -> InvalidRow:
+    """The same refusal, with the row's key (without a PRIMARY KEY its values), as far as it is given, in place of its
+    number: a frame has no order."""
+    found = re.match(r"(?P<where>.*?): row (?P<row>\d+): (?P<why>.*)", str(problem), re.DOTALL)
+    if found is None:
+        return problem
+    name = "a row"
+    if given is not None and all(column in given.column_names for column in table.primary_key):
+        names = table.primary_key or given.column_names
+        values = ", ".join(_shown(given.column(column)[int(found["row"])].as_py()) for column in names)
+        name = f"the row with ({', '.join(names)}) = ({values})"
+    return InvalidRow(f"{found['where']}: {name}: {found['why']}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mask]]:
+    """Columns by name (Arrow arrays or lists of Python values), the number of rows, and where some lack a column."""
+    if isinstance(rows, pa.RecordBatchReader):
+        rows = rows.read_all()
+    elif isinstance(rows, pa.RecordBatch):
+        rows = pa.Table.from_batches([rows])
+    elif isinstance(rows, Mapping) and not hasattr(rows, "__arrow_c_stream__"):
+        for name, values in rows.items():
+            if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+                raise InvalidRow(
+                    f"{table.name}: rows must be a list of dicts, or a dict of columns; "
+                    f"the column {name} is {type(values).__name__}, not a list (one row is a list of one dict)"
+                )
+        columns = {str(name): _values(values) for name, values in rows.items()}
+        lengths = {len(values) for values in columns.values()}
+        if len(lengths) > 1:
+            raise InvalidRow(f"{table.name}: the columns have different lengths: {sorted(lengths)}")
+        return dict(columns), lengths.pop() if lengths else 0, {}
+    elif hasattr(rows, "to_records") and hasattr(rows, "iloc"):
+        return _from_pandas(table, rows), len(rows), {}
+    elif not isinstance(rows, pa.Table) and hasattr(rows, "__arrow_c_stream__"):
+        try:
+            rows = pa.table(rows)
+        except pa.ArrowException:  # a column alone, such as a Series of polars
+            raise _no_rows(table, rows) from None
+    if isinstance(rows, pa.Table):
+        names = _once(table, rows.column_names)
+        return {name: _one_chunk(column) for name, column in zip(names, rows.columns, strict=True)}, rows.num_rows, {}
+    return _from_dicts(table, rows)
+
+
+def _from_pandas(table: Table, frame: Any) -> dict[str, Any]:
+    """A frame's columns, and the levels of its index that have a name; one without a name only counts the rows."""
+    names = _once(table, [str(name) for name in frame.columns])
+    columns = {name: _values(frame.iloc[:, number]) for number, name in enumerate(names)}
+    levels = ((str(name), number) for number, name in enumerate(frame.index.names) if name is not None)
+    added = {name: _values(frame.index.get_level_values(number).to_series()) for name, number in levels
+             if name not in columns}  # fmt: skip
+    return added | columns
+
+
+def _no_rows(table: Table, given: Any) -> InvalidRow:
+    name = type(given).__name__
+    lazy = "; collect it first" if hasattr(given, "collect") else ""
+    lazy = f"; give its column a name: {{'column': the {name}}}" if name == "Series" else lazy
+    return InvalidRow(
+        f"{table.name}: rows must be a pyarrow Table, a list of dicts, or anything with __arrow_c_stream__, not "
+        f"{name}{lazy}"
+    )
+
+
+def _once(table: Table, names: Sequence[str]) -> Sequence[str]:
+    if len(set(names)) < len(names):
+        raise InvalidRow(f"{table.name}: a column is given twice: {', '.join(names)}")
+    return names
+
+
+def _from_dicts(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mask]]:
+    if isinstance(rows, str | bytes) or not isinstance(rows, Sequence):
+        raise _no_rows(table, rows)
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise InvalidRow(f"{table.name}: row {number}: a row must be a dict, not {type(row).__name__}")
+    names = dict.fromkeys(name for row in rows for name in row)
+    source: dict[str, Any] = {}
+    for name in names:
+        default = 1 if name == DIFF else None
+        source[str(name)] = [row.get(name, default) for row in rows]
+    if TIME in source and any(value is None for value in source[TIME]):
+        raise InvalidRow(f"{table.name}: {TIME} must be given in every row or in none")
+    lacking: dict[str, Mask] = {}
+    if any(len(row) < len(names) for row in rows):
+        has = {str(name): np.array([name not in row for row in rows]) for name in names}
+        lacking = {name: missing for name, missing in has.items() if missing.any()}
+    return source, len(rows), lacking
+
+
+def _values(values: Any) -> Any:
+    """A column as an Arrow array where it can be one by itself, or as a list. pandas' NaN is NULL: it has no other."""
+    if isinstance(values, pa.ChunkedArray):
+        return _one_chunk(values)
+    if hasattr(values, "iloc"):  # pandas
+        try:
+            made = pa.array(values, from_pandas=True)
+        except (pa.ArrowException, UnicodeEncodeError):  # objects of several kinds, or texts that are none
+            return values.tolist()
+        return _one_chunk(made) if isinstance(made, pa.ChunkedArray) else made
+    if hasattr(values, "__arrow_c_stream__"):
+        return _one_chunk(pa.chunked_array(values))
+    return values if isinstance(values, pa.Array) else list(values)
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _diffs(table: Table, given: Any) -> Ints:
+    try:
+        array = given if isinstance(given, pa.Array) else pa.array(given)
+        if array.null_count or not (pa.types.is_integer(array.type) or len(array) == 0):
+            raise TypeError
+        values: Ints = (array if array.type == pa.int64() else array.cast(pa.int64())).to_numpy(zero_copy_only=False)
+        if len(values) and max(-int(values.min()), int(values.max())) > _MOST_COPIES:
+            raise OverflowError
+    except (pa.ArrowException, TypeError, OverflowError):
+        plain = given.to_pylist() if isinstance(given, pa.Array) else given
+        wrong = (f": row {row}: {value!r} is no whole number" for row, value in enumerate(plain)
+                 if not isinstance(value, Integral) or abs(int(value)) > _MOST_COPIES)  # fmt: skip
+        why = next(wrong, " must be whole numbers")
+        raise InvalidRow(f"{table.name}.{DIFF}{why} within {_MOST_COPIES:,}") from None
+    return values
+
+
+def _times(table: Table, given: Any) -> Ints:
+    array = given if isinstance(given, pa.Array) else None
+    if array is None:
+        return np.array([to_time(value) for value in given], np.int64)
+    if array.null_count:
+        raise InvalidTime(f"{table.name}.{TIME} must not be NULL")
+    if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
+        micros: Ints = array.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return micros // 1000
+    if not pa.types.is_integer(array.type):
+        raise InvalidTime(f"{table.name}.{TIME} must be int64 or a timestamp, not {array.type}")
+    if len(array):  # the greatest int64 stands for never
+        to_time(pc.max(array).as_py())
+    values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return values

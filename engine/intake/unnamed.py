@@ -1,0 +1,70 @@
+"""Columns that upserts and deletions do not name: they are as in the row that is there.
+
+An upsert that leaves a column out keeps its value: that of the upsert before it in the batch, for the same key, or else
+of the table's row at that time. A row to delete that names its key alone is the row with that key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.intake.primary_key import PrimaryKey
+from halfjoin.engine.intake.upserts import last_named
+from halfjoin.engine.updates.consolidate import groups
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, gather
+from halfjoin.sql.errors import InvalidRow
+
+
+def filled(
+    key: PrimaryKey, near: Sequence[Run], rows: Updates, unnamed: Mapping[str, Mask], *, upsert: bool
+) -> Updates:
+    """The rows with a value in each column; `unnamed` says, by column, which of them do not name it.
+
+    What is there is looked up in `near` at the time of a key's first row alone: a batch is refused if the table has
+    changes of the key after that (`PrimaryKey.check`).
+
+    Raises:
+        InvalidRow: an upsert adds a row without naming a column that is NOT NULL.
+    """
+    numbers = groups([rows.columns[name] for name in key.table.primary_key], len(rows))
+    order = np.lexsort((np.arange(len(rows)), rows.time, numbers))
+    first = np.ones(len(rows), np.bool_)
+    first[1:] = numbers[order][1:] != numbers[order][:-1]
+    begins = rows.take(order[first])
+    there = key.there(near, begins)
+    beside = _partners(key, begins, there)[np.cumsum(first) - 1]  # for each row in order: its row of `there`, or -1
+    columns = {}
+    for name, missing in unnamed.items():
+        said = last_named(first, ~missing[order])
+        source = np.where(said >= 0, order[said], np.where(beside >= 0, len(rows) + beside, -1))
+        if upsert and _not_null(key, name) and (source < 0).any():
+            row = int(order[source < 0].min())
+            values = ", ".join(repr(rows.columns[part][row].as_py()) for part in key.table.primary_key)
+            raise InvalidRow(
+                f"{key.table.name}.{name}: the row with ({', '.join(key.table.primary_key)}) = ({values}): is new and "
+                "does not name the column, which is NOT NULL"
+            )
+        taken = np.empty(len(rows), np.int64)
+        taken[order] = source
+        both = pa.concat_arrays([rows.columns[name], there.columns[name]])
+        columns[name] = gather(both, pa.array(taken, mask=taken < 0))
+    return rows.with_columns(columns)
+
+
+def _not_null(key: PrimaryKey, name: str) -> bool:
+    """Whether a column of the key's table is NOT NULL."""
+    return any(column.name == name and column.not_null for column in key.table.columns)
+
+
+def _partners(key: PrimaryKey, rows: Updates, there: Updates) -> Ints:
+    """For each of `rows`, the position in `there` of the row with its key, or -1; no key comes twice in either."""
+    keys = [pa.concat_arrays([rows.columns[name], there.columns[name]]) for name in key.table.primary_key]
+    numbers = groups(keys, len(rows) + len(there))
+    found = np.full(len(rows) + len(there), -1)
+    found[numbers[len(rows) :]] = np.arange(len(there))
+    partners: Ints = found[numbers[: len(rows)]]
+    return partners

@@ -1,0 +1,85 @@
+"""Upserts: of several rows with one key and time the last stays, with what those before it say and it does not name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.updates.consolidate import groups
+from halfjoin.engine.updates.updates import Ints, Mask
+from halfjoin.sql.errors import InvalidRow
+
+if TYPE_CHECKING:
+    from halfjoin.catalog.models import Table
+    from halfjoin.engine.intake.rows import Submitted
+
+
+def latest(table: Table, rows: Submitted) -> Submitted:
+    """Only the upserts that stay, in some order; all else as it is."""
+    if not rows.upsert or rows.length < 2:
+        return rows
+    keys = groups([rows.columns[name] for name in table.primary_key], rows.length)
+    time = np.zeros(rows.length, np.int64) if rows.time is None else rows.time
+    order, ends = _in_order(keys, time)
+    last = order[ends]
+    columns = {name: column.take(pa.array(last)) for name, column in rows.columns.items()}
+    unnamed = {}
+    for name, missing in rows.unnamed.items():
+        said = last_named(np.concatenate([[True], ends[:-1]]), ~missing[order])[ends]
+        columns[name] = rows.columns[name].take(pa.array(np.where(said < 0, last, order[said])))
+        if (said < 0).any():
+            unnamed[name] = said < 0
+    return replace(
+        rows,
+        columns=columns,
+        unnamed=unnamed,
+        length=len(last),
+        time=None if rows.time is None else rows.time[last],
+        diff=None if rows.diff is None else rows.diff[last],
+    )
+
+
+def last_of_each(keys: Ints, time: Ints) -> Ints:
+    """Positions of the last of the rows with one key and time, sorted by key and time."""
+    order, last = _in_order(keys, time)
+    positions: Ints = order[last]
+    return positions
+
+
+def _in_order(keys: Ints, time: Ints) -> tuple[Ints, Mask]:
+    """Positions sorted by key and time, in the rows' order where these are equal; and which are the last of equals."""
+    order = np.lexsort((np.arange(len(keys)), time, keys))
+    last = np.ones(len(order), np.bool_)
+    last[:-1] = (keys[order][1:] != keys[order][:-1]) | (time[order][1:] != time[order][:-1])
+    return order, last
+
+
+def last_named(first: Mask, named: Mask) -> Ints:
+    """For each position the last one up to it, in its group, that is `named`, or -1; `first` marks where groups begin.
+
+    >>> last_named(np.array([True, False, False, True]), np.array([False, True, False, False])).tolist()
+    [-1, 1, 1, -1]
+    """
+    positions = np.arange(len(first))
+    found = np.maximum.accumulate(np.where(named, positions, -1))
+    begins = np.maximum.accumulate(np.where(first, positions, 0))
+    sources: Ints = np.where(found >= begins, found, -1)
+    return sources
+
+
+def refuse_unordered(table: Table, rows: Submitted) -> None:
+    """For rows that came without an order: which of two upserts is the last cannot be told.
+
+    Raises:
+        InvalidRow: a key comes twice.
+    """
+    stay = latest(table, rows)
+    if stay.length < rows.length:
+        raise InvalidRow(
+            f"{table.name}: {rows.length - stay.length} rows have a key that comes again, and the rows of a Spark "
+            "DataFrame have no order that says which is the last; keep one row for each key, or give them as an Arrow "
+            "table in their order"
+        )

@@ -1,0 +1,1 @@
+"""The linear law: operators that make updates of one row."""

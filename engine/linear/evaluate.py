@@ -1,0 +1,40 @@
+"""Expressions over a batch of updates: the values, and the rows for which one fails turned into error updates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.linear.failures import Errors
+from halfjoin.engine.scalar import Scalar
+from halfjoin.engine.updates.updates import Mask, Updates
+from halfjoin.sql.expr import Expr
+
+
+def evaluate_all(
+    scalars: Sequence[tuple[Scalar, Expr]], updates: Updates, errors: Errors
+) -> tuple[list[pa.Array], Updates]:
+    """One array per expression, and the updates they belong to.
+
+    A row for which an expression fails leaves both; it is one error, by the first expression that fails.
+    """
+    arrays = []
+    alive: Mask | None = None
+    for scalar, expr in scalars:
+        result = scalar.evaluate(updates.columns, len(updates))
+        arrays.append(result.values)
+        if result.failures is not None:
+            if alive is None:
+                alive = np.ones(len(updates), np.bool_)
+            fresh = alive[result.failures.rows]
+            rows = result.failures.rows[fresh]
+            messages = [text for text, new in zip(result.failures.messages, fresh, strict=True) if new]
+            errors.report(updates, rows, messages, expr)
+            alive[rows] = False
+    if alive is None:
+        return arrays, updates
+    positions = np.flatnonzero(alive)
+    indices = pa.array(positions)
+    return [array.take(indices) for array in arrays], updates.take(positions)

@@ -1,0 +1,88 @@
+"""Errors as data: a row for which an expression fails becomes an update of the view's error collection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.updates.codes import codes
+from halfjoin.engine.updates.updates import Positions, Updates, constant
+from halfjoin.planner.linear import Reports
+from halfjoin.sql.expr import Expr, columns_of
+from halfjoin.sql.functions import render
+
+SCHEMA = {"error": pa.string(), "row": pa.string(), "code": pa.int64()}
+FORM = "2"  # of what tells errors apart: those of another form would stay when their rows go
+_MOST = 500  # characters of a value that an error shows
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Where an operator reports failing rows to.
+
+    `parts`: error updates so far. `identity`: what tells rows apart, the same by whichever path a row came; None where
+    another path or stage answers for the rows.
+    """
+
+    parts: list[Updates]
+    identity: Reports | None
+
+    def report(self, updates: Updates, rows: Positions, messages: Iterable[str], expr: Expr) -> None:
+        """One error per failing row, with that row's time and diff, so that it goes away when the row does.
+
+        `messages[i]` belongs to `rows[i]`. The text names the expression and the values it read, for people: long ones
+        are cut. What tells rows apart is the code, a digest of all that the view reads of the row, so that errors of
+        different rows do not cancel, however alike they look; and an error is small, however large its row.
+        """
+        if self.identity is None:
+            return
+        failing = updates.take(rows)
+        told = [failing.columns[name] for name in self.identity.columns if name in failing.columns]
+        code = codes([pa.array(constant(self.identity.branch, len(failing))), *told], len(failing))
+        text = pa.array([f"{_cut(message)} in {render(expr)}" for message in messages], pa.string())
+        row = _describe(failing, sorted(columns_of(expr)))
+        self.parts.append(Updates({"error": text, "row": row, "code": pa.array(code)}, failing.time, failing.diff))
+
+
+DROPPED = Errors([], None)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST else f"{text[:_MOST]}..."
+
+
+def of_rows(updates: Updates, message: str) -> Updates:
+    """Error updates that are about whole rows, with all their columns."""
+    code = codes(list(updates.columns.values()), len(updates))
+    text = pa.array(np.full(len(updates), message, object), pa.string())
+    columns = {"error": text, "row": _describe(updates, list(updates.columns)), "code": pa.array(code)}
+    return Updates(columns, updates.time, updates.diff)
+
+
+def of_view(message: str, time: int) -> Updates:
+    """An error that is nobody's row: from a time on there is no telling what the view contains."""
+    text = f"{message}; it lacks rows from time {time} on: drop it and create it anew"
+    columns = {"error": pa.array([text]), "row": pa.array([""]), "code": pa.array([0])}
+    return Updates(columns, np.array([time]), np.array([1]))
+
+
+def _describe(updates: Updates, names: Sequence[str]) -> pa.Array:
+    """The rows as text: `a.x = 1, a.y = two`."""
+    parts = [pa.array(np.full(len(updates), ""), pa.string())]
+    for name in names:
+        text = pc.fill_null(_as_text(updates.columns[name]), "NULL")
+        short = pc.binary_join_element_wise(pc.utf8_slice_codeunits(text, 0, _MOST), "...", "")
+        text = pc.if_else(pc.greater(pc.utf8_length(text), _MOST), short, text)
+        parts.append(pc.binary_join_element_wise(f"{name} = ", text, ""))
+    return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts[1:], ", ")
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # bytes that are no text, arrays
+        return pa.array([None if value is None else _cut(str(value)) for value in column.to_pylist()], pa.string())

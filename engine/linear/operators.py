@@ -1,0 +1,147 @@
+"""Linear operators, executed: the steps of `planner.linear` on batches of updates.
+
+Linear law. An update `(row, time, diff)` yields `(row2, max(time, time2), diff * diff2)` for each
+`(row2, time2, diff2)` of the operator's logic. Each step is a pure function of updates to updates and failing rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from halfjoin.engine.linear.evaluate import evaluate_all
+from halfjoin.engine.linear.failures import Errors
+from halfjoin.engine.linear.tables import Registry, ordinality, table_function
+from halfjoin.engine.linear.temporal import temporal_filter
+from halfjoin.engine.scalar import compile, mask_of
+from halfjoin.engine.scalar.bounds import sizes
+from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG, Updates, product
+from halfjoin.planner.fallibility import explode_fallible, step_fallible
+from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Reports, Step, Temporal
+from halfjoin.sql.errors import DataError
+from halfjoin.sql.expr import TRUE, Call, Column, Expr, conjunction
+from halfjoin.sql.functions import fallible, render
+from halfjoin.sql.types import BIGINT
+
+Operator = Callable[[Updates, Errors], Updates]
+
+
+@dataclass(frozen=True, slots=True)
+class LinearOperator:
+    """A compiled `Linear`. Errors are appended to what it is given, or dropped where it does not report.
+
+    `reports` is None too where nothing can fail.
+    """
+
+    steps: tuple[Operator, ...]
+    reports: Reports | None
+
+    def __call__(self, updates: Updates, errors: list[Updates]) -> Updates:
+        """The output updates; not consolidated."""
+        sink = Errors(errors, self.reports)
+        for step in self.steps:
+            if not len(updates):
+                break
+            updates = step(updates, sink)
+        return updates
+
+
+def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
+    """Make a linear operator executable; `registry` has the user's table functions."""
+    reports = spec.reports if any(map(step_fallible, spec.steps)) else None
+    following = (*spec.steps[1:], None)
+    return LinearOperator(
+        tuple(_compile_step(step, then, registry) for step, then in zip(spec.steps, following, strict=False)), reports
+    )
+
+
+def _compile_step(step: Step, then: Step | None, registry: Registry) -> Operator:
+    match step:
+        case Filter(predicates):
+            return _filter(predicates)
+        case Extend(items):
+            return _extend(items)
+        case Keep(columns):
+            return lambda updates, _: updates.select(columns)
+        case Explode():
+            return _explode(step, then.columns if isinstance(then, Keep) else None, registry)
+        case Temporal(formula):
+            return temporal_filter(formula)
+
+
+def _filter(predicates: tuple[Expr, ...]) -> Operator:
+    """Infallible predicates first; the others see only the rows that are left.
+
+    A row is an error only if some predicate fails and none is false, whatever their order.
+    """
+    safe = [compile(predicate) for predicate in predicates if not fallible(predicate)]
+    risky = conjunction(tuple(predicate for predicate in predicates if fallible(predicate)))
+    last = compile(risky) if risky != TRUE else None
+
+    def run(updates: Updates, errors: Errors) -> Updates:
+        for scalar in safe:
+            updates = updates.filter(mask_of(scalar.evaluate(updates.columns, len(updates)).values))
+            if not len(updates):
+                return updates
+        if last is not None:
+            result = last.evaluate(updates.columns, len(updates))
+            if result.failures is not None:
+                errors.report(updates, result.failures.rows, result.failures.messages, risky)
+            updates = updates.filter(mask_of(result.values))
+        return updates
+
+    return run
+
+
+def _extend(items: tuple[tuple[Column, Expr], ...]) -> Operator:
+    """Computed columns; a row for which one fails is one error, by the first that does, and goes no further.
+
+    Zero gets one sign: rows with -0.0 and 0.0 are equal, so nothing computed from them may tell them apart.
+    """
+    names = [column.name for column, _ in items]
+    scalars = [(compile(expr), expr) for _, expr in items]
+
+    def run(updates: Updates, errors: Errors) -> Updates:
+        values, updates = evaluate_all(scalars, updates, errors)
+        return updates.with_columns(dict(zip(names, map(_one_zero, values), strict=True)))
+
+    return run
+
+
+def _one_zero(values: pa.Array) -> pa.Array:
+    return pc.add(values, pa.scalar(0.0, values.type)) if pt.is_floating(values.type) else values
+
+
+def _explode(step: Explode, kept: tuple[str, ...] | None, registry: Registry) -> Operator:
+    """Each row with its results. What is not `kept` after it (None: all is) is not repeated: it may be a long text."""
+    function = table_function(step, registry)
+    scalars = [(compile(arg), arg) for arg in step.args]
+    call = Call(step.function, step.args, BIGINT)  # for error texts alone
+    names, fails = [column.name for column in step.outputs], explode_fallible(step)
+
+    def run(updates: Updates, errors: Errors) -> Updates:
+        arguments, updates = evaluate_all(scalars, updates, errors)
+        made = function(arguments, len(updates))
+        if made.failed is not None:
+            if not fails:
+                raise DataError(f"{made.messages[0]} in {render(call)}")
+            errors.report(updates, made.failed, made.messages, call)
+        if kept is not None:
+            updates = updates.select(name for name in updates.columns if name in kept)
+        for column in updates.columns.values():
+            if column.nbytes * len(made.rows) > ARRAY_BYTES and float(sizes(column)[made.rows].sum()) > ARRAY_BYTES:
+                raise DataError(f"{TOO_LONG}, once for each result, in {render(call)}")
+        repeated = updates.take(made.rows)
+        columns = dict(zip(names, made.columns, strict=True))
+        if step.ordinality is not None:
+            columns[step.ordinality.name] = pa.array(ordinality(made.rows))
+        time = repeated.time if made.time is None else np.maximum(repeated.time, made.time)
+        diff = repeated.diff if made.diff is None else product(repeated.diff, made.diff)
+        return Updates({**repeated.columns, **columns}, time, diff)
+
+    return run

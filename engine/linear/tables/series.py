@@ -1,0 +1,109 @@
+"""generate_series(start, stop[, step]): inclusive, as PostgreSQL has it. `(1, 0)` is empty, NULL gives nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from halfjoin.engine.linear.tables.exploded import Exploded, repeated
+from halfjoin.engine.scalar import compile
+from halfjoin.engine.scalar.arrow_types import sql_type
+from halfjoin.engine.updates.updates import MOST_ROWS, Ints, Mask
+from halfjoin.sql.expr import Call, Column
+from halfjoin.sql.types import INTERVAL, RESULT_ROWS
+
+_US_PER_DAY = 86_400_000_000
+_US_PER_MONTH = 30 * _US_PER_DAY  # by which PostgreSQL orders intervals
+_ZERO_STEP = "step size cannot equal zero"
+_TOO_MANY = f"generate_series makes {{:,}} rows of one, the most are {RESULT_ROWS:,}"
+
+
+def generate_series(arguments: list[pa.Array], length: int) -> Exploded:
+    """Arguments: start and stop of one integer or timestamp type, step of that type or an interval (1 if left out)."""
+    start, stop = arguments[0], arguments[1]
+    step = arguments[2] if len(arguments) > 2 else pa.array(np.ones(length, np.int64))
+    known: Mask = pc.and_(pc.and_(start.is_valid(), stop.is_valid()), step.is_valid()).to_numpy(zero_copy_only=False)
+    if pt.is_interval(step.type):
+        months, days, micros = _interval_parts(step)
+        if not months[known].any():  # every month counted is a calendar's, everything else is a fixed length
+            return _numbers(start, stop, days * _US_PER_DAY + micros, known)
+        return _calendar(start, stop, step, months * _US_PER_MONTH + days * _US_PER_DAY + micros, known)
+    return _numbers(start, stop, step.cast(pa.int64()).fill_null(0).to_numpy(), known)
+
+
+def _numbers(start: pa.Array, stop: pa.Array, step: Ints, known: Mask) -> Exploded:
+    """Steps of fixed length: all values at once."""
+    low, high = (column.cast(pa.int64()).fill_null(0).to_numpy() for column in (start, stop))
+    failed = np.flatnonzero(known & (step == 0))
+    rising, falling = known & (step > 0) & (low <= high), known & (step < 0) & (low >= high)
+    # The distance between two int64 may need 64 bits, so it is counted unsigned, where wrapping around is exact.
+    a, b, width = low.view(np.uint64), high.view(np.uint64), np.abs(step).astype(np.uint64)
+    width = np.maximum(width, np.uint64(1))
+    distance = np.where(rising, b - a, np.where(falling, a - b, np.uint64(0)))
+    steps = np.minimum(distance // width, np.uint64(2**62)).astype(np.int64)
+    counts = np.where(rising | falling, steps + 1, 0)
+    message: str | list[str] = _ZERO_STEP
+    if (counts > RESULT_ROWS).any():
+        failed = np.flatnonzero((counts > RESULT_ROWS) | (known & (step == 0)))
+        message = [_TOO_MANY.format(count) if count else _ZERO_STEP for count in counts[failed].tolist()]
+        counts[failed] = 0
+    rows, number = repeated(counts, "generate_series")
+    values = pa.array(low[rows] + number * step[rows]).cast(start.type)
+    return Exploded(rows, (values,), failed=failed if len(failed) else None, message=message)
+
+
+def _calendar(start: pa.Array, stop: pa.Array, step: pa.Array, sign: Ints, known: Mask) -> Exploded:
+    """Steps with months: each value is the one before plus the step, which clamps to the end of a month for good.
+
+    A step of months less some days can stand still or lead back, and then might never end; such a row fails.
+    """
+    kind = sql_type(start.type)
+    add = compile(Call("+", (Column("value", kind), Column("step", INTERVAL)), kind))
+    failed = np.flatnonzero(known & (sign == 0))
+    alive = np.flatnonzero(known & (sign != 0))
+    value = start
+    rows, values, total = [], [], 0
+    while len(alive):
+        indices = pa.array(alive)
+        current, end = value.take(indices).cast(pa.int64()).to_numpy(), stop.take(indices).cast(pa.int64()).to_numpy()
+        inside = np.where(sign[alive] > 0, current <= end, current >= end)
+        alive = alive[inside]
+        indices = pa.array(alive)
+        current_values = value.take(indices)
+        rows.append(alive)
+        values.append(current_values)
+        total += len(alive)
+        if total > MOST_ROWS:
+            repeated(np.array([total]), "generate_series")
+        following = add.evaluate({"value": current_values, "step": step.take(indices)}, len(alive)).values
+        moved = following.cast(pa.int64()).fill_null(0).to_numpy() - current[inside]
+        ahead = following.is_valid().to_numpy(zero_copy_only=False) & (np.sign(moved) == np.sign(sign[alive]))
+        failed = np.append(failed, alive[~ahead])
+        value, alive = _scatter(following, alive, len(start)), alive[ahead]
+    if not rows:
+        return Exploded(np.zeros(0, np.int64), (start.slice(0, 0),), failed=failed if len(failed) else None,
+                        message=_ZERO_STEP)
+    every = np.concatenate(rows)
+    order = np.argsort(every, kind="stable")  # a row's results stand together, in their order
+    order = order[~np.isin(every[order], failed)]
+    made = pa.concat_arrays(values).take(pa.array(order))
+    return Exploded(every[order], (made,), failed=np.sort(failed) if len(failed) else None, message=_ZERO_STEP)
+
+
+def _scatter(values: pa.Array, positions: Ints, length: int) -> pa.Array:
+    """An array of `length` with `values` at `positions` and NULL elsewhere."""
+    where = np.full(length, -1)
+    where[positions] = np.arange(len(positions))
+    return values.take(pa.array(where, mask=where < 0))
+
+
+def _interval_parts(step: pa.Array) -> tuple[Ints, Ints, Ints]:
+    """Months, days and microseconds of an interval column; NULL as zeros."""
+    raw = np.frombuffer(
+        step.buffers()[1], np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")]), len(step) + step.offset
+    )[step.offset :]
+    valid = step.is_valid().to_numpy(zero_copy_only=False)
+    months, days, nanos = (np.where(valid, raw[name], 0).astype(np.int64) for name in ("months", "days", "nanos"))
+    return months, days, nanos // 1000

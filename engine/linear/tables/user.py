@@ -1,0 +1,125 @@
+"""The user's own table functions: a pure function from a batch of arguments to a batch of results.
+
+What goes wrong in one is an error of the row that it goes wrong for. Which one that is a function of batches does not
+say, so it is called with halves of the batch, and halves of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.intake.columns import convert
+from halfjoin.engine.linear.tables.exploded import Exploded
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, constant
+from halfjoin.sql.errors import DataError, InvalidRow
+from halfjoin.sql.types import RESULT_ROWS, SqlType
+
+ROW = "__row"
+
+
+@dataclass(frozen=True, slots=True)
+class UserFunction:
+    """A registered function and the columns it promises."""
+
+    name: str
+    function: Callable[[pa.RecordBatch], Any]
+    returns: Mapping[str, SqlType]
+
+
+def call_user_function(user: UserFunction, arguments: list[pa.Array], length: int) -> Exploded:
+    """Call it on a RecordBatch of columns `0`, `1`, ... and check what comes back.
+
+    A row fails for which it raises, or gives other columns than it promised, a `__row` that is not an argument row, or
+    more than `RESULT_ROWS` rows.
+    """
+    batch = pa.RecordBatch.from_arrays(arguments, names=[str(i) for i in range(len(arguments))])
+    parts: list[tuple[int, Exploded]] = []
+    failed: list[int] = []
+    messages: list[str] = []
+    waiting = [(0, length)]
+    while waiting:
+        start, stop = waiting.pop()
+        try:
+            parts.append((start, _call(user, batch.slice(start, stop - start))))
+        except DataError as problem:
+            if stop - start <= 1:
+                failed.append(start)
+                messages.append(str(problem))
+            else:
+                middle = (start + stop) // 2
+                waiting += [(middle, stop), (start, middle)]
+    if not failed:
+        return parts[0][1]
+    made = _joined(user, parts)
+    return Exploded(made.rows, made.columns, made.time, made.diff, np.array(failed), messages)
+
+
+def _call(user: UserFunction, batch: pa.RecordBatch) -> Exploded:
+    try:
+        made = user.function(batch)
+    except MemoryError:
+        raise
+    except Exception as problem:
+        raise DataError(f"table function {user.name} failed: {type(problem).__name__}: {problem}") from problem
+    if not hasattr(made, "column") or ROW not in made.schema.names:
+        raise DataError(f"table function {user.name} must return a RecordBatch with a column {ROW}")
+    rows, length = _ints(user, made, ROW), len(batch)
+    if len(rows) and (rows.min() < 0 or rows.max() >= length):
+        raise DataError(f"table function {user.name} gave {ROW} outside 0..{length - 1}")
+    if len(rows) > RESULT_ROWS and int(np.bincount(rows).max()) > RESULT_ROWS:
+        raise DataError(f"table function {user.name} made more than {RESULT_ROWS:,} rows of one")
+    columns = [_column(user, made, name, kind) for name, kind in user.returns.items()]
+    time = _ints(user, made, TIME) if TIME in made.schema.names else None
+    diff = _ints(user, made, DIFF) if DIFF in made.schema.names else None
+    order = np.argsort(rows, kind="stable")
+    if (order[1:] > order[:-1]).all():
+        return Exploded(rows, tuple(columns), time, diff)
+    indices = pa.array(order)
+    return Exploded(
+        rows[order],
+        tuple(column.take(indices) for column in columns),
+        None if time is None else time[order],
+        None if diff is None else diff[order],
+    )
+
+
+def _joined(user: UserFunction, parts: list[tuple[int, Exploded]]) -> Exploded:
+    """What was made of pieces of a batch, in their order, each with the row that it begins at."""
+    if not parts:
+        return Exploded(np.zeros(0, np.int64), tuple(pa.nulls(0, arrow_type(kind)) for kind in user.returns.values()))
+    rows = np.concatenate([start + part.rows for start, part in parts])
+    columns = [pa.concat_arrays(list(pieces)) for pieces in zip(*(part.columns for _, part in parts), strict=True)]
+    times = [constant(MINIMUM, len(part.rows)) if part.time is None else part.time for _, part in parts]
+    diffs = [constant(1, len(part.rows)) if part.diff is None else part.diff for _, part in parts]
+    return Exploded(rows, tuple(columns), np.concatenate(times), np.concatenate(diffs))
+
+
+def _column(user: UserFunction, made: pa.RecordBatch, name: str, kind: SqlType) -> pa.Array:
+    if name not in made.schema.names:
+        raise DataError(f"table function {user.name} did not return its column {name}")
+    column = made.column(name)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    try:
+        return convert(user.name, name, kind, column)
+    except InvalidRow as problem:
+        raise DataError(f"table function {problem}") from problem
+
+
+def _ints(user: UserFunction, made: pa.RecordBatch, name: str) -> Ints:
+    column = made.column(name)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    try:
+        if column.null_count or not (pa.types.is_integer(column.type) or len(column) == 0):
+            raise TypeError
+        values: Ints = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    except (TypeError, pa.ArrowInvalid):
+        raise DataError(f"table function {user.name}: column {name} must be integers without NULL") from None
+    return values

@@ -1,0 +1,1 @@
+"""Statements of SQL, carried out; reads, queries and what EXPLAIN shows."""

@@ -1,0 +1,313 @@
+"""CREATE and DROP: definitions of the catalog and the collections behind them."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Sequence
+
+from halfjoin.catalog.models import ColumnModel, Definition, Index, Sink, Table, View
+from halfjoin.engine.arrange.collection import Collection, User
+from halfjoin.engine.arrange.run import loaded_runs
+from halfjoin.engine.batch.runner import LOCAL, Output
+from halfjoin.engine.batch.state import MaintainedView, State
+from halfjoin.engine.intake.primary_key import arrangement_of
+from halfjoin.engine.join.dataflow import Dataflow
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.sinks.target import check, settled
+from halfjoin.engine.storage.names import check_columns
+from halfjoin.engine.updates.updates import Updates
+from halfjoin.planner.plan import ArrangementKey, ViewPlan
+from halfjoin.planner.plan_view import plan
+from halfjoin.sql.adhoc.adhoc import names_of
+from halfjoin.sql.bind.bind import bind, bind_scalar
+from halfjoin.sql.errors import Conflict, StorageError, UnknownName, UnsupportedSQL
+from halfjoin.sql.expr import Expr, is_temporal
+from halfjoin.sql.functions import render
+from halfjoin.sql.parse.parse import parse, parse_query
+from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateView, Drop
+
+_log = logging.getLogger("halfjoin")
+
+
+def define(
+    state: State, statement: CreateTable | CreateView | CreateIndex | CreateSink | Drop, text: str
+) -> None:
+    """Carry a definition out."""
+    match statement:
+        case CreateTable():
+            create_table(state, statement)
+        case CreateView():
+            create_view(state, statement, text)
+        case CreateIndex():
+            create_index(state, statement, text)
+        case CreateSink():
+            create_sink(state, statement)
+        case Drop():
+            drop(state, statement)
+
+
+def create_table(state: State, statement: CreateTable) -> None:
+    """An empty table, arranged by its primary key if it has one."""
+    table = Table(
+        name=statement.name,
+        columns=tuple(ColumnModel(name=c.name, type=c.type, not_null=c.not_null) for c in statement.columns),
+        primary_key=statement.primary_key,
+        retain=statement.retain,
+    )
+    if statement.if_not_exists and table.name in state.catalog.names():
+        _leave(state.catalog.tables.get(table.name), table, "TABLE")
+        return
+    state.catalog.add(table)
+    enter_table(state, table)
+
+
+def enter_table(state: State, table: Table) -> Collection:
+    """The empty collection of a table that is in the catalog."""
+    schema = {column.name: arrow_type(column.type) for column in table.columns}
+    retain = state.retain if table.retain is None else table.retain
+    collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)),
+                            order=table.primary_key)  # fmt: skip
+    if table.primary_key:
+        collection.share(arrangement_of(table), User("primary key of", table.name), state.functions)
+    state.tables[table.name] = collection
+    return collection
+
+
+def _leave(there: Definition | None, wanted: Definition | None, kind: str, name: str = "") -> None:
+    """Say that CREATE ... IF NOT EXISTS leaves what is there as it is, if that is not what was wanted."""
+    if there != wanted:
+        name = name if wanted is None else wanted.name
+        _log.warning("CREATE %s IF NOT EXISTS: %s is there with another definition, and stays as it is", kind, name)
+
+
+def create_view(state: State, statement: CreateView, text: str) -> None:
+    """A view, checked whether or not it is maintained; a materialized one is filled from its inputs' history."""
+    name, catalog = statement.name, state.catalog
+    if name in catalog.names():
+        if statement.if_not_exists:
+            there = catalog.views.get(name)
+            same = there is not None and there.materialized == statement.materialized and (
+                there.text.split() == statement.text.split() and there.retain == statement.retain)  # fmt: skip
+            _leave(there if same else None, there, "MATERIALIZED VIEW" if statement.materialized else "VIEW", name)
+            return
+        if not statement.or_replace:
+            raise Conflict(f"{name} exists already; drop it first, or write IF NOT EXISTS or OR REPLACE")
+        if name not in catalog.views:
+            raise Conflict(f"{name} is a table, which a view cannot replace")
+        catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
+    relation = bind(statement.query, catalog, text)
+    planned = plan(relation, state, name)
+    view = View(
+        name=name,
+        columns=tuple(ColumnModel(name=c.name, type=c.type, not_null=not c.nullable) for c in planned.columns),
+        text=statement.text,
+        materialized=statement.materialized,
+        reads=tuple(sorted(names_of(statement.query, catalog))),
+        retain=statement.retain,
+    )
+    if name in view.reads:
+        raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
+    made = User("new view", name)  # until it is filled, which may fail, there is no such view
+    try:
+        maintained = _filled(state, view, Dataflow(planned, state.functions), made) if view.materialized else None
+        if name in catalog.views:
+            drop_view(state, catalog.views[name])
+        catalog.add(view)
+        if maintained is not None:
+            state.views[name] = maintained
+            state.keep_promises()
+            _share(state, planned, User("view", name), build=False)
+            _renew_sinks(state, name)
+    finally:
+        for collection in state.collections():
+            collection.release(made)
+
+
+def _renew_sinks(state: State, name: str) -> None:
+    """Let the sinks of a view that was replaced begin anew: each is another one, that takes the table over."""
+    for sink in [sink for sink in state.catalog.sinks.values() if sink.collection == name]:
+        _check_sink(state, name)
+        state.catalog.remove(sink)
+        state.catalog.add(sink.model_copy(update={"id": uuid.uuid4().hex}))
+
+
+def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedView:
+    """The view with its collections, readable since all its inputs are, filled from their history."""
+    maintained = _maintained(state, view, flow)
+    size = max((len(state.collection(name)) for name in flow.plan.collections), default=0)
+    runner, _ = state.runners.choose(size)
+    _share(state, flow.plan, user, build=runner is LOCAL)
+    for output, errors in runner.fill(flow, state, state.before_and_after({}), view.name):
+        _take_in(state, "views", view.name, maintained.contents, output)
+        _take_in(state, "errors", view.name, maintained.errors, errors)
+    return maintained
+
+
+def _take_in(state: State, kind: str, name: str, collection: Collection, made: Output) -> None:
+    """A part of a first fill: in memory, or in files once the budget is used up, or where it was made."""
+    if not isinstance(made, Updates):
+        collection.publish(made)
+        return
+    updates = made.not_before(collection.since)
+    (run,) = loaded_runs([updates], state.upper)
+    size = sum(part.row_bytes + part.index_bytes for part in (*collection.held, run))
+    if state.spill is None or state.memory.invites(size):
+        collection.publish(run)
+    elif len(updates):
+        collection.publish(state.spill(kind, name, updates, ()))
+
+
+def enter_view(state: State, view: View) -> MaintainedView:
+    """The dataflow and the empty collections of a materialized view that is in the catalog; no index is built.
+
+    Raises:
+        StorageError: its text means something else now than when the view was made.
+    """
+    planned = plan(bind(parse_query(view.text), state.catalog, view.text), state, view.name)
+    if [(c.name, c.type) for c in planned.columns] != [(c.name, c.type) for c in view.columns]:
+        raise StorageError(
+            f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns; "
+            "open the warehouse with that one, drop the view, and create it again with this one"
+        )
+    maintained = state.views[view.name] = _maintained(state, view, Dataflow(planned, state.functions))
+    _share(state, planned, User("view", view.name), build=False)
+    return maintained
+
+
+def _maintained(state: State, view: View, flow: Dataflow) -> MaintainedView:
+    """The view's collections, readable since all its inputs are."""
+    retain = state.retain if view.retain is None else view.retain
+    since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in flow.plan.collections])
+    return MaintainedView(
+        flow,
+        Collection(view.name, flow.schema, retain, since),
+        Collection(f"{view.name} errors", ERROR_SCHEMA, retain, since),
+    )
+
+
+def _share(state: State, planned: ViewPlan, user: User, *, build: bool = True) -> None:
+    """Use the plan's arrangements; with `build` no later batch waits for an index of a whole table."""
+    for key in planned.arrangements:
+        if not key.collection.startswith("="):
+            collection = state.collection(key.collection)
+            collection.share(key, user, state.functions)
+            if build:
+                collection.build(key)
+
+
+def create_index(state: State, statement: CreateIndex, text: str) -> None:
+    """An arrangement that stays until the index is dropped, built now."""
+    catalog, name = state.catalog, statement.collection
+    columns = catalog.columns(name)
+    if columns is None:
+        if name in catalog.views:
+            raise UnsupportedSQL(f"{name} is a plain view, which holds no rows to index",
+                                 instead="CREATE MATERIALIZED VIEW, or index the tables it reads")
+        raise UnknownName("table or materialized view", name, catalog.names())
+    keys = [bind_scalar(node, columns, catalog, text, name) for node in statement.keys]
+    if any(is_temporal(key) for key in keys):
+        raise UnsupportedSQL("an index key cannot read mz_now()", instead="index the column it is compared with")
+    texts = tuple(render(key) for key in keys)
+    index_name = statement.name or _free_name(state, name, texts)
+    index = Index(name=index_name, collection=name, keys=texts, text=statement.text)
+    if statement.if_not_exists and index_name in catalog.indexes:
+        there = catalog.indexes[index_name]
+        _leave(index if (there.collection, there.keys) == (name, texts) else there, index, "INDEX")
+        return
+    catalog.add(index)
+    _arranged(state, index_name, name, keys).build(ArrangementKey(name, _ordered(keys)))
+
+
+def create_sink(state: State, statement: CreateSink) -> None:
+    """A sink, not filled yet."""
+    catalog, name = state.catalog, statement.collection
+    if statement.if_not_exists and statement.name in catalog.sinks:
+        there = catalog.sinks[statement.name]
+        same = (there.collection, there.target) == (name, statement.target)
+        _leave(there if same else None, there, "SINK")
+        return
+    columns = catalog.columns(name)
+    if columns is None:
+        if name in catalog.views:
+            raise UnsupportedSQL(f"{name} is a plain view, which reports no changes",
+                                 instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
+        raise UnknownName("table or materialized view", name, catalog.names())
+    _check_sink(state, name)
+    if statement.or_replace and statement.name in catalog.sinks:
+        catalog.remove(catalog.sinks[statement.name])
+    sink = Sink(name=statement.name, collection=name, target=settled(statement.target), id=uuid.uuid4().hex)
+    catalog.add(sink)
+    assert state.sinks is not None  # whoever defines, writes
+    others = [other for other in catalog.sinks.values() if other is not sink]
+    check(sink.target, state.sinks.home, others, catalog.former_sinks)
+
+
+def _check_sink(state: State, name: str) -> None:
+    """Whether a Delta table can have the columns of a table or view."""
+    if not state.schema(name):
+        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", instead="select a constant")
+    check_columns(name, state.schema(name))
+
+
+def enter_index(state: State, index: Index) -> None:
+    """Share the arrangement of an index that is in the catalog."""
+    columns = state.catalog.columns(index.collection)
+    assert columns is not None
+    (statement,) = parse(index.text)
+    assert isinstance(statement, CreateIndex)
+    keys = [bind_scalar(node, columns, state.catalog, index.text, index.collection) for node in statement.keys]
+    _arranged(state, index.name, index.collection, keys)
+
+
+def _arranged(state: State, index: str, name: str, keys: Sequence[Expr]) -> Collection:
+    collection = state.collection(name)
+    collection.share(ArrangementKey(name, _ordered(keys)), User("index", index), state.functions)
+    return collection
+
+
+def _ordered(keys: Sequence[Expr]) -> tuple[Expr, ...]:
+    return tuple(sorted(keys, key=render))
+
+
+def _free_name(state: State, collection: str, keys: tuple[str, ...]) -> str:
+    words = "_".join("".join(c if c.isalnum() else "_" for c in key).strip("_") for key in keys)
+    base = f"{collection}_{words}_idx"
+    taken = state.catalog.indexes
+    return next(name for name in (base, *(f"{base}{i}" for i in range(1, len(taken) + 2))) if name not in taken)
+
+
+def drop(state: State, statement: Drop) -> None:
+    """Drop tables, views, indexes or sinks; all of them or none."""
+    catalog = state.catalog
+    found_all = [
+        catalog.find(statement.kind, name)
+        for name in dict.fromkeys(statement.names)
+        if not statement.if_exists or catalog.has(statement.kind, name)
+    ]
+    going = {found.name for found in found_all}
+    for found in found_all:
+        catalog.check_unread(found, going)
+    for found in reversed(found_all):
+        match found:
+            case View():
+                drop_view(state, found)
+            case Sink():
+                state.catalog.remove(found)
+            case Index():
+                state.catalog.remove(found)
+                state.collection(found.collection).release(User("index", found.name))
+            case Table():
+                state.catalog.remove(found)
+                del state.tables[found.name]
+
+
+def drop_view(state: State, view: View) -> None:
+    """Take a view out; arrangements that nobody else uses go with it."""
+    state.catalog.remove(view)
+    if state.views.pop(view.name, None) is not None:
+        state.keep_promises()
+        for collection in state.collections():
+            collection.release(User("view", view.name))
+        state.subscriptions.pop(view.name, None)  # they end when this is kept

@@ -1,0 +1,147 @@
+"""What the engine holds, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.batch.clock import Clock
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.planner.plan import ArrangementKey
+
+
+class RunStats(BaseModel):
+    """One run: its updates, and the bytes in memory of its rows and of all its indexes.
+
+    `files` and `file_bytes` count the files in which its rows are where they stay on disk, with those of arrangements.
+    """
+
+    updates: int
+    row_bytes: int
+    index_bytes: int
+    files: int = 0
+    file_bytes: int = 0
+
+
+class ArrangementStats(BaseModel):
+    """One arrangement: index entries and bytes in memory, files and their bytes where it has some on disk, and who
+    shares it."""
+
+    name: str
+    collection: str
+    rows: int
+    bytes: int
+    users: list[str]
+    files: int = 0
+    file_bytes: int = 0
+
+
+class CollectionStats(BaseModel):
+    """One table or materialized view: its updates, its bytes in memory, its frontiers `[since, upper)`, its runs.
+
+    `files` and `file_bytes` count what its runs leave on disk and look up there. Of a collection that is on disk and
+    has not been needed yet there are no runs. `foreign`: what somebody else has done to its Delta table, and what takes
+    that back.
+    """
+
+    name: str
+    kind: str
+    updates: int
+    row_bytes: int
+    index_bytes: int
+    errors: int
+    since: int
+    upper: int
+    runs: list[RunStats]
+    files: int = 0
+    file_bytes: int = 0
+    foreign: str | None = None
+
+
+class SinkStats(BaseModel):
+    """One sink: its table shows `collection` as of below `upper` (None: not known); how many batches wait; why."""
+
+    name: str
+    collection: str
+    target: str
+    upper: int | None
+    waiting: int
+    error: str | None
+
+
+class Stats(BaseModel):
+    """Everything held: `Engine.stats()`. `memory`: bytes of rows and indexes, `budget`: how many there may be. `clock`:
+    what the times are, None before the first batch."""
+
+    upper: int
+    clock: Clock | None
+    memory: int
+    budget: int | None
+    collections: list[CollectionStats]
+    arrangements: list[ArrangementStats]
+    sinks: list[SinkStats]
+
+
+def stats(state: State, foreign: Mapping[tuple[str, str], str]) -> Stats:
+    """Count what is held; an index that no lookup has needed yet has no entries."""
+    collections = [
+        _collection(state, table, "table", 0, foreign.get(("tables", name))) for name, table in state.tables.items()
+    ]
+    for name, view in state.views.items():
+        strange = foreign.get(("views", name)) or foreign.get(("errors", name))
+        collections.append(_collection(state, view.contents, "materialized view", len(view.errors), strange))
+    arrangements = [
+        _arrangement(collection, key, list(map(str, arrangement.users)))
+        for collection in state.collections()
+        for key, arrangement in collection.arrangements.items()
+    ]
+    sinks = [
+        SinkStats(name=sink.name, collection=sink.collection, target=sink.target,
+                  upper=status.upper, waiting=status.waiting, error=status.error)
+        for sink in state.catalog.sinks.values()
+        if state.sinks is not None and (status := state.sinks.status(sink.name))
+    ]  # fmt: skip
+    return Stats(
+        upper=state.upper, clock=state.clock, memory=state.memory.used(), budget=state.memory.limit,
+        collections=collections, arrangements=arrangements, sinks=sinks,
+    )  # fmt: skip
+
+
+def _arrangement(collection: Collection, key: ArrangementKey, users: list[str]) -> ArrangementStats:
+    indexes = [run.indexes[key] for run in collection.held if isinstance(run, Run) and key in run.indexes]
+    stored = [run.arranged[key] for run in collection.held if isinstance(run, StoredRun) and key in run.arranged]
+    return ArrangementStats(
+        name=str(key),
+        collection=collection.name,
+        rows=sum(map(len, indexes)),
+        bytes=sum(index.nbytes for index in indexes),
+        users=users,
+        files=sum(run.stored[0] for run in stored),
+        file_bytes=sum(run.stored[1] for run in stored),
+    )
+
+
+def _collection(state: State, collection: Collection, kind: str, errors: int, foreign: str | None) -> CollectionStats:
+    runs = [
+        RunStats(updates=len(run), row_bytes=run.row_bytes, index_bytes=run.index_bytes, files=run.stored[0],
+                 file_bytes=run.stored[1])
+        for run in collection.held
+    ]  # fmt: skip
+    return CollectionStats(
+        name=collection.name,
+        kind=kind,
+        updates=len(collection),
+        row_bytes=sum(run.row_bytes for run in runs),
+        index_bytes=sum(run.index_bytes for run in runs),
+        errors=errors,
+        since=collection.since,
+        upper=state.upper,
+        runs=runs,
+        files=sum(run.files for run in runs),
+        file_bytes=sum(run.file_bytes for run in runs),
+        foreign=foreign,
+    )

@@ -1,0 +1,123 @@
+"""BEGIN; ...; COMMIT: statements that are one batch, at one time, all of it or nothing.
+
+What a statement changes is staged, and the statements after it read the tables with it. Nothing is kept, and nobody
+else sees anything, before COMMIT hands the changes to one `Engine.apply`. Views follow then, so inside a transaction a
+view over a changed table cannot be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import make_run
+from halfjoin.engine.batch.clock import present
+from halfjoin.engine.batch.stage import runs_of
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.intake.rows import submitted
+from halfjoin.engine.statements.reading import closed
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import Updates, concat, constant
+from halfjoin.sql.adhoc.adhoc import names_of
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.statements import (
+    Begin,
+    Commit,
+    Delete,
+    Explain,
+    Insert,
+    Query,
+    Rollback,
+    Select,
+    SetTime,
+    Show,
+    Statement,
+    Update,
+)
+
+_WHOLE = "write BEGIN; ...; COMMIT in one execute"
+
+
+def check(statements: Sequence[Statement]) -> None:
+    """Whether each transaction begins and ends among the statements, and has none that cannot be a part of it.
+
+    Raises:
+        UnsupportedSQL: before any of them has been run.
+    """
+    inside = False
+    for statement in statements:
+        match statement:
+            case Begin():
+                if inside:
+                    raise UnsupportedSQL("BEGIN inside a transaction", instead="a transaction has no others in it")
+                inside = True
+            case Commit() | Rollback():
+                if not inside:
+                    word = type(statement).__name__.upper()
+                    raise UnsupportedSQL(f"{word} without BEGIN", instead=_WHOLE)
+                inside = False
+            case Insert() | Update() | Delete() | Select() | Explain() | Show() | SetTime():
+                pass
+            case _ if inside:
+                raise UnsupportedSQL("a transaction has INSERT, UPDATE, DELETE and SELECT in it; what is defined is "
+                                     "kept at once", instead="write CREATE and DROP before BEGIN or after COMMIT")
+    if inside:
+        raise UnsupportedSQL("BEGIN without COMMIT or ROLLBACK", instead=_WHOLE)
+
+
+class Transaction:
+    """What the statements since BEGIN change."""
+
+    def __init__(self) -> None:
+        self._staged: dict[str, Updates] = {}
+
+    def stage(self, state: State, name: str, changed: Updates, time: int | None) -> None:
+        """Add what a statement changes in a table; `time` is what COMMIT will have (None: the present).
+
+        Raises:
+            InvalidRow: the table would not take it, after the statements before it.
+        """
+        changed = consolidate(changed, by_time=False)
+        rows = submitted(state.catalog.table(name), _table(changed))
+        at = present(state.clock, state.upper) if time is None else max(time, state.upper)
+        runs_of(self.seen(state), {name: rows}, at, at + 1)
+        before = self._staged.get(name)
+        self._staged[name] = changed if before is None else consolidate(concat([before, changed]), by_time=False)
+
+    def seen(self, state: State) -> State:
+        """The state as the next statement reads it: where nothing is closed yet, as if the time 0 were."""
+        if not self._staged:
+            return state
+        start, upper = closed(state), max(state.upper, 1)
+        tables = {name: _with(start.tables[name], staged, upper - 1, upper) for name, staged in self._staged.items()}
+        return replace(start, upper=upper, tables={**start.tables, **tables})
+
+    def check_reads(self, state: State, query: Query) -> None:
+        """Refuse to read a view that does not show yet what the transaction has changed.
+
+        Raises:
+            UnsupportedSQL: with the view.
+        """
+        behind = {*state.above(self._staged)}
+        for name in sorted(names_of(query, state.catalog)):
+            if name in behind:
+                raise UnsupportedSQL(f"{name} reads what this transaction has changed, and follows with COMMIT",
+                                     instead="read the tables, or COMMIT first")
+
+    def batch(self) -> dict[str, pa.Table]:
+        """All changes, as `Engine.apply` takes them."""
+        return {name: _table(staged) for name, staged in self._staged.items() if len(staged)}
+
+
+def _with(collection: Collection, staged: Updates, time: int, upper: int) -> Collection:
+    """A collection of its own that has these updates, too."""
+    run = make_run(Updates(staged.columns, constant(time, len(staged)), staged.diff), upper)
+    held = (*collection.runs, run) if len(run) else collection.runs
+    return replace(collection, held=held, stored=None, cold=None, arrangements=collection.shared())
+
+
+def _table(changed: Updates) -> pa.Table:
+    return changed.table(changes=True).drop_columns(["__time"])

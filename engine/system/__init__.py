@@ -1,0 +1,1 @@
+"""The process, its threads and its memory."""

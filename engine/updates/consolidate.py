@@ -1,0 +1,181 @@
+"""Consolidation: equal updates are added up, and those that add up to nothing go away.
+
+Sums are exact, so they do not depend on the order of updates, nor on how they were split and merged before. An update
+that no int64 holds stays in as few pieces as can be, which is the same form whatever it was added up from: nothing is
+lost where runs and files are merged, and a later batch can bring the sum back. Contents have no such form: where the
+weight of a row at a time is none of an int64, reading it is an error.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from halfjoin.engine.updates.codes import codes, factorize, same_rows
+from halfjoin.engine.updates.updates import (
+    MAXIMUM,
+    MINIMUM,
+    TOO_MANY,
+    Ints,
+    Mask,
+    Updates,
+    bits,
+    constant,
+    gather,
+    indices_of,
+)
+from halfjoin.sql.errors import DataError
+
+
+def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:
+    """One update per distinct row (and time), diffs summed, zeros dropped; a sum that no int64 holds stays in pieces.
+
+    `by_time=False` sums over all times, for contents as of a time; the result's times are then without meaning.
+    The first of equal updates stands for all, and order is kept.
+
+    Raises:
+        DataError: `by_time=False`, and a sum does not fit into an int64.
+    """
+    return _survivors(updates, *_sums(updates, by_time))
+
+
+def cancel(updates: Updates, *, by_time: bool = True) -> Updates:
+    """As `consolidate`, but positive duplicates may still stand apart; cheap where few diffs are negative."""
+    return _survivors(updates, *cancelled(updates, by_time=by_time))
+
+
+def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
+    """What `cancel` leaves: positions in order, and their diffs.
+
+    Only rows with the code of a row that has a negative diff can cancel, so where those are few, a hash of the
+    fixed-width columns spares the rest of the work.
+    """
+    negative = updates.diff < 0
+    count = int(np.count_nonzero(negative))
+    if not count:
+        return np.arange(len(updates)), updates.diff
+    if count * 4 > len(updates):
+        return _sums(updates, by_time)
+    narrow = [column for column in updates.columns.values() if not _is_wide(column.type)]
+    keys = codes(narrow or list(updates.columns.values()), len(updates))
+    wanted = np.unique(keys[negative])
+    found = np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)
+    touched = wanted[found] == keys
+    suspects = np.flatnonzero(touched)
+    positions, diffs = _sums(updates.take(suspects), by_time)
+    rest = np.flatnonzero(~touched)
+    everything = np.concatenate([rest, suspects[positions]])
+    order = np.argsort(everything)
+    return everything[order], np.concatenate([updates.diff[rest], diffs])[order]
+
+
+def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:
+    if len(positions) == len(updates):
+        return Updates(updates.columns, updates.time, diffs)
+    kept = updates.take(positions)
+    return Updates(kept.columns, kept.time, diffs)
+
+
+def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
+    """Positions of the rows that stay, in order, and their summed diffs."""
+    order, first = _groups(updates, by_time) if len(updates) > 1 else (np.zeros(0, np.int64), np.zeros(0, np.bool_))
+    if len(order) == 0:  # all distinct
+        positions = np.flatnonzero(updates.diff != 0)
+        return positions, updates.diff[positions] if len(positions) < len(updates) else updates.diff
+    starts = np.flatnonzero(first)
+    diffs = updates.diff[order]
+    sums = np.add.reduceat(diffs, starts)  # modulo 2**64
+    positions = np.minimum.reduceat(order, starts)
+    alive = sums != 0
+    if bits(updates.diff) + len(order).bit_length() > 63 and len(wide := _wide(diffs, starts)):
+        alive[wide] = False
+        stops = np.append(starts[1:], len(order))
+        parts = [slice(start, stop) for start, stop in zip(starts[wide], stops[wide], strict=True)]
+        pieces = [_pieces(order[part], diffs[part]) for part in parts]
+        if not by_time:
+            raise DataError(_too_many(updates, int(pieces[0][0][0])))
+        positions = np.concatenate([positions[alive], *(where for where, _ in pieces)])
+        sums = np.concatenate([sums[alive], *(made for _, made in pieces)])
+    else:
+        positions, sums = positions[alive], sums[alive]
+    back = np.argsort(positions)
+    return positions[back], sums[back]
+
+
+def _wide(diffs: Ints, starts: Ints) -> Ints:
+    """The groups whose sums are none of an int64: their upper halves tell, with what the lower ones carry."""
+    upper, lower = (np.add.reduceat(half, starts) for half in (diffs >> 32, diffs & 0xFFFFFFFF))
+    upper += lower >> 32
+    return np.flatnonzero(upper != upper.astype(np.int32))
+
+
+def _pieces(positions: Ints, diffs: Ints) -> tuple[Ints, Ints]:
+    """A sum as the fewest int64s that add up to it, at the first positions of what was added up: all but one are the
+    greatest or all are the least there is, and so there are no more than there were."""
+    total = sum(diffs.tolist())
+    most = MAXIMUM if total > 0 else MINIMUM
+    count, rest = divmod(total, most)
+    parts = np.array([most] * count + ([rest] if rest else []), np.int64)
+    return np.sort(positions)[: len(parts)], parts
+
+
+def _too_many(updates: Updates, position: int) -> str:
+    row = {name: column[position].as_py() for name, column in updates.columns.items()}
+    return f"{TOO_MANY}: {textwrap.shorten(str(row), 500)}"
+
+
+def groups(columns: list[pa.Array], length: int, time: Ints | None = None) -> Ints:
+    """A number per row, equal exactly where all the columns (and the time) are equal."""
+    order, first = _groups(Updates({str(i): c for i, c in enumerate(columns)}, time if time is not None else
+                                   constant(0, length), constant(1, length)), time is not None)
+    if len(order) == 0:
+        return np.arange(length)
+    numbers = np.empty(length, np.int64)
+    numbers[order] = np.cumsum(first) - 1
+    return numbers
+
+
+def _groups(updates: Updates, by_time: bool) -> tuple[Ints, Mask]:
+    """An order that puts equal updates together and the mask of each group's first; empty where all are distinct."""
+    columns = list(updates.columns.values())
+    keys = codes(columns, len(updates))
+    timed = by_time and updates.time.strides != (0,)
+    if timed:
+        keys = codes([pa.array(keys), pa.array(updates.time)], len(updates))
+    order = np.argsort(keys)
+    ordered = keys[order]
+    repeated = ordered[1:] == ordered[:-1]
+    suspects = np.flatnonzero(repeated)
+    if len(suspects) == 0:
+        return np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    left, right = indices_of(order[suspects]), indices_of(order[suspects + 1])
+    equal = same_rows((gather(column, left) for column in columns), (gather(column, right) for column in columns),
+                      len(suspects))  # fmt: skip
+    if timed:
+        equal &= updates.time[order[suspects]] == updates.time[order[suspects + 1]]
+    if not equal.all():  # two different rows share a code: sort by what is exact
+        return _exact_groups(columns, updates.time if timed else None, len(updates))
+    return order, np.concatenate([[True], ~repeated])
+
+
+def _exact_groups(columns: list[pa.Array], time: Ints | None, length: int) -> tuple[Ints, Mask]:
+    numbers = [factorize(column) for column in columns] + ([] if time is None else [time])
+    order = np.lexsort(numbers)
+    first = np.zeros(length, np.bool_)
+    first[0] = True
+    for column in numbers:
+        first[1:] |= column[order][1:] != column[order][:-1]
+    return order, first
+
+
+def _is_wide(kind: pa.DataType) -> bool:
+    return bool(
+        pt.is_nested(kind)
+        or pt.is_string(kind)
+        or pt.is_binary(kind)
+        or pt.is_large_string(kind)
+        or pt.is_large_binary(kind)
+    )

@@ -1,0 +1,220 @@
+"""The command line: SQL scripts over files and warehouses, queries, plans, the list of functions."""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable, Mapping
+from errno import ENOENT
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from halfjoin.cli.show import show
+from halfjoin.engine.batch.clock import Clock, shown
+from halfjoin.engine.engine import Engine
+from halfjoin.engine.scalar.casts_text import from_text
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.statements.execute import TAG
+from halfjoin.sql.errors import HalfjoinError
+from halfjoin.sql.functions import documentation
+from halfjoin.sql.parse.type_names import type_named
+from halfjoin.sql.types import FLOATS, INTEGERS, Kind, SqlType
+
+app = typer.Typer(help="Incremental view maintenance in SQL.", no_args_is_help=True, add_completion=False,
+                  pretty_exceptions_enable=False)
+T = TypeVar("T")
+
+Warehouse = Annotated[str, typer.Argument(help="the folder or URL of a warehouse, which somebody else may be writing")]
+Load = Annotated[list[str], typer.Option("--load", help=(
+    "table=file.parquet or table=file.csv, applied to the table; may be given several times. The first line of a CSV "
+    'file names the columns; an empty field is NULL, and "" an empty text'))]  # fmt: skip
+
+
+@app.command()
+def run(
+    script: Annotated[Path, typer.Argument(help="a file of SQL statements; - for standard input")],
+    load: Load = [],  # noqa: B006  typer reads the default, nobody changes it
+    then: Annotated[list[Path], typer.Option("--then", help="another script, after the files are loaded")] = [],  # noqa: B006
+    warehouse: Annotated[str, typer.Option(help="a folder or URL to keep everything in; in memory if not given")] = "",
+    clock: Annotated[Clock | None, typer.Option(help=(
+        "what times are: milliseconds since 1970 that default to now, or your own (SET TIME = ..., a column __time); "
+        "the first batch settles it"))] = None,
+) -> None:
+    """Run a script (tables and views), load files into tables, run further scripts; the last rows are printed."""
+    with _guarded(lambda: Engine(warehouse or None, clock=clock)) as engine:
+        logging.getLogger("halfjoin").addHandler(_Lines())
+        logging.getLogger("halfjoin").setLevel(logging.INFO)
+        result = _guarded(engine.execute, _text(script))
+        for item in load:
+            name, _, path = item.partition("=")
+            if not path:
+                raise typer.BadParameter(f"{item!r}: write table=file", param_hint="--load")
+            columns = _guarded(_columns, engine, name)
+            applied = _guarded(engine.apply, {name: _guarded(_rows, Path(path), columns)})
+            for view, changes in applied.diffs.items():
+                typer.echo(f"{name}: {view} changed by {changes.num_rows:,} rows in {applied.seconds:.3f} s", err=True)
+        for more in then:
+            result = _guarded(engine.execute, _text(more))
+        if result is not None and TAG.encode() not in (result.schema.metadata or {}):  # those have been told
+            show(result)
+
+
+class _Lines(logging.Handler):
+    """What the engine says meanwhile, such as `INSERT 0 3`: a line each on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        typer.echo(record.getMessage(), err=True)
+
+
+@app.command()
+def explain(
+    script: Annotated[Path, typer.Argument(help="a file of CREATE statements; - for standard input")],
+    view: Annotated[str, typer.Option(help="the view to explain; the last one if not given")] = "",
+    format: Annotated[Literal["text", "mermaid", "json", "html"], typer.Option()] = "text",
+) -> None:
+    """Print the dataflow of a view that a script creates."""
+    with Engine() as engine:
+        _guarded(engine.execute, _text(script))
+        if not view:
+            views = engine.execute("SHOW VIEWS")
+            if views is None or not views.num_rows:
+                raise typer.BadParameter("the script creates no view", param_hint="script")
+            view = views["name"][-1].as_py()
+        typer.echo(_guarded(engine.explain, view, format))
+
+
+@app.command()
+def query(
+    warehouse: Warehouse,
+    sql: Annotated[str, typer.Argument(help="a SELECT over its tables and views")],
+    as_of: Annotated[str, typer.Option(help="a number, or the text of a timestamp; the last time if not given")] = "",
+    csv: Annotated[bool, typer.Option("--csv", help="comma-separated values, all of them")] = False,
+) -> None:
+    """Print the answer to a query over a warehouse, beside the engine that writes it."""
+    with _guarded(lambda: Engine(warehouse, read_only=True)) as engine:
+        time = int(as_of) if as_of.lstrip("-").isdigit() else as_of or None
+        answer = _guarded(engine.query, sql, time)
+    if csv:
+        pyarrow.csv.write_csv(_flat(answer), sys.stdout.buffer)
+    else:
+        show(answer)
+
+
+@app.command()
+def status(warehouse: Warehouse) -> None:
+    """Print what a warehouse holds: tables and views with their updates and the times they can be read at."""
+    with _guarded(lambda: Engine(warehouse, read_only=True)) as engine:
+        found = engine.stats()
+    last = shown(found.upper - 1, found.clock)
+    typer.echo(f"readable up to time {last}" if found.upper else "nothing is closed yet")
+    listed = [
+        {"name": c.name, "kind": c.kind, "updates": f"{c.updates:,}", "readable from": c.since, "errors": c.errors}
+        for c in found.collections
+    ]
+    show(pa.Table.from_pylist(listed))
+
+
+@app.command()
+def functions() -> None:
+    """Print the table of SQL functions, in Markdown."""
+    typer.echo(documentation())
+
+
+def _guarded(call: Callable[..., T], *arguments: Any) -> T:
+    """An error of the engine's, or of a file, ends the program with its text, without a traceback."""
+    try:
+        return call(*arguments)
+    except HalfjoinError as error:
+        kind, text = type(error).__name__, str(error)
+    except OSError as error:
+        kind, text = "File", f"{error.filename or arguments[0]}: {error.strerror or error}"
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        kind, text = "File", f"{arguments[0]} cannot be read: {error}"
+    Console(stderr=True).print(f"[red]{kind}[/red]: {escape(text)}", soft_wrap=True)
+    raise typer.Exit(1)
+
+
+def _text(script: Path) -> str:
+    return sys.stdin.read() if str(script) == "-" else _guarded(script.read_text)
+
+
+def _columns(engine: Engine, table: str) -> dict[str, Kind]:
+    """What kind of value each column of a table has."""
+    quoted = table.replace('"', '""')
+    shown = engine.execute(f'SHOW COLUMNS FROM "{quoted}"')
+    assert shown is not None
+    return {column["name"]: type_named(column["type"]).kind for column in shown.to_pylist()}
+
+
+def _rows(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
+    if not path.is_file():  # pyarrow would take a folder for a data set
+        raise FileNotFoundError(ENOENT, "no such file", str(path))
+    if path.suffix.lower() != ".csv":
+        try:
+            return pyarrow.parquet.read_table(path)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"{error} Only a file whose name ends in .csv is read as CSV.") from error
+    # What is not one of these stays text, which the engine casts exactly; a guess would take 007 for a number.
+    plain = {**dict.fromkeys(INTEGERS, pa.int64()), Kind.BOOLEAN: pa.bool_()}
+    options = pyarrow.csv.ConvertOptions(
+        column_types={name: plain.get(kind, pa.string()) for name, kind in columns.items()},
+        null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
+        true_values=["true", "t", "1"], false_values=["false", "f", "0"],
+    )  # fmt: skip
+    try:
+        rows = pyarrow.csv.read_csv(path, convert_options=options)
+    except pa.ArrowInvalid:  # once more, in one thread: that counts the rows
+        one = pyarrow.csv.ReadOptions(use_threads=False)
+        try:
+            rows = pyarrow.csv.read_csv(path, convert_options=options, read_options=one)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(_named(str(error), path)) from None
+    if not {*columns} & {*rows.column_names}:
+        raise pa.ArrowInvalid(f"its first line must name columns of the table ({', '.join(columns)}) with commas "
+                              f"between them; it is {','.join(rows.column_names)}")  # fmt: skip
+    return _with_floats(rows, columns)
+
+
+def _with_floats(rows: pa.Table, columns: Mapping[str, Kind]) -> pa.Table:
+    """The texts of float columns as numbers; what is beyond their range is refused, not infinite or zero."""
+    for number, name in enumerate(rows.column_names):
+        kind = columns.get(name)
+        if kind in FLOATS:
+            texts = pa.concat_arrays(rows[number].chunks) if rows.num_rows else pa.nulls(0, pa.string())
+            try:
+                rows = rows.set_column(number, name, from_text(SqlType(kind))(texts))
+            except Failed as error:
+                where = f" in row {int(error.mask.argmax()) + 1}" if error.mask is not None else ""
+                raise pa.ArrowInvalid(f"column {name}{where}: {error.message}") from None
+    return rows
+
+
+def _named(problem: str, path: Path) -> str:
+    """What Arrow says of a CSV file, with columns by their names: it counts them."""
+    with path.open(newline="") as lines:
+        names = next(csv.reader(lines), [])
+
+    def name(found: re.Match[str]) -> str:
+        number = int(found[1])
+        return f"column {names[number]}" if number < len(names) else found[0]
+
+    return re.sub(r"CSV column #(\d+)", name, problem)
+
+
+def _flat(rows: pa.Table) -> pa.Table:
+    """Arrays as JSON texts, for files that have none."""
+    for number, field in enumerate(rows.schema):
+        if pa.types.is_nested(field.type):
+            texts = [None if value is None else json.dumps(value, default=str) for value in rows[number].to_pylist()]
+            rows = rows.set_column(number, field.name, pa.array(texts, pa.string()))
+    return rows

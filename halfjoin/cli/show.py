@@ -1,0 +1,53 @@
+"""Rows, printed as a table: of reads and queries, and of what a batch changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from halfjoin.engine.batch.applied import Applied
+from halfjoin.engine.statements.execute import TAG
+from halfjoin.sql.errors import HalfjoinError
+
+MOST_SHOWN = 40
+
+
+def show(rows: Any, most: int = MOST_SHOWN) -> None:
+    """Print rows as a table.
+
+    Args:
+        rows: of `read`, `query` or `execute` (None prints nothing), anything else that speaks Arrow, or an `Applied`,
+            of which each view's changes are printed.
+        most: rows to print; of more it says how many there are.
+    """
+    if isinstance(rows, Applied):
+        for view, changes in rows.diffs.items():
+            _print(changes, most, f"{view}: {changes.num_rows:,} changes")
+        return
+    if rows is None:
+        return
+    if isinstance(rows, pa.Table) and (tag := (rows.schema.metadata or {}).get(TAG.encode())) is not None:
+        Console().print(tag.decode())
+        return
+    if not isinstance(rows, pa.Table):
+        if not hasattr(rows, "__arrow_c_stream__"):
+            raise HalfjoinError(f"{type(rows).__name__} is no table; show takes what read, query and apply return")
+        rows = pa.table(rows)
+    _print(rows, most, None)
+
+
+def _print(rows: pa.Table, most: int, title: str | None) -> None:
+    shown = Table(title=title, title_justify="left")
+    for name, kind in zip(rows.column_names, rows.schema.types, strict=True):
+        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        shown.add_column(escape(name), justify="right" if number else "left")
+    for row in zip(*(column.slice(0, most).to_pylist() for column in rows.columns), strict=True):
+        shown.add_row(*("" if value is None else escape(str(value)) for value in row))
+    console = Console()
+    console.print(shown)
+    if rows.num_rows > most:
+        console.print(f"{rows.num_rows - most:,} more rows")

@@ -1,0 +1,67 @@
+"""Queries that are not maintained: which collections they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from halfjoin.sql.errors import UnknownName
+from halfjoin.sql.parse.locate import name_of, place, refuse
+from halfjoin.sql.parse.parse import parse_query
+
+if TYPE_CHECKING:
+    from halfjoin.catalog.facts import Schema
+
+
+def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
+    """All tables and views that a query reads, by itself or through plain views.
+
+    Raises:
+        UnknownName: there is no table or view of a name.
+    """
+    names: set[str] = set()
+    for table in _references(query):
+        name = name_of(table)
+        if table.args.get("db"):
+            raise refuse(table, sql, "there are no schemas", f"write {name}")
+        if name not in schema.names():
+            raise UnknownName("table or view", name, schema.names()).at(sql, *place(table, sql))
+        if name not in names:
+            names.add(name)
+            text = schema.plain_view(name)
+            if text is not None:
+                names |= names_of(parse_query(text), schema, text)
+    return names
+
+
+def tables_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
+    """The tables and materialized views whose contents a query needs; UnknownName as `names_of`."""
+    return {name for name in names_of(query, schema, sql) if schema.plain_view(name) is None}
+
+
+def _references(query: exp.Expr) -> Iterator[exp.Table]:
+    """The tables that a query names, those of its WITH clauses aside."""
+    for table in query.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and (table.args.get("db") or name_of(table) not in _common(table)):
+            yield table
+
+
+def _common(node: exp.Expr) -> set[str]:
+    """Names of the WITH queries that can be seen from a node."""
+    names: set[str] = set()
+    child, parent = node, node.parent
+    while parent is not None:
+        if isinstance(parent, exp.With):
+            defined = [name_of(item.args["alias"].this) for item in parent.expressions]
+            recursive = bool(parent.args.get("recursive"))
+            names.update(defined if recursive else defined[: _position(child, parent)])
+        elif clause := parent.args.get("with_"):
+            names.update(name_of(item.args["alias"].this) for item in clause.expressions if child is not clause)
+        child, parent = parent, parent.parent
+    return names
+
+
+def _position(item: exp.Expr, clause: exp.With) -> int:
+    return next(position for position, other in enumerate(clause.expressions) if other is item)

@@ -1,0 +1,1 @@
+"""Names, types and relations: from a tree to a typed, bound view."""

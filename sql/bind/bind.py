@@ -1,0 +1,59 @@
+"""The binder's entrances: from a parsed statement to bound relations and expressions over a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.output_names import UNNAMED, output_name
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import Scope, Source
+from halfjoin.sql.bind.select import project, select
+from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.relation import Relation
+from halfjoin.sql.types import Kind
+
+if TYPE_CHECKING:
+    from halfjoin.catalog.facts import Schema
+
+RESERVED = ("__time", "__diff")
+
+
+def bind(query: exp.Query, schema: Schema, sql: str) -> Relation:
+    """What a view's query means; its columns have the bare output names. `sql` is the text it was parsed from.
+
+    UnsupportedSQL and UnknownName carry the place in `sql`.
+    """
+    context = Context(schema, sql)
+    selected = select(query, context)
+    bound = project(selected, lambda name: name)
+    names = [column.name for column in bound.columns]
+    if not names:
+        raise context.refuse(query, "a view needs at least one column")
+    for column in bound.columns:
+        if names.count(column.name) > 1:
+            shown = "an unnamed column" if column.name == UNNAMED else f"column {column.name}"
+            raise context.refuse(_second(query, column.name), f"{shown} stands twice in the output",
+                                 "give each an alias: expression AS name")
+        if column.name.lower() in RESERVED:
+            raise context.refuse(query, f"{column.name} is the name of an update's own column", "give it another alias")
+        if column.type.kind is Kind.INTERVAL:
+            raise context.refuse(query, f"column {column.name} is an interval, which a view cannot hold",
+                                 f"give its length: extract(epoch from {column.name})")
+    return bound
+
+
+def _second(query: exp.Query, name: str) -> exp.Expr:
+    """The second expression of a SELECT list that is called so; the query where a star gives it."""
+    named = [node for node in query.selects if not node.is_star and output_name(node) == name]
+    return named[1] if len(named) > 1 else query
+
+
+def bind_scalar(node: exp.Expr, columns: Sequence[Column], schema: Schema, sql: str,
+                table: str = "") -> Expr:
+    """An expression over the given columns, as of an index or a statement's WHERE; `table` may qualify their names."""
+    source = Source(table, tuple((column.name, column) for column in columns))
+    return Scalars(Context(schema, sql), (Scope.of(source),)).value(node)

@@ -1,0 +1,74 @@
+"""What all parts of the binder share: the schema, the text for errors, WITH names in scope, and fresh aliases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.parse.locate import place, refuse
+
+if TYPE_CHECKING:
+    from halfjoin.catalog.facts import Schema
+
+
+MOST_NAMES = 10_000
+
+
+class Aliases:
+    """Makes names that are unique: `orders`, then `orders#2`."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, int] = {}  # with the number after which the next of that name is looked for
+
+    def fresh(self, name: str) -> str:
+        """The name itself if it is free, numbered otherwise; without a dot, which parts alias and column."""
+        if len(self._taken) > MOST_NAMES:
+            raise UnsupportedSQL(f"the statement reads more than {MOST_NAMES:,} tables, each use of WITH and of views "
+                                 "counted", instead="make a part of it a materialized view of its own")
+        name = name.replace(".", "_")
+        free, number = name, self._taken.get(name, 1)
+        while free in self._taken:
+            number += 1
+            free = f"{name}#{number}"
+        self._taken[name] = number
+        self._taken.setdefault(free, 1)
+        return free
+
+
+@dataclass(frozen=True)
+class CommonTable:
+    """A query named in WITH, and the context it was written in."""
+
+    query: exp.Query
+    columns: tuple[exp.Identifier, ...]
+    context: Context
+
+
+@dataclass(frozen=True)
+class Context:
+    """The surroundings of a query that is being bound."""
+
+    schema: Schema
+    sql: str  # the text that the syntax nodes' positions refer to
+    common: Mapping[str, CommonTable] = field(default_factory=dict)
+    aliases: Aliases = field(default_factory=Aliases)
+    now: str | None = None  # the moment at which a query reads the clock, as ISO text; a view may not
+
+    def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
+        """The error for a node, with its place."""
+        return refuse(node, self.sql, reason, instead)
+
+    @contextmanager
+    def at(self, node: exp.Expr) -> Iterator[None]:
+        """Errors raised inside get this node's place, unless they have one."""
+        try:
+            yield
+        except (UnsupportedSQL, UnknownName) as error:
+            if error.line is not None:
+                raise
+            raise error.at(self.sql, *place(node, self.sql)) from None

@@ -1,0 +1,222 @@
+"""Literals and the forms of expressions that have a syntax of their own: each as the functions it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from halfjoin.sql import functions
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.parse.locate import only
+from halfjoin.sql.parse.type_names import sql_type
+from halfjoin.sql.types import (
+    BIGINT,
+    BOOLEAN,
+    FLOATS,
+    INTEGER,
+    INTERVAL,
+    STRINGS,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UNKNOWN,
+    WORKING_DIGITS,
+    Kind,
+    numeric,
+)
+
+if TYPE_CHECKING:
+    from halfjoin.sql.bind.scalar import Scalars
+
+
+def _literal(scalars: Scalars, node: exp.Literal) -> Expr:
+    if node.is_string:
+        return Literal(node.name, UNKNOWN)
+    return number(node.name)
+
+
+def number(text: str) -> Literal:
+    """A number as PostgreSQL types it: the first of integer, bigint and numeric that holds it."""
+    try:
+        if text.lstrip("-").isdigit() and len(text) <= WORKING_DIGITS:
+            value = int(text)
+            if -(2**63) <= value < 2**63:
+                return Literal(value, INTEGER if -(2**31) <= value < 2**31 else BIGINT)
+        decimal = Decimal(text)
+        exponent = int(decimal.as_tuple().exponent)
+        if exponent > 0 and decimal.adjusted() <= WORKING_DIGITS:  # else it would take long to spell out
+            decimal = Decimal(f"{decimal:f}")
+    except ArithmeticError:
+        raise UnsupportedSQL(f"{text} is not a number") from None
+    shape = decimal.as_tuple()
+    scale = -int(shape.exponent)
+    precision = max(len(shape.digits), scale, decimal.adjusted() + 1, 1)
+    if precision > WORKING_DIGITS:
+        raise UnsupportedSQL(f"a number may have {WORKING_DIGITS} digits",
+                             instead="write it as double precision: '1e300'::double precision")
+    return Literal(decimal, numeric(precision, scale))
+
+
+def _string(scalars: Scalars, node: exp.Expr) -> Expr:
+    return Literal(node.name, UNKNOWN)
+
+
+def _joined_strings(scalars: Scalars, node: exp.Concat) -> Expr:
+    return Literal("".join(part.name for part in node.expressions), UNKNOWN)
+
+
+def _negative(scalars: Scalars, node: exp.Neg) -> Expr:
+    if isinstance(node.this, exp.Literal) and not node.this.is_string:
+        return number(f"-{node.this.name}")
+    return functions.resolve("neg", (scalars.value(node.this),))
+
+
+def _between(scalars: Scalars, node: exp.Between) -> Expr:
+    value, low, high = scalars.value(node.this), scalars.value(node.args["low"]), scalars.value(node.args["high"])
+    within = _within(value, low, high)
+    return functions.resolve("or", (within, _within(value, high, low))) if node.args.get("symmetric") else within
+
+
+def _within(value: Expr, low: Expr, high: Expr) -> Expr:
+    return functions.resolve("and", (functions.resolve(">=", (value, low)), functions.resolve("<=", (value, high))))
+
+
+def _in(scalars: Scalars, node: exp.In) -> Expr:
+    if not node.expressions:
+        raise scalars.context.refuse(node.args.get("query") or node, "IN (subquery) is not maintained yet",
+                                     "join with the subquery in FROM, if it has no duplicates")
+    if isinstance(node.this, exp.Tuple):
+        equal = (exp.EQ(this=node.this.copy(), expression=item.copy()) for item in node.expressions)
+        return functions.resolve("or", tuple(scalars.value(item) for item in equal))
+    return functions.resolve("in", (scalars.value(node.this), *scalars.values(node.expressions)))
+
+
+def _like(scalars: Scalars, node: exp.Like | exp.ILike, *escape: Expr) -> Expr:
+    args = (scalars.value(node.this), scalars.value(node.expression), *escape)
+    matched = functions.resolve(node.key, args)
+    return functions.resolve("not", (matched,)) if node.args.get("negate") else matched
+
+
+def _escape(scalars: Scalars, node: exp.Escape) -> Expr:
+    if isinstance(node.this, exp.Not):
+        return functions.resolve("not", (_like(scalars, node.this.this, scalars.value(node.expression)),))
+    return _like(scalars, node.this, scalars.value(node.expression))
+
+
+def _case(scalars: Scalars, node: exp.Case) -> Expr:
+    subject = node.this and scalars.value(node.this)
+    args: list[Expr] = []
+    for branch in node.args["ifs"]:
+        when = scalars.value(branch.this)
+        args += [functions.resolve("=", (subject, when)) if subject else when, scalars.value(branch.args["true"])]
+    default = node.args.get("default")
+    args.append(scalars.value(default) if default else Literal(None, UNKNOWN))
+    return functions.resolve("case", args)
+
+
+def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
+    only(node, scalars.context.sql, "a cast", ("this", "to"))
+    type = sql_type(node.to, scalars.context.sql)
+    if isinstance(node.this, exp.Array) and not node.this.expressions and type.kind is Kind.ARRAY:
+        return Literal([], type)
+    if type.kind in FLOATS and isinstance(node.this, exp.Literal):  # `1e300::float8` is no numeric on its way
+        return functions.cast(Literal(node.this.name, UNKNOWN), type, explicit=True)
+    return functions.cast(scalars.value(node.this), type, explicit=True)
+
+
+def _interval(scalars: Scalars, node: exp.Interval) -> Expr:
+    text, unit = node.this.name, node.args.get("unit")
+    if unit is not None:
+        if not text.strip().lstrip("+-").replace(".", "", 1).isdigit():
+            raise scalars.context.refuse(node, f"{unit.name} after an interval with units of its own",
+                                         "write the units inside the text only")
+        text = f"{text} {unit.name.lower()}"
+    return functions.cast(Literal(text, UNKNOWN), INTERVAL, explicit=True)
+
+
+def _extract(scalars: Scalars, node: exp.Extract) -> Expr:
+    unit = Literal(node.this.name.lower(), TEXT)
+    return functions.resolve("extract", (unit, scalars.value(node.expression)))
+
+
+def _position(scalars: Scalars, node: exp.StrPosition) -> Expr:
+    return functions.resolve("strpos", (scalars.value(node.this), scalars.value(node.args["substr"])))
+
+
+def _substring(scalars: Scalars, node: exp.Substring) -> Expr:
+    start, length = node.args.get("start"), node.args.get("length")
+    args = [scalars.value(node.this), scalars.value(start) if start else Literal(1, INTEGER)]
+    if args[1].type == UNKNOWN or args[1].type.kind in STRINGS:
+        raise scalars.context.refuse(start, "SUBSTRING with a pattern is not supported",
+                                     "write (regexp_match(text, pattern))[1]")
+    return functions.resolve("substring", (*args, scalars.value(length)) if length else args)
+
+
+def _trim(scalars: Scalars, node: exp.Trim) -> Expr:
+    only(node, scalars.context.sql, "TRIM", ("this", "expression", "position"))
+    name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(node.text("position").upper(), "btrim")
+    return functions.resolve(name, scalars.values([node.this, *filter(None, [node.args.get("expression")])]))
+
+
+def _at_time_zone(scalars: Scalars, node: exp.AtTimeZone) -> Expr:
+    if node.args["zone"].name.lower() not in ("utc", "gmt", "z", "zulu", "etc/utc"):
+        raise scalars.context.refuse(node.args["zone"], "AT TIME ZONE is supported for 'UTC' only",
+                                     "add the offset: x + interval '2 hours'")
+    value = scalars.value(node.this)
+    if value.type.kind is Kind.TIMESTAMP:
+        return functions.cast(value, TIMESTAMPTZ, explicit=True)
+    return functions.cast(functions.cast(value, TIMESTAMPTZ), TIMESTAMP, explicit=True)
+
+
+def _collate(scalars: Scalars, node: exp.Collate) -> Expr:
+    if node.expression.name not in ("C", "POSIX", "ucs_basic"):
+        raise scalars.context.refuse(node.expression, "text compares by code point only",
+                                     'write COLLATE "C" or nothing')
+    return scalars.value(node.this)
+
+
+def _subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
+    if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
+        raise scalars.context.refuse(node, "array slices are not supported", "write one subscript: a[1]")
+    return functions.resolve("[]", (scalars.value(node.this), scalars.value(node.expressions[0])))
+
+
+def _array(scalars: Scalars, node: exp.Array) -> Expr:
+    if not node.expressions:
+        raise scalars.context.refuse(node, "an empty array has no type", "write a cast: ARRAY[]::integer[]")
+    if any(isinstance(item, exp.Query) for item in node.expressions):
+        raise scalars.context.refuse(node.expressions[0], "ARRAY(subquery) is not maintained yet")
+    items = scalars.values(node.expressions)
+    if any(item.type.kind is Kind.ARRAY for item in items):
+        raise scalars.context.refuse(node, "arrays of arrays are not supported")
+    return functions.resolve("array", items)
+
+
+FORMS: dict[type, Callable[[Scalars, Any], Expr]] = {
+    exp.Literal: _literal,
+    exp.RawString: _string,
+    exp.Concat: _joined_strings,
+    exp.Null: lambda scalars, node: Literal(None, UNKNOWN),
+    exp.Boolean: lambda scalars, node: Literal(bool(node.this), BOOLEAN),
+    exp.Neg: _negative,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Escape: _escape,
+    exp.Case: _case,
+    exp.Cast: _cast,
+    exp.Interval: _interval,
+    exp.Extract: _extract,
+    exp.StrPosition: _position,
+    exp.Substring: _substring,
+    exp.Trim: _trim,
+    exp.AtTimeZone: _at_time_zone,
+    exp.Collate: _collate,
+    exp.Bracket: _subscript,
+    exp.Array: _array,
+}

@@ -1,0 +1,210 @@
+"""FROM: tables, views, subqueries, table functions and joins, from left to right.
+
+The relation grows with every item, so that a LATERAL item can read all that stands to its left. Scopes are kept apart:
+a JOIN's condition sees the items it joins, and USING merges columns of these only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from halfjoin.sql import functions  # a subquery is a query again: the two modules call each other
+from halfjoin.sql.bind import select as bind_select
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.function import bind_call, renamed
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import Scope, Source, Visible
+from halfjoin.sql.bind.unmaintained import refuse_join
+from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.expr import Column, Expr, conjunction
+from halfjoin.sql.parse.locate import name_of, only, written
+from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.relation import Filter, Join, Relation, Scan, Values
+
+Bound = tuple[Relation, Scope]
+
+
+def bind_from(query: exp.Select, context: Context, base: Relation | None,
+              outer: tuple[Scope, ...]) -> tuple[Relation | None, Scope]:
+    """The relation of a FROM clause on top of `base`, and its scope."""
+    clause, joins = query.args.get("from_"), query.args.get("joins") or []
+    if clause is None:
+        return base, Scope()
+    return From(context, outer).items(clause.this, joins, base, Scope())
+
+
+class From:
+    """Binds the items of one FROM clause; of joins the inner ones only."""
+
+    def __init__(self, context: Context, outer: tuple[Scope, ...]) -> None:
+        self.context, self.outer = context, outer
+
+    def items(self, first: exp.Expr, joins: list[exp.Join], relation: Relation | None, left: Scope) -> Bound:
+        """Items with their joins; commas bind looser than JOIN. `left`: what items further left can lend to LATERAL."""
+        total = Scope()
+        relation, group = self.item(first, relation, left)
+        for join in joins:
+            if join.meta.get("comma"):
+                refuse_join(join, self.context)
+                with self.context.at(join):
+                    total, group = total.beside(group), Scope()
+                relation, group = self.item(join.this, relation, visible(left, total))
+            else:
+                relation, group = self.joined(join, relation, group, visible(left, total, group))
+        with self.context.at(first):
+            return relation, total.beside(group)
+
+    def joined(self, join: exp.Join, relation: Relation, group: Scope, left: Scope) -> Bound:
+        """One more JOIN; `group` is what it joins with, `left` all that LATERAL sees."""
+        refuse_join(join, self.context)
+        relation, item = self.item(join.this, relation, left)
+        return self.join(join, relation, group, item)
+
+    def join(self, join: exp.Join, relation: Relation, left: Scope, right: Scope) -> Bound:
+        """Two scopes joined, with the condition as a filter."""
+        with self.context.at(join):
+            if join.args.get("using") or join.text("method"):
+                merged, condition = self.using(join, left, right)
+                return Filter(relation, condition) if merged else relation, left.merged(right, merged)
+            scope = left.beside(right)
+            if join.args.get("on"):
+                relation = Filter(relation, Scalars(self.context, (scope, *self.outer)).condition(join.args["on"]))
+            return relation, scope
+
+    def using(self, join: exp.Join, left: Scope, right: Scope) -> tuple[list[Visible], Expr]:
+        """The merged columns of USING or NATURAL, and their equality."""
+        if join.args.get("using"):
+            nodes = [node.this if isinstance(node, exp.Column) else node for node in join.args["using"]]
+            names = [name_of(node) for node in nodes]
+        else:
+            shared = {column.name for column in right.visible}
+            names = [column.name for column in left.visible if column.name in shared]
+            nodes = [join] * len(names)
+        merged, conditions = [], []
+        for node, name in zip(nodes, names, strict=True):
+            with self.context.at(node):
+                a, b = left.column(name), right.column(name)
+                if a is None or b is None:
+                    known = [column.name for column in (left if a is None else right).visible]
+                    raise UnknownName("column", name, known)
+                conditions.append(functions.resolve("=", (a, b)))
+                owner = next(column.table for column in left.visible if column.name == name)
+                merged.append(Visible(name, functions.cast(a, functions.common_type([a.type, b.type])), owner))
+        return merged, conjunction(tuple(conditions))
+
+    def item(self, node: exp.Expr, relation: Relation | None, left: Scope) -> Bound:
+        """One item on top of the relation to its left."""
+        if isinstance(node, exp.Lateral):
+            return self.lateral(node, relation, left)
+        if nested := node.args.get("joins"):
+            alone = node.copy()
+            alone.set("joins", None)
+            return self.items(alone, nested, relation, left)
+        if isinstance(node, exp.Subquery) and isinstance(node.this, (exp.Table, exp.Lateral)):
+            only(node, self.context.sql, "FROM", ("this",))
+            return self.item(node.this, relation, left)
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous):
+            only(node, self.context.sql, "FROM", ("this", "alias", "ordinality"))
+            return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            added, source = self.table(node)
+        elif isinstance(node, (exp.Subquery, exp.Values)):
+            added, source = self.subquery(node, node.args.get("alias"), left)
+        else:
+            raise self.context.refuse(node, f"{written(node)} is not supported in FROM",
+                                      "write a table, a view, a subquery or a table function")
+        return beside(relation, added), Scope.of(source)
+
+    def lateral(self, node: exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
+        """LATERAL: a subquery or call that reads what is to its left."""
+        only(node, self.context.sql, "LATERAL", ("this", "alias", "ordinality"))
+        if isinstance(node.this, exp.Anonymous):
+            return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
+        if not isinstance(node.this, exp.Subquery):
+            raise self.context.refuse(node, "LATERAL takes a subquery or a table function", "leave LATERAL out")
+        if relation is None:
+            added, source = self.subquery(node.this, node.args.get("alias"), left)
+            return added, Scope.of(source)
+        selected = bind_select.select(node.this, self.context, relation, (left, *self.outer))
+        name, unique, names = self.named(node.args.get("alias"), "", selected.names)
+        added = bind_select.project(selected.renamed(names), bind_select.qualified(unique), carry=True)
+        outputs = added.columns[len(added.columns) - len(names):]
+        return added, Scope.of(Source(name, tuple(zip(names, outputs, strict=True))))
+
+    def _call(self, call: exp.Anonymous, alias: exp.TableAlias | None, ordinality: bool, relation: Relation | None,
+              left: Scope) -> Bound:
+        if relation is None:
+            relation = Values(self.context.aliases.fresh("row"), (), ((),))
+        scalars = Scalars(self.context, (left, *self.outer))
+        bound, source = bind_call(call, alias, ordinality, relation, scalars)
+        return bound, Scope.of(source)
+
+    def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, Source]:
+        """A subquery, which reads nothing to its left."""
+        try:
+            selected = bind_select.select(node, self.context)
+        except UnknownName as error:
+            if error.kind in ("column", "table or alias") and _lends(left, error.name):
+                raise UnsupportedSQL(f"{error.name} is to the left of the subquery, and not visible in it",
+                                     instead="write LATERAL before the subquery", sql=error.sql, line=error.line,
+                                     column=error.column, wrong=True) from None
+            raise
+        return self.derived(selected, alias, "")
+
+    def derived(self, selected: bind_select.Selected, alias: exp.TableAlias | None,
+                 default: str) -> tuple[Relation, Source]:
+        """A query's outputs as the columns of an item of FROM."""
+        name, unique, names = self.named(alias, default, selected.names)
+        relation = bind_select.project(selected.renamed(names), bind_select.qualified(unique))
+        return relation, Source(name, tuple(zip(names, relation.columns, strict=True)))
+
+    def table(self, node: exp.Table) -> tuple[Relation, Source]:
+        """A table, a view, or a query of WITH."""
+        context, table, alias = self.context, name_of(node), node.args.get("alias")
+        if node.args.get("db"):
+            raise context.refuse(node, "there are no schemas", f"write {table}")
+        if node.args.get("sample"):
+            raise context.refuse(node, "TABLESAMPLE is not supported: a view must not depend on chance",
+                                 "write a condition that picks rows, such as id % 100 = 0")
+        only(node, context.sql, "FROM", ("this", "alias"))
+        if (common := context.common.get(table)) is not None:
+            selected = bind_select.select(common.query, replace(common.context, aliases=context.aliases))
+            names = renamed(selected.names, exp.TableAlias(columns=list(common.columns)), table, context)
+            return self.derived(selected.renamed(names), alias, table)
+        if (text := context.schema.plain_view(table)) is not None:
+            inner = Context(context.schema, text, aliases=context.aliases)
+            return self.derived(bind_select.select(parse_query(text), inner), alias, table)
+        columns = context.schema.columns(table)
+        if columns is None:
+            with context.at(node):
+                raise UnknownName("table or view", table, [*context.common, *context.schema.names()])
+        name, unique, names = self.named(alias, table, [column.name for column in columns])
+        qualified = tuple(Column(f"{unique}.{column.name}", column.type, column.nullable) for column in columns)
+        return Scan(table, unique, qualified), Source(name, tuple(zip(names, qualified, strict=True)))
+
+    def named(self, alias: exp.TableAlias | None, default: str, columns: list[str]) -> tuple[str, str, list[str]]:
+        """The item's name in this query, the same made unique, and its columns' names, after its alias."""
+        name = name_of(alias.this) if alias is not None and alias.this else default
+        unique = self.context.aliases.fresh(name or "subquery")
+        return name or unique, unique, renamed(columns, alias, name or "the subquery", self.context)
+
+
+def beside(relation: Relation | None, added: Relation) -> Relation:
+    """Every combination of two relations' rows."""
+    if relation is None:
+        return added
+    return Join((*relation.inputs, added) if isinstance(relation, Join) else (relation, added))
+
+
+def visible(*scopes: Scope) -> Scope:
+    """All of them as one, for LATERAL; a name that stands twice is refused where the clause is put together."""
+    return Scope(tuple(source for scope in scopes for source in scope.sources),
+                 tuple(column for scope in scopes for column in scope.visible))
+
+
+def _lends(scope: Scope, name: str) -> bool:
+    table, _, column = name.rpartition(".")
+    return any(source.name in (name, table) for source in scope.sources) or any(
+        visible.name == column for visible in scope.visible)

@@ -1,0 +1,60 @@
+"""The name PostgreSQL gives a column of a SELECT list that has no alias."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from halfjoin.sql.parse.locate import name_of
+
+UNNAMED = "?column?"
+TYPE_NAMES = {
+    exp.DType.BOOLEAN: "bool", exp.DType.SMALLINT: "int2", exp.DType.INT: "int4", exp.DType.BIGINT: "int8",
+    exp.DType.FLOAT: "float4", exp.DType.DOUBLE: "float8", exp.DType.DECIMAL: "numeric", exp.DType.CHAR: "bpchar",
+    exp.DType.VARBINARY: "bytea",
+}
+FIXED: dict[type[exp.Expr], str] = {
+    exp.Array: "array", exp.Extract: "extract", exp.StrPosition: "position",
+    exp.Substring: "substring", exp.AtTimeZone: "timezone", exp.CurrentDate: "current_date",
+    exp.CurrentTimestamp: "current_timestamp", exp.Exists: "exists",
+}
+
+
+def output_name(node: exp.Expr) -> str:
+    """The alias, or the name of the column, function or type that the expression is about, or `?column?`."""
+    return _name(node)[0]
+
+
+def _name(node: exp.Expr) -> tuple[str, bool]:
+    """The name, and whether it is a strong one, which a cast around it keeps."""
+    if isinstance(node, exp.Alias):
+        return name_of(node.args["alias"]), True
+    if isinstance(node, exp.Column):
+        return name_of(node), True
+    if isinstance(node, (exp.Paren, exp.Bracket, exp.Collate, exp.Window, exp.Filter, exp.WithinGroup)):
+        return _name(node.this)
+    if isinstance(node, exp.Cast):
+        name, strong = _name(node.this)
+        return (name, True) if strong else (_type_name(node.to), False)
+    if isinstance(node, exp.Subquery):
+        query = node.this
+        while isinstance(query, (exp.SetOperation, exp.Subquery)):
+            query = query.this
+        if isinstance(query, exp.Select) and query.expressions:
+            return _name(query.expressions[0])
+    if isinstance(node, exp.Interval):
+        return "interval", False
+    if isinstance(node, exp.Case):
+        name, strong = _name(node.args["default"]) if node.args.get("default") else (UNNAMED, False)
+        return (name, True) if strong else ("case", False)
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower(), True
+    if isinstance(node, exp.Trim):
+        return {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(node.text("position").upper(), "btrim"), True
+    return (FIXED[type(node)], True) if type(node) in FIXED else (UNNAMED, False)
+
+
+def _type_name(node: exp.DataType) -> str:
+    if node.this is exp.DType.ARRAY and node.expressions:
+        return _type_name(node.expressions[0])
+    kind: exp.DType = node.this
+    return TYPE_NAMES.get(kind, str(kind.value).lower())

@@ -1,0 +1,226 @@
+"""Scalar expressions: from syntax to typed expressions over the columns in scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from halfjoin.sql import functions
+from halfjoin.sql.bind import temporal as bind_temporal
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.forms import FORMS
+from halfjoin.sql.bind.scope import Scope, find
+from halfjoin.sql.bind.unmaintained import ON_TOP, refuse_expression, refuse_function
+from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.functions.table_functions import returns_rows
+from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
+from halfjoin.sql.types import BOOLEAN, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
+
+
+@dataclass(frozen=True)
+class Scalars:
+    """Binds expressions in one place of a query.
+
+    `scopes` is innermost first. `bound` holds nodes, by identity, that have a meaning already: the set-returning call
+    of a SELECT list.
+    """
+
+    context: Context
+    scopes: tuple[Scope, ...]
+    bound: Mapping[int, Expr] = field(default_factory=dict)
+
+    def value(self, node: exp.Expr) -> Expr:
+        """The expression as a value; mz_now() is refused."""
+        if id(node) in self.bound:
+            return self.bound[id(node)]
+        handler = HANDLERS.get(type(node))
+        if handler is None:
+            raise refuse_expression(node, self.context)
+        with self.context.at(node):
+            return handler(self, node)
+
+    def values(self, nodes: Sequence[exp.Expr]) -> tuple[Expr, ...]:
+        """Several values."""
+        return tuple(self.value(node) for node in nodes)
+
+    def condition(self, node: exp.Expr) -> Expr:
+        """The expression as a condition of WHERE or ON: boolean, and mz_now() may be compared in it."""
+        with self.context.at(node):
+            bound = self._formula(node)
+            if bound.type not in (BOOLEAN, UNKNOWN):
+                raise UnsupportedSQL(f"a condition must be boolean, not {bound.type}", wrong=True)
+            return functions.cast(bound, BOOLEAN)
+
+    def _formula(self, node: exp.Expr) -> Expr:
+        """AND, OR and NOT over conditions, and comparisons with mz_now()."""
+        if not bind_temporal.mentions_now(node):
+            return self.value(node)
+        if isinstance(node, exp.Paren):
+            return self._formula(node.this)
+        if isinstance(node, exp.Not):
+            return functions.resolve("not", (self.condition(node.this),))
+        if isinstance(node, (exp.And, exp.Or)):
+            return functions.resolve(node.key, tuple(self.condition(part) for part in _flat(node)))
+        return bind_temporal.comparison(node, self.value, self.context)
+
+
+def _flat(node: exp.Expr) -> list[exp.Expr]:
+    """The operands of a chain of the same connector; long chains would nest too deep for recursion."""
+    parts: list[exp.Expr] = []
+    stack: list[exp.Expr] = [node]
+    while stack:
+        part = stack.pop()
+        if type(part) is type(node):
+            stack += [part.expression, part.this]
+        else:
+            parts.append(part)
+    return parts
+
+
+def _operator(name: str) -> Callable[[Scalars, Any], Expr]:
+    def bind(scalars: Scalars, node: exp.Binary) -> Expr:
+        return functions.resolve(name, (scalars.value(node.this), scalars.value(node.expression)))
+    return bind
+
+
+def _comparison(name: str) -> Callable[[Scalars, Any], Expr]:
+    def bind(scalars: Scalars, node: exp.Binary) -> Expr:
+        left, right = node.this, node.expression
+        first, second = members_of(left), members_of(right)
+        if first and second:
+            if len(first) != len(second):
+                raise scalars.context.refuse(node, f"{len(first)} values are compared with {len(second)}")
+            return compared(name, scalars.values(first), scalars.values(second))
+        if isinstance(right, exp.Any):
+            return _quantified(scalars, node, f"{name} any", right.this)
+        if isinstance(right, exp.Anonymous) and right.name.lower() in ("all", "some"):
+            word = "all" if right.name.lower() == "all" else "any"
+            return _quantified(scalars, node, f"{name} {word}", right.expressions[0])
+        return functions.resolve(name, (scalars.value(left), scalars.value(right)))
+    return bind
+
+
+def _quantified(scalars: Scalars, node: exp.Binary, name: str, array: exp.Expr) -> Expr:
+    if isinstance(array.unnest(), exp.Query):
+        raise scalars.context.refuse(array, f"{name.upper()} (subquery) is not maintained yet", ON_TOP)
+    if name not in ("= any", "<> all"):
+        raise scalars.context.refuse(node, f"{name.upper()} is not supported", "write = ANY (array) or <> ALL (array)")
+    return functions.resolve(name, (scalars.value(node.this), scalars.value(array)))
+
+
+def members_of(node: exp.Expr) -> list[exp.Expr] | None:
+    """The members of `(a, b)` or `ROW(a, b)`; None for another expression."""
+    if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and node.name.lower() == "row"):
+        return list(node.expressions)
+    return None
+
+
+def compared(name: str, left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
+    """`(a, b) < (c, d)`: the first members that differ decide, and NULL if one of them is unknown before that."""
+    if len(left) == 1:
+        return functions.resolve(name, (left[0], right[0]))
+    if name in ("=", "<>"):
+        pairs = tuple(functions.resolve(name, pair) for pair in zip(left, right, strict=True))
+        return functions.resolve("and" if name == "=" else "or", pairs)
+    strict = functions.resolve(name[0], (left[0], right[0]))
+    equal = functions.resolve("=", (left[0], right[0]))
+    return functions.resolve("or", (strict, functions.resolve("and", (equal, compared(name, left[1:], right[1:])))))
+
+
+def _connector(scalars: Scalars, node: exp.Connector) -> Expr:
+    return functions.resolve(node.key, scalars.values(_flat(node)))
+
+
+def _not(scalars: Scalars, node: exp.Not) -> Expr:
+    if isinstance(node.this, exp.Is):
+        return _is(scalars, node.this, "is not")
+    return functions.resolve("not", (scalars.value(node.this),))
+
+
+def _is(scalars: Scalars, node: exp.Is, word: str = "is") -> Expr:
+    if isinstance(node.expression, exp.Null):
+        return functions.resolve(f"{word} null", (scalars.value(node.this),))
+    if isinstance(node.expression, exp.Boolean):
+        return functions.resolve(f"{word} {str(node.expression.this).lower()}", (scalars.value(node.this),))
+    raise refuse_expression(node, scalars.context)
+
+
+def _column(scalars: Scalars, node: exp.Column) -> Expr:
+    if isinstance(node.this, exp.Star):
+        raise scalars.context.refuse(node, f"{node.table}.* is not a value", "name the column")
+    if node.args.get("db"):
+        raise scalars.context.refuse(node, "there are no schemas", f"write {node.table}.{node.name}")
+    table = node.args.get("table")
+    return find(scalars.scopes, name_of(node), table and name_of(table))
+
+
+def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
+    name, context = node.name.lower(), scalars.context
+    refuse_function(name, node, context)
+    if name == "array" and any(isinstance(item, exp.Query) for item in node.expressions):
+        raise context.refuse(node, "ARRAY(subquery) is not maintained yet", ON_TOP)
+    if name in NOT_CALLED or not name.replace("_", "").isalnum():
+        raise UnknownName("function", name)
+    if name == "mz_now":
+        raise bind_temporal.misplaced(node, context)
+    if returns_rows(name, context.schema):
+        raise context.refuse(node, f"{name} returns rows, and may not stand here",
+                             f"write it in FROM: FROM ..., {name}(...)")
+    if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
+        raise context.refuse(node, f"{name} takes plain arguments only")
+    args = scalars.values(node.expressions)
+    if not args and (moment := _moment(scalars, name)) is not None:
+        return moment
+    if name in TYPE_FUNCTIONS and len(args) == 1:
+        return functions.cast(args[0], TYPE_FUNCTIONS[name], explicit=True)
+    return functions.resolve(name, args)
+
+
+def _clock(scalars: Scalars, node: exp.Expr) -> Expr:
+    name = node.key if node.key.startswith("local") else node.sql("postgres").lower()
+    return _moment(scalars, name) or functions.resolve(name, ())
+
+
+def _moment(scalars: Scalars, name: str) -> Expr | None:
+    """What the clock says, in a query that may read it."""
+    if scalars.context.now is None or name not in CLOCKS:
+        return None
+    return functions.cast(Literal(scalars.context.now, UNKNOWN), CLOCKS[name], explicit=True)
+
+
+CLOCKS = {
+    **dict.fromkeys(("now", "current_timestamp", "clock_timestamp", "statement_timestamp", "transaction_timestamp"),
+                    TIMESTAMPTZ),
+    "current_date": DATE, "localtimestamp": TIMESTAMP, "localtime": TIME,
+}  # fmt: skip
+
+
+# Entries of the function table that are operators or forms, or made by the binder.
+NOT_CALLED = frozenset(("and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or"))
+OPERATORS: dict[type[exp.Expr], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^", exp.DPipe: "||",
+    exp.RegexpLike: "~", exp.RegexpILike: "~*",
+    exp.NullSafeEQ: "is not distinct from", exp.NullSafeNEQ: "is distinct from",
+}
+HANDLERS: dict[type, Callable[[Scalars, Any], Expr]] = {
+    **FORMS,
+    **{kind: _operator(name) for kind, name in OPERATORS.items()},
+    **{kind: _comparison(name) for kind, name in bind_temporal.COMPARISONS.items()},
+    exp.And: _connector,
+    exp.Or: _connector,
+    exp.Not: _not,
+    exp.Is: _is,
+    exp.Paren: lambda scalars, node: scalars.value(node.this),
+    exp.Column: _column,
+    exp.Anonymous: _function,
+    exp.CurrentDate: _clock,
+    exp.CurrentTime: _clock,
+    exp.CurrentTimestamp: _clock,
+    exp.Localtime: _clock,
+    exp.Localtimestamp: _clock,
+}

@@ -1,0 +1,1 @@
+"""SQL text to sqlglot's trees and to statements."""

@@ -1,0 +1,277 @@
+"""The SQL dialect: sqlglot's `materialize`, with the statements it lacks and every function call kept as written.
+
+sqlglot's parsers translate while they parse (format strings, argument orders, array offsets), since their aim is to
+write another dialect. Here the text's own meaning is wanted, so a call is a name and its arguments, nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.materialize import Materialize
+from sqlglot.parsers.materialize import MaterializeParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.parse.locate import place_of
+from halfjoin.sql.parse.string_escapes import unescaped
+
+
+class AsOf(exp.Expression):
+    """A query and the time it is read at: `SELECT ... AS OF 5`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class Subscribe(exp.Expression):
+    """SUBSCRIBE [TO] collection [AS OF time] [UP TO time]."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "as_of": False, "up_to": False}
+
+
+class Explain(exp.Expression):
+    """EXPLAIN of a view by name (`kind` says which kind) or of a query."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": False}
+
+
+class ShowObjects(exp.Expression):
+    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name; `this` is what, in lower case."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": False}
+
+
+class CreateSink(exp.Expression):
+    """CREATE SINK name FROM source INTO DELTA target; `exists` where IF NOT EXISTS, `replace` where OR REPLACE is."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True, "source": True, "target": True, "exists": False, "replace": False,
+    }  # fmt: skip
+
+
+class Reset(exp.Expression):
+    """RESET name: a setting back to its default."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class RetainHistory(exp.Property):
+    """RETAIN HISTORY [=] FOR duration, an option of a table or view."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "columns")
+SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder'"
+INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+TYPED = MaterializeParser.TYPE_TOKENS - {TokenType.INTERVAL}  # an interval's unit may follow its text
+STRING_TOKENS = (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING)
+AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.VAR,
+               TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
+
+
+class HalfjoinParser(MaterializeParser):
+    """Parses to sqlglot's tree, and to the nodes above."""
+
+    FUNCTIONS: ClassVar = {}
+    FUNCTION_PARSERS: ClassVar = {
+        name: MaterializeParser.FUNCTION_PARSERS[name] for name in ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
+    }
+    NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+        name: MaterializeParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("ANY", "CASE")
+    }
+    PRIMARY_PARSERS: ClassVar = {
+        **MaterializeParser.PRIMARY_PARSERS,
+        TokenType.BYTE_STRING: lambda self, token: self._parse_escapes(token),
+    }
+    PROPERTY_PARSERS: ClassVar = {
+        **MaterializeParser.PROPERTY_PARSERS,
+        "RETAIN": lambda self: self._parse_retain_history(),
+    }
+
+    def _parse_statement(self) -> exp.Expr | None:
+        if self._match_text_seq("SUBSCRIBE"):
+            return self._parse_subscribe()
+        if self._match_text_seq("EXPLAIN"):
+            return self._parse_explain()
+        if self._match_text_seq("SHOW"):
+            return self._parse_show_objects()
+        if self._match_text_seq("RESET"):
+            return self.expression(Reset(this=self._parse_column()))
+        return self._with_as_of(super()._parse_statement())
+
+    def _with_as_of(self, statement: exp.Expr | None) -> exp.Expr | None:
+        """The statement, with the AS OF that follows it."""
+        if isinstance(statement, (exp.Query, exp.Values)) and (time := self._parse_as_of()):
+            return self.expression(AsOf(this=statement, expression=time))
+        return statement
+
+    def _parse_as_of(self) -> exp.Expr | None:
+        if not self._match_text_seq("AS", "OF"):
+            return None
+        time: exp.Expr | None = self._parse_disjunction()
+        if time is None:
+            raise self._refused("AS OF needs a time", "write AS OF 5, or AS OF '2024-01-31 10:00'")
+        return time
+
+    def _parse_subscribe(self) -> exp.Expr:
+        self._match_text_seq("TO")
+        if self._curr and self._curr.token_type is TokenType.L_PAREN:
+            raise self._refused("SUBSCRIBE takes the name of a view", "create a materialized view of the query first")
+        collection = self._parse_table_parts()
+        as_of = self._parse_as_of()
+        up_to = self._parse_disjunction() if self._match_text_seq("UP", "TO") else None
+        return self.expression(Subscribe(this=collection, as_of=as_of, up_to=up_to))
+
+    def _parse_explain(self) -> exp.Expr:
+        for words in (("MATERIALIZED", "VIEW"), ("VIEW",)):
+            if self._match_text_seq(*words):
+                return self.expression(Explain(this=self._parse_table_parts(), kind=" ".join(words).lower()))
+        if self._match_text_seq("ANALYZE"):
+            raise self._refused("EXPLAIN ANALYZE is not supported", "write EXPLAIN SELECT ...")
+        query = self._parse_statement()
+        if query is None:
+            raise self._refused("EXPLAIN needs a query, or VIEW and a name")
+        return self.expression(Explain(this=query))
+
+    def _parse_show_objects(self) -> exp.Expr:
+        for what in SHOWN:
+            if self._match_text_seq(*what.upper().split()):
+                source = self._parse_table_parts() if self._match_texts(("FROM", "ON", "IN")) else None
+                return self.expression(ShowObjects(this=what, source=source))
+        raise self._refused("SHOW needs to know what", "write SHOW " + " | ".join(SHOWN).upper() + " FROM name")
+
+    def _parse_retain_history(self) -> exp.Expr:
+        if not self._match_text_seq("HISTORY"):
+            raise self._refused("RETAIN needs HISTORY FOR and a duration", "write RETAIN HISTORY FOR '1 hour'")
+        self._match(TokenType.EQ)
+        self._match_text_seq("FOR")
+        return self.expression(RetainHistory(this=self._parse_disjunction()))
+
+    def _at_as_of(self) -> bool:
+        """Whether AS OF and a time come next, not an alias that is called `of`."""
+        if not (self._curr and self._curr.token_type is TokenType.ALIAS and self._next):
+            return False
+        after = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None
+        named_of = self._next.token_type is TokenType.VAR and self._next.text.upper() == "OF"
+        return named_of and after is not None and after.token_type in AFTER_AS_OF
+
+    def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
+        return this if self._at_as_of() else super()._parse_alias(this, explicit)
+
+    def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
+        return None if self._at_as_of() else super()._parse_table_alias(alias_tokens)
+
+    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
+        index = self._index
+        if not self._match(TokenType.INTERVAL):
+            return None
+        if not self._match(TokenType.STRING):  # a column of that name
+            self._retreat(index)
+            return None
+        text = self.expression(exp.Literal(this=self._prev.text, is_string=True), token=self._prev)
+        unit = exp.var(self._prev.text.upper()) if self._match_texts(INTERVAL_UNITS) else None
+        if unit is not None and self._match_text_seq("TO"):
+            raise self._refused("a range of units is not supported",
+                                "write the units in the text: INTERVAL '1 year 2 months'")
+        return self.expression(exp.Interval(this=text, unit=unit))
+
+    def _parse_escapes(self, token: Token) -> exp.Literal:
+        """`E'...'`, read from the text itself: the tokenizer's reading of escapes is not PostgreSQL's."""
+        try:
+            text = unescaped(self.sql[token.start + 2 : token.end])
+        except ValueError as error:
+            line, column = place_of(token.start, self.sql)
+            raise UnsupportedSQL(str(error), sql=self.sql, line=line, column=column, wrong=True) from None
+        return self.expression(exp.Literal(this=text, is_string=True), token=token)
+
+    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
+        """`type 'text'` is a constant as it stands, so that a cast behind it is a cast of the constant."""
+        index = self._index
+        if not fallback_to_identifier and self._curr and self._curr.token_type in TYPED:
+            type = self._parse_types(check_func=True, allow_identifiers=False)
+            text = self._parse_primary() if isinstance(type, exp.DataType) and self._at_string() else None
+            if isinstance(text, (exp.Literal, exp.Concat, exp.RawString)):
+                return self._parse_column_ops(self.expression(exp.Cast(this=text, to=type)))
+            self._retreat(index)
+        return super()._parse_type(parse_interval, fallback_to_identifier)
+
+    def _at_string(self) -> bool:
+        return bool(self._curr) and self._curr.token_type in STRING_TOKENS
+
+    def _parse_create(self) -> Any:
+        if self._match_text_seq("SINK"):
+            return self._parse_create_sink(replace=False)
+        if self._match_text_seq("OR", "REPLACE", "SINK"):
+            return self._parse_create_sink(replace=True)
+        first = self._prev
+        created = super()._parse_create()
+        if first is not None and self._prev is not None:
+            created.meta["text"] = self._find_sql(first, self._prev)
+        return created
+
+    def _parse_drop(self, exists: bool = False, kind: str | None = None) -> exp.Drop | exp.Command:
+        if kind is None and self._match_text_seq("SINK"):
+            kind = "SINK"
+        return super()._parse_drop(exists, kind)
+
+    def _parse_create_sink(self, *, replace: bool) -> exp.Expr:
+        exists = not replace and self._match_text_seq("IF", "NOT", "EXISTS")
+        name = self._parse_table_parts()
+        if not self._match_text_seq("FROM"):
+            raise self._refused("a sink needs FROM and the name of a view or table", SINK_SYNTAX)
+        source = self._parse_table_parts()
+        if not self._match_text_seq("INTO"):
+            raise self._refused("a sink needs INTO DELTA and a path or URL", SINK_SYNTAX)
+        if not self._match_text_seq("DELTA"):
+            raise self._refused("a sink writes a Delta table, nothing else", SINK_SYNTAX)
+        target = self._parse_string()
+        if target is None:
+            raise self._refused("a sink needs a path or URL in quotes", SINK_SYNTAX)
+        if self._curr and self._curr.token_type is not TokenType.SEMICOLON:
+            raise self._refused("a sink has no options", SINK_SYNTAX)
+        made = CreateSink(this=name, source=source, target=target, exists=exists, replace=replace)
+        return self.expression(made)
+
+    def _parse_ddl_select(self) -> exp.Expr | None:
+        first = self._curr
+        query = super()._parse_ddl_select()
+        if query is not None and first is not None and self._prev is not None:
+            query.meta["text"] = self._find_sql(first, self._prev)
+        if self._at_as_of():
+            raise self._refused("a view has no AS OF", "write AS OF in the query that reads it")
+        return query
+
+    def _parse_unnest(self, with_alias: bool = True) -> exp.Unnest | None:
+        return None  # a function like any other, so that its alias and ordinality are kept like any other's
+
+    def _parse_join(self, skip_join_token: bool = False, parse_bracket: bool = False,
+                    alias_tokens: Collection[TokenType] | None = None) -> exp.Join | None:
+        comma = bool(self._curr and self._curr.token_type is TokenType.COMMA)
+        join = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
+        if join is not None and comma:
+            join.meta["comma"] = True  # binds looser than JOIN, and needs no condition
+        return join
+
+    def _parse_as_command(self, start: Token) -> exp.Command:
+        raise self._refused(f"syntax error at {(self._curr or self._prev).text!r}")
+
+    def _refused(self, reason: str, instead: str | None = None) -> UnsupportedSQL:
+        """The error at the next token, or at the last one."""
+        line, column = place_of((self._curr or self._prev).start, self.sql)
+        return UnsupportedSQL(reason, instead=instead, sql=self.sql, line=line, column=column)
+
+
+class Halfjoin(Materialize):
+    """The dialect of halfjoin's SQL text."""
+
+    INDEX_OFFSET = 0  # keep array subscripts as written
+
+    class Tokenizer(Materialize.Tokenizer):
+        """The tokens of `materialize`; no statement is swallowed as opaque text."""
+
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+    Parser = HalfjoinParser

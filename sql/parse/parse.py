@@ -1,0 +1,285 @@
+"""From SQL text to statements: syntax, and what each statement may consist of. No names are looked up yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from halfjoin.sql.errors import UnsupportedSQL, bounded
+from halfjoin.sql.parse import dialect
+from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
+from halfjoin.sql.parse.dialect import Halfjoin
+from halfjoin.sql.parse.locate import as_query, name_of, only, place_of, refuse
+from halfjoin.sql.parse.times import constant_time
+from halfjoin.sql.statements import (
+    Begin,
+    Commit,
+    Delete,
+    Drop,
+    Explain,
+    Insert,
+    Rollback,
+    Select,
+    SetTime,
+    Show,
+    Statement,
+    Subscribe,
+    Update,
+)
+
+
+def parse(text: str) -> list[Statement]:
+    """The statements of a text, in order. UnsupportedSQL (line, column, remedy) for what is not one of ours."""
+    return [_statement(node, text) for node in _trees(text)]
+
+
+def parse_query(text: str) -> exp.Query:
+    """The one query that a text consists of; a view's definition is kept as text and read back with this."""
+    trees = _trees(text)
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+        raise UnsupportedSQL("expected one query", instead="write SELECT ...")
+    return trees[0]
+
+
+def _trees(text: str) -> list[exp.Expr]:
+    if not isinstance(text, str):
+        raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", instead="write it as a str")
+    try:
+        with bounded():
+            nodes = Halfjoin().parse(text)
+    except ParseError as error:
+        raise _syntax_error(error, text) from None
+    except SqlglotError as error:
+        raise UnsupportedSQL(f"syntax error: {str(error).partition(chr(10))[0]}") from None
+    trees = [as_query(node) for node in nodes if node is not None and not isinstance(node, exp.Semicolon)]
+    for tree in trees:
+        _check_depth(tree)
+    return trees
+
+
+def _too_deep() -> UnsupportedSQL:
+    return UnsupportedSQL("the statement is nested too deep", instead="make a part of it a view of its own")
+
+
+def _check_depth(tree: exp.Expr) -> None:
+    """Refuse what would exhaust Python's stack later; a chain of AND, OR, UNION ALL, walked in a loop, counts once."""
+    waiting = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise _too_deep()
+        for child in node.iter_expressions():
+            chained = isinstance(node, (exp.And, exp.Or, exp.Union)) and type(child) is type(node)
+            waiting.append((child, depth if chained else depth + 1))
+
+
+def _syntax_error(error: ParseError, text: str) -> UnsupportedSQL:
+    if (unknown := _unknown_statement(error, text)) is not None:
+        return unknown
+    first: dict[str, Any] = error.errors[0] if error.errors else {}
+    written, line, end = str(first.get("highlight") or ""), first.get("line"), first.get("col")
+    if not written or line is None or end is None:
+        return UnsupportedSQL("syntax error")
+    last = not str(first.get("end_context") or "").strip(" ;\n\t")
+    reason = f"syntax error at the end, after {written!r}" if last else f"syntax error at {written!r}"
+    return UnsupportedSQL(reason, sql=text, line=line, column=max(1, end - len(written) + 1))
+
+
+def _unknown_statement(error: ParseError, text: str) -> UnsupportedSQL | None:
+    """The error for a statement whose first word begins none of ours, or which creates something else."""
+    first: dict[str, Any] = error.errors[0] if error.errors else {}
+    tokens: list[Token] = []
+    for token in Halfjoin().tokenize(text):
+        if token.token_type is TokenType.SEMICOLON:
+            if (token.line, token.col) > (first.get("line") or 0, first.get("col") or 0):
+                break
+            tokens = []
+        else:
+            tokens.append(token)
+    if not tokens or tokens[0].token_type is TokenType.L_PAREN:
+        return None
+    word = tokens[0].text.upper()
+    line, column = place_of(tokens[0].start, text)
+    if word not in FIRST_WORDS:
+        near = get_close_matches(word, FIRST_WORDS, n=1)
+        instead = f"did you mean {near[0]}?" if near else f"statements: {KNOWN}"
+        return UnsupportedSQL(f"not a supported statement: {word}", instead=instead, sql=text, line=line, column=column)
+    kind = tokens[1].text.upper() if len(tokens) > 1 else ""
+    if word == "CREATE" and kind and kind not in CREATED:
+        return UnsupportedSQL(f"CREATE {kind} is not supported", instead=CREATABLE, sql=text, line=line, column=column)
+    return None
+
+
+def _statement(node: exp.Expr, text: str) -> Statement:
+    for kind, make in STATEMENTS.items():
+        if isinstance(node, kind):
+            return make(node, text)
+    if type(node) in REMEDIES:
+        word, instead = REMEDIES[type(node)]
+        raise refuse(node, text, f"{word} is not supported", instead)
+    raise refuse(node, text, "not a supported statement", f"statements: {KNOWN}")
+
+
+def _as_of(node: dialect.AsOf, text: str) -> Statement:
+    return Select(as_query(node.this), constant_time(node.expression, text))
+
+
+def _select(node: exp.Query, text: str) -> Statement:
+    return Select(node)
+
+
+def _subscribe(node: dialect.Subscribe, text: str) -> Statement:
+    as_of, up_to = node.args.get("as_of"), node.args.get("up_to")
+    return Subscribe(table_name(node.this, text), as_of and constant_time(as_of, text),
+                     up_to and constant_time(up_to, text))
+
+
+def _explain(node: dialect.Explain, text: str) -> Statement:
+    if node.args.get("kind"):
+        return Explain(view=table_name(node.this, text))
+    if not isinstance(node.this, (exp.Query, dialect.AsOf)):
+        raise refuse(node, text, "EXPLAIN takes a query or a view", EXPLAINED)
+    inner = _statement(node.this, text)
+    if not isinstance(inner, Select) or inner.as_of is not None:
+        raise refuse(node, text, "EXPLAIN takes a view, or a query without AS OF", EXPLAINED)
+    return Explain(query=inner.query)
+
+
+def _show(node: dialect.ShowObjects, text: str) -> Statement:
+    what, source = node.this, node.args.get("source")
+    if (what == "columns") != (source is not None) and what != "indexes":
+        wrong = "needs FROM and a name" if source is None else "takes no name"
+        raise refuse(source, text, f"SHOW {what.upper()} {wrong}")
+    return Show(what, source and table_name(source, text))
+
+
+def _set(node: exp.Set, text: str) -> Statement:
+    """SET TIME = time, or TO DEFAULT."""
+    item = node.expressions[0] if len(node.expressions) == 1 else None
+    given = item.this if isinstance(item, exp.SetItem) and not item.args.get("kind") else None
+    if not isinstance(given, exp.EQ) or given.this.sql().upper() != "TIME":
+        raise refuse(node, text, "SET of anything but TIME is not supported", SETTINGS)
+    if isinstance(given.expression, exp.Var) and given.expression.name.upper() == "DEFAULT":
+        return SetTime()
+    return SetTime(constant_time(given.expression, text))
+
+
+def _reset(node: dialect.Reset, text: str) -> Statement:
+    if node.this is None or node.this.sql().upper() != "TIME":
+        raise refuse(node, text, "RESET of anything but TIME is not supported", SETTINGS)
+    return SetTime()
+
+
+def _transaction(node: exp.Transaction | exp.Commit | exp.Rollback, text: str) -> Statement:
+    """BEGIN, COMMIT, ROLLBACK; they take no options."""
+    options = {key: value for key, value in node.args.items() if value}
+    if options:
+        raise refuse(node, text, f"options of {node.key.upper()} are not supported", "write BEGIN; ...; COMMIT")
+    if isinstance(node, exp.Transaction):
+        return Begin()
+    return Commit() if isinstance(node, exp.Commit) else Rollback()
+
+
+def _drop(node: exp.Drop, text: str) -> Statement:
+    if node.args.get("cascade"):
+        raise refuse(node, text, "CASCADE is not supported in DROP", "drop what reads it first")
+    only(node, text, "DROP", ("exists", "tables", "kind", "materialized", "restrict"))
+    kind = node.args["kind"].lower()
+    if kind not in ("table", "view", "index", "sink"):
+        raise refuse(node, text, f"DROP {kind.upper()} is not supported",
+                     "drop a TABLE, VIEW, MATERIALIZED VIEW, INDEX or SINK")
+    if node.args.get("materialized"):
+        kind = f"materialized {kind}"
+    return Drop(kind, tuple(table_name(table, text) for table in node.args["tables"]), bool(node.args.get("exists")))
+
+
+def _insert(node: exp.Insert, text: str) -> Statement:
+    if node.args.get("conflict"):
+        raise refuse(node.args["conflict"], text, "ON CONFLICT is not supported",
+                     "a row whose key is taken is an error; replace rows with engine.apply({table: hj.upserts(rows)})")
+    target, query = node.this, node.expression
+    if node.args.get("default"):
+        raise refuse(target, text, "DEFAULT VALUES is not supported", "columns have no defaults: name the values")
+    only(node, text, "INSERT", ("this", "expression", "with_", "source"))
+    if query is None:
+        raise refuse(target, text, "expected VALUES or a query after the table's name")
+    columns = tuple(name_of(column) for column in target.expressions) if isinstance(target, exp.Schema) else ()
+    if clause := node.args.get("with_"):
+        if own := query.args.get("with_"):
+            clause.set("expressions", [*clause.expressions, *own.expressions])
+            clause.set("recursive", clause.args.get("recursive") or own.args.get("recursive"))
+        query.set("with_", clause)
+    for default in query.find_all(exp.Var):
+        if default.name.upper() == "DEFAULT":
+            raise refuse(default, text, "DEFAULT is not supported", "columns have no defaults: write the value or NULL")
+    return Insert(table_name(target.this if isinstance(target, exp.Schema) else target, text), columns, query)
+
+
+def _delete(node: exp.Delete, text: str) -> Statement:
+    if node.args.get("using"):
+        raise refuse(node.args["using"][0], text, "DELETE ... USING is not supported",
+                     "select the rows with engine.query(...) and apply them with hj.deletes(rows)")
+    only(node, text, "DELETE", ("this", "where"))
+    table, alias = _target(node.this, text)
+    return Delete(table, alias, node.args["where"].this if node.args.get("where") else None)
+
+
+def _update(node: exp.Update, text: str) -> Statement:
+    if node.args.get("from_"):
+        raise refuse(node.args["from_"], text, "UPDATE ... FROM is not supported",
+                     "select the new rows with engine.query(...) and apply them with hj.upserts(rows)")
+    only(node, text, "UPDATE", ("this", "expressions", "where"))
+    table, alias = _target(node.this, text)
+    assignments = []
+    for item in node.expressions:
+        if not (isinstance(item, exp.EQ) and isinstance(item.this, exp.Column)):
+            raise refuse(item, text, "a list of columns in SET is not supported", "write SET a = 1, b = 2")
+        if isinstance(item.expression, exp.Column) and item.expression.sql().upper() == "DEFAULT":
+            raise refuse(item.expression, text, "DEFAULT is not supported", "columns have no defaults: write the value")
+        assignments.append((name_of(item.this), item.expression))
+    return Update(table, alias, tuple(assignments), node.args["where"].this if node.args.get("where") else None)
+
+
+def _target(node: exp.Expr, text: str) -> tuple[str, str]:
+    """The table that is changed and the name its columns go by."""
+    table = table_name(node, text, alias=True)
+    return table, name_of(node.args["alias"].this) if node.args.get("alias") else table
+
+
+STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
+    dialect.AsOf: _as_of,
+    dialect.Subscribe: _subscribe,
+    dialect.Explain: _explain,
+    dialect.ShowObjects: _show,
+    dialect.CreateSink: create_sink,
+    exp.Create: create,
+    exp.Set: _set,
+    dialect.Reset: _reset,
+    exp.Transaction: _transaction,
+    exp.Commit: _transaction,
+    exp.Rollback: _transaction,
+    exp.Drop: _drop,
+    exp.Insert: _insert,
+    exp.Delete: _delete,
+    exp.Update: _update,
+    exp.Query: _select,
+}
+FIRST_WORDS = ("BEGIN", "COMMIT", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "RESET", "ROLLBACK", "SELECT", "SET",
+               "SHOW", "SUBSCRIBE", "TABLE", "UPDATE", "VALUES", "WITH")
+CREATED = ("INDEX", "MATERIALIZED", "OR", "SINK", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
+REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.TruncateTable: ("TRUNCATE", "write DELETE FROM the table"),
+    exp.Alter: ("ALTER", "create a new table or view, and insert the old one's rows"),
+    exp.Copy: ("COPY", "load a file with pyarrow or DuckDB and hand its rows to engine.apply"),
+    exp.Merge: ("MERGE", "apply the rows with hj.upserts(rows) and hj.deletes(rows)"),
+}
+SETTINGS = "write SET TIME = 5 or RESET TIME; settings are arguments of halfjoin.Engine"
+EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
+MAX_DEPTH = 200
+KNOWN = ("CREATE TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, UPDATE, SELECT [AS OF], "
+         "SUBSCRIBE, EXPLAIN, SHOW, SET TIME, RESET TIME, BEGIN, COMMIT, ROLLBACK, DROP")

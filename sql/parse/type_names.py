@@ -1,0 +1,100 @@
+"""The types as SQL text names them: from a parsed type to a `SqlType`."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+
+from halfjoin.sql import types as t
+from halfjoin.sql.parse.locate import refuse, written
+from halfjoin.sql.types import SqlType
+
+NAMED: dict[exp.DType, SqlType] = {
+    exp.DType.BOOLEAN: t.BOOLEAN,
+    exp.DType.SMALLINT: t.SMALLINT,
+    exp.DType.INT: t.INTEGER,
+    exp.DType.BIGINT: t.BIGINT,
+    exp.DType.FLOAT: t.REAL,
+    exp.DType.DOUBLE: t.DOUBLE,
+    exp.DType.TEXT: t.TEXT,
+    exp.DType.VARBINARY: t.BYTEA,
+    exp.DType.DATE: t.DATE,
+    exp.DType.TIME: t.TIME,
+    exp.DType.TIMESTAMP: t.TIMESTAMP,
+    exp.DType.TIMESTAMPTZ: t.TIMESTAMPTZ,
+    exp.DType.UUID: t.UUID,
+    exp.DType.INTERVAL: t.INTERVAL,
+}
+FUNCTIONS: dict[str, SqlType] = {  # the types that PostgreSQL also lets one call, as in date(ts)
+    "bool": t.BOOLEAN, "int2": t.SMALLINT, "int4": t.INTEGER, "int8": t.BIGINT, "float4": t.REAL, "float8": t.DOUBLE,
+    "text": t.TEXT, "date": t.DATE,
+}
+WITH_PRECISION = (exp.DType.TIME, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
+STRINGS = {exp.DType.VARCHAR: t.Kind.VARCHAR, exp.DType.CHAR: t.Kind.CHAR, exp.DType.NCHAR: t.Kind.CHAR,
+           exp.DType.BPCHAR: t.Kind.CHAR}
+NEAREST = {exp.DType.DATETIME: "timestamp", exp.DType.NVARCHAR: "varchar(n)", exp.DType.TINYINT: "smallint",
+           exp.DType.JSON: "text", exp.DType.JSONB: "text"}
+KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,s), text, varchar(n), char(n), bytea, "
+         "date, time, timestamp, timestamptz, uuid, interval, and arrays of these")
+
+
+def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
+    """The type that a parsed type means; `numeric` has no digits here. UnsupportedSQL for one that is not supported."""
+    kind, sizes = node.this, [_size(part, sql) for part in node.expressions if isinstance(part, exp.DataTypeParam)]
+    if kind is exp.DType.ARRAY:
+        element = sql_type(node.expressions[0], sql)
+        if element.kind is t.Kind.ARRAY:
+            return element  # PostgreSQL's arrays do not say how many dimensions they have
+        return t.array(element)
+    if kind is exp.DType.DECIMAL:
+        return _numeric(node, sizes, sql)
+    if kind in STRINGS:
+        if sizes and sizes[0] < 1:
+            raise refuse(node, sql, "the length of a text type must be at least 1")
+        default = 1 if kind in (exp.DType.CHAR, exp.DType.NCHAR) else None
+        return SqlType(STRINGS[kind], sizes[0] if sizes else default)
+    if kind in WITH_PRECISION and sizes not in ([], [6]):
+        raise refuse(node, sql, f"{NAMED[kind]} has a precision of 6 (microseconds)", f"write {NAMED[kind]}")
+    if kind not in NAMED or (sizes and kind not in WITH_PRECISION):
+        # As it was read: sqlglot writes some types as others.
+        text = written(node) if kind is exp.DType.USERDEFINED else kind.value
+        text += f"({', '.join(map(str, sizes))})" if sizes and kind is not exp.DType.USERDEFINED else ""
+        instead = f"write {NEAREST[kind]}" if kind in NEAREST else f"types: {KNOWN}"
+        raise refuse(node, sql, f"type {text.lower()} is not supported", instead)
+    return NAMED[kind]
+
+
+def stored_type(node: exp.DataType, sql: str) -> SqlType:
+    """The type of a column: `numeric` alone gets the digits that a column can hold."""
+    type = sql_type(node, sql)
+    if type.kind is t.Kind.INTERVAL:
+        raise refuse(node, sql, "a column of type interval is not supported",
+                     "keep a number of seconds, or two timestamps; intervals are fine in expressions")
+    if type == SqlType(t.Kind.NUMERIC):
+        return t.numeric()
+    return t.array(t.numeric()) if type.element == SqlType(t.Kind.NUMERIC) else type
+
+
+def _numeric(node: exp.DataType, sizes: list[int], sql: str) -> SqlType:
+    if not sizes:
+        return SqlType(t.Kind.NUMERIC)
+    precision, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
+    if not 1 <= precision <= t.STORED_DIGITS or not 0 <= scale <= precision:
+        raise refuse(node, sql, f"numeric({precision},{scale}) is not supported",
+                     f"precision is 1 to {t.STORED_DIGITS}, scale is 0 to the precision")
+    return t.numeric(precision, scale)
+
+
+def _size(node: exp.DataTypeParam, sql: str) -> int:
+    if not (isinstance(node.this, exp.Literal) and node.this.name.isdigit()):
+        raise refuse(node, sql, "the size of a type must be a whole number")
+    return int(node.this.name)
+
+
+def type_named(text: str) -> SqlType:
+    """The type that a text such as `numeric(10,2)` or `bigint[]` names."""
+    try:
+        node = exp.DataType.build(text, dialect="materialize", udt=False)
+    except ParseError:
+        raise refuse(None, text, f"type {text!r} is not supported", f"types: {KNOWN}") from None
+    return sql_type(node, text)

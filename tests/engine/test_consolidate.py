@@ -1,0 +1,102 @@
+"""Codes and consolidation against counting in Python."""
+
+from collections import Counter
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfjoin.engine.updates import consolidate as module
+from halfjoin.engine.updates.codes import codes, factorize, is_exact, same
+from halfjoin.engine.updates.consolidate import cancel, consolidate, groups
+from halfjoin.engine.updates.updates import Updates
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from([None, 1, 2]),
+        st.sampled_from([None, "", "ab", "ba", "é"]),
+        st.sampled_from([None, (), (1,), (1, None), (2, 1)]),
+        st.integers(0, 2),
+        st.sampled_from([1, 1, 2, -1, -2]),
+    ),
+    max_size=30,
+)
+
+
+def updates(rows):
+    columns = {
+        "a": pa.array([row[0] for row in rows], pa.int64()),
+        "b": pa.array([row[1] for row in rows], pa.string()),
+        "c": pa.array([None if row[2] is None else list(row[2]) for row in rows], pa.list_(pa.int32())),
+    }
+    return Updates(columns, np.array([r[3] for r in rows], np.int64), np.array([r[4] for r in rows], np.int64))
+
+
+def counted(made, by_time):
+    total = Counter()
+    lists = [None if value is None else tuple(value) for value in made.columns["c"].to_pylist()]
+    rows = zip(made.columns["a"].to_pylist(), made.columns["b"].to_pylist(), lists, strict=True)
+    for row, time, diff in zip(rows, made.time.tolist(), made.diff.tolist(), strict=True):
+        total[row, time if by_time else 0] += diff
+    return {key: count for key, count in total.items() if count}
+
+
+@given(ROWS, st.booleans(), st.booleans())
+def test_consolidate_agrees_with_counting(rows, by_time, collide):
+    before = updates(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        if collide:  # every row has the same code: only the values can tell them apart
+            patch.setattr(module, "codes", lambda columns, length: np.zeros(length, np.int64))
+        after = consolidate(before, by_time=by_time)
+        cancelled = cancel(before, by_time=by_time)
+    assert counted(after, by_time) == counted(before, by_time) == counted(cancelled, by_time)
+    assert len(after) == len(counted(after, by_time))
+
+
+@given(ROWS)
+def test_groups_are_equal_exactly_where_rows_are(rows):
+    made = updates(rows)
+    numbers = groups(list(made.columns.values()), len(made))
+    for i, left in enumerate(rows):
+        for j, right in enumerate(rows):
+            assert (numbers[i] == numbers[j]) == (left[:3] == right[:3])
+
+
+@pytest.mark.parametrize(
+    ("column", "equal"),
+    [
+        (pa.array([1, 2, None, 1], pa.int16()), [0, 3]),
+        (pa.array([0.0, -0.0, float("nan"), 1.0]), [0, 1]),
+        (pa.array([Decimal("1.50"), Decimal("2"), None, Decimal("1.5")], pa.decimal128(10, 2)), [0, 3]),
+        (pa.array(["a", "b", None, "a"]), [0, 3]),
+        (pa.array([b"a", b"", None, b"a"]), [0, 3]),
+        (pa.array([True, False, None, True]), [0, 3]),
+        (pa.array([[1], [], None, [1]]), [0, 3]),
+    ],
+)
+def test_equal_values_have_equal_codes(column, equal):
+    left, right = equal
+    for part in (column, pa.concat_arrays([column, column]).slice(4)):  # a slice has an offset
+        values, numbers = codes([part, part], len(part)), factorize(part)
+        assert values[left] == values[right] and len(set(values)) == 3
+        assert numbers[left] == numbers[right] and len(set(numbers)) == 3
+        assert same(part, part).all()
+
+
+def test_integers_of_any_width_share_codes():
+    wide, narrow = pa.array([-1, 5], pa.int64()), pa.array([-1, 5], pa.int16())
+    assert (codes([wide], 2) == codes([narrow], 2)).all() and same(wide, narrow).all()
+    assert (codes([wide, wide], 2) == codes([narrow, wide], 2)).all()
+    assert is_exact([wide]) and not is_exact([pa.array([1, None])]) and not is_exact([pa.array(["a"])])
+
+
+def test_long_texts_are_hashed_in_parts(monkeypatch):
+    from halfjoin.engine.updates import codes as hashing
+
+    texts = pa.array(["x" * n for n in range(200)] + [None, ""])
+    whole = codes([texts, texts], len(texts))
+    monkeypatch.setattr(hashing, "_CHUNK_BYTES", 64)
+    assert (codes([texts, texts], len(texts)) == whole).all()

@@ -1,0 +1,85 @@
+"""Indexes and runs: every search against a scan, every merge against building anew."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfjoin.engine.arrange import index as module
+from halfjoin.engine.arrange.index import build, build_from_codes
+from halfjoin.engine.arrange.keys import key_columns
+from halfjoin.engine.arrange.run import make_run, merge_runs
+from halfjoin.engine.updates.updates import Updates
+from halfjoin.planner.plan import ArrangementKey
+from halfjoin.sql.expr import Column
+from halfjoin.sql.types import BIGINT
+
+CODES = st.lists(st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)), max_size=200)
+KEY = ArrangementKey("t", (Column("k", BIGINT),))
+COLUMNS = {KEY: key_columns(KEY, {})}
+
+
+@given(CODES, CODES, st.booleans())
+def test_find_agrees_with_a_scan(codes, probes, guided):
+    with pytest.MonkeyPatch.context() as patch:
+        if guided:  # as for an index of millions of entries
+            patch.setattr(module, "_GUIDE_FROM", 1)
+            patch.setattr(module, "_GUIDED_FROM", 0)
+            patch.setattr(module, "_FEW", 0)
+        index = build_from_codes(np.array(codes, np.int64), None, True)
+        positions, rows = index.find(np.array(probes, np.int64))
+    found = sorted(zip(positions.tolist(), rows.tolist(), strict=True))
+    assert found == [(i, j) for i, probe in enumerate(probes) for j, code in enumerate(codes) if code == probe]
+    assert index.distinct() == len(set(codes))
+
+
+def test_an_index_takes_at_most_16_bytes_a_row():
+    index = build([pa.array(np.random.default_rng(1).integers(0, 10**6, 1 << 21))], None, 1 << 21)
+    assert index.guide is not None and index.nbytes <= 16 * len(index)
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.sampled_from([1, 1, -1])), max_size=20)
+
+
+def run_of(rows, upper=0):
+    updates = Updates(
+        {"k": pa.array([row[0] for row in rows], pa.int64())},
+        np.array([row[1] for row in rows], np.int64),
+        np.array([row[2] for row in rows], np.int64),
+    )
+    return make_run(updates, upper)
+
+
+def contents(run, time):
+    total = {}
+    for k, t, diff in zip(run.updates.columns["k"].to_pylist(), run.updates.time, run.updates.diff, strict=True):
+        if t <= time:
+            total[k] = total.get(k, 0) + int(diff)
+    return {k: count for k, count in total.items() if count}
+
+
+@given(st.lists(ROWS, min_size=1, max_size=4), st.integers(0, 9), st.integers(0, 9))
+def test_compaction_law_for_merged_runs(parts, since, upper):
+    runs = [run_of(rows) for rows in parts]
+    for run in runs:
+        run.index(KEY, COLUMNS[KEY])
+    whole = run_of([row for rows in parts for row in rows])
+    merged = merge_runs(runs, since, upper, COLUMNS, final=True)
+    for time in range(since, 10):
+        assert contents(merged, time) == contents(whole, time)
+    assert not len(merged) or merged.updates.time.min() >= since
+    fresh = build([merged.updates.columns["k"]], None, len(merged))
+    kept = merged.indexes[KEY]
+    pairs = [sorted(zip(i.codes.tolist(), i.rows.tolist(), strict=True)) for i in (fresh, kept)]
+    assert pairs[0] == pairs[1]
+
+
+@given(ROWS, st.integers(0, 9), st.integers(0, 9))
+def test_what_closes_is_found_by_time(rows, upper, later):
+    run = run_of(rows, upper)
+    high = upper + later
+    closing = run.closing(upper, high)
+    assert sorted(closing.time.tolist()) == sorted(time for _, time, _ in rows if upper <= time < high)
+    run = run.closed(high)
+    assert (run.future is None) == all(time < high for _, time, _ in rows) or not rows

@@ -1,0 +1,210 @@
+"""Ctrl-C or a MemoryError at any line: before the commit point nothing has happened, after it everything is done.
+
+A few lines of each call every day; HALFJOIN_CRASHES=1000 tries them all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from deltalake import DeltaTable
+
+import halfjoin as hj
+from tests.oracle.rows import Bag, bag, updates
+from tests.support.interrupting import KINDS, Ender
+
+DDL = """
+CREATE TABLE t (k bigint PRIMARY KEY, v bigint); CREATE TABLE u (k bigint, n bigint);
+CREATE MATERIALIZED VIEW joined AS SELECT t.k, t.v, u.n FROM t, u WHERE t.k = u.k;
+CREATE MATERIALIZED VIEW above AS SELECT k, 12 / n AS r FROM joined WHERE v >= 0
+"""
+NAMES = ("t", "u", "joined", "above")
+
+
+def batch(number: int) -> dict[str, object]:
+    """A row into each table, and one of t changed."""
+    last = [{"k": number - 1, "v": -1}] if number > 1 else []
+    return {"t": hj.upserts([{"k": number, "v": number}, *last]), "u": [{"k": number, "n": 1 + number % 3}]}
+
+
+def contents(number: int) -> dict[str, Bag]:
+    """After so many batches."""
+    t = Counter({(k, k if k == number else -1): 1 for k in range(1, number + 1)})
+    joined = Counter({(k, v, 1 + k % 3): 1 for k, v in t})
+    return {"t": t, "u": Counter({(k, 1 + k % 3): 1 for k, _ in t}), "joined": joined,
+            "above": Counter({(k, 12 // n): 1 for k, v, n in joined if v >= 0})}  # fmt: skip
+
+
+def held(engine: hj.Engine) -> dict[str, Bag]:
+    """What the engine says, and says to another thread: it does not wait forever."""
+    found: list[dict[str, Bag]] = []
+    other = Thread(target=lambda: found.append({name: bag(engine.read(name)) for name in NAMES}), daemon=True)
+    other.start()
+    other.join(60)
+    assert found, "another thread cannot read"
+    assert found[0] == {name: bag(engine.read(name)) for name in NAMES}
+    return found[0]
+
+
+@pytest.fixture(params=["memory", "folder"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
+    """Where the warehouse is, if anywhere."""
+    return None if request.param == "memory" else tmp_path / "w"
+
+
+@pytest.fixture
+def engine(folder: Path | None) -> Iterator[hj.Engine]:
+    """An engine that has taken a batch."""
+    with hj.Engine(folder) as engine:
+        engine.execute(DDL)
+        engine.apply(batch(1), time=1)
+        yield engine
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_has_not_happened_or_is_done(engine: hj.Engine, folder: Path | None, kind: type[BaseException]) -> None:
+    subscription, ender, done = engine.subscribe("joined", snapshot=False), Ender(kind), 1
+
+    def apply() -> hj.Applied:
+        return engine.apply(batch(done + 1), done + 1, f"batch {done + 1}")
+
+    points = ender.points(apply)
+    for at in points:
+        done += 1  # the batch that was carried out last, whether at once or again
+        ender.ends(apply, at)
+        now = held(engine)
+        assert now in (contents(done), contents(done + 1)), ender.where
+        assert engine.stats().upper == done + 1 + (now == contents(done + 1)), ender.where
+        apply()
+        assert held(engine) == contents(done + 1), ender.where
+    engine.close()
+    given = [change for table in subscription for change in updates(table)]
+    assert Counter(given) == Counter(_changes_of_joined(2, done + 1))
+    if folder is not None:
+        with hj.Engine(folder) as again:
+            assert held(again) == contents(done + 1)
+
+
+def _changes_of_joined(first: int, last: int) -> Iterator[tuple[tuple[int, ...], int, int]]:
+    for number in range(first, last + 1):
+        before, after = contents(number - 1)["joined"], contents(number)["joined"]
+        yield from ((row, number, -1) for row in before - after)
+        yield from ((row, number, 1) for row in after - before)
+
+
+DEFINITIONS = {  # what undoes them
+    "CREATE TABLE made (k bigint PRIMARY KEY)": "DROP TABLE made",
+    "CREATE MATERIALIZED VIEW made AS SELECT a.k, j.n FROM above AS a, joined AS j WHERE a.r = j.n":
+        "DROP MATERIALIZED VIEW made",
+    "CREATE INDEX made ON joined (v)": "DROP INDEX made",
+    "DROP MATERIALIZED VIEW above": DDL.strip().splitlines()[-1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sql", DEFINITIONS)
+def test_a_definition_has_not_happened_or_is_done(
+    engine: hj.Engine, folder: Path | None, sql: str, kind: type[BaseException]
+) -> None:
+    ender, number = Ender(kind), 1
+    engine.apply({"t": [{"k": -1, "v": -1}]}, time=2)
+
+    def shown() -> list[object]:
+        return [engine.execute(f"SHOW {what}").to_pylist() for what in ("TABLES", "VIEWS", "INDEXES")]
+
+    before = shown()
+    arrangements = {(one.name, tuple(one.users)) for one in engine.stats().arrangements}
+    points = ender.points(lambda: engine.execute(sql))
+    after = shown()
+    for at in points:
+        engine.execute(DEFINITIONS[sql])
+        assert {(one.name, tuple(one.users)) for one in engine.stats().arrangements} == arrangements, ender.where
+        ender.ends(lambda: engine.execute(sql), at)
+        now = shown()
+        assert now in (before, after), ender.where
+        number += 1
+        engine.apply({"t": [{"k": -number, "v": 0}]}, time=number + 1)
+        if now == before:
+            engine.execute(sql)
+        assert shown() == after, ender.where
+        assert bag(engine.read("t"))[-number, 0] == 1
+    engine.close()
+    if folder is not None:
+        with hj.Engine(folder) as engine:
+            assert shown() == after
+
+
+CALLS = {
+    "advance": lambda engine: engine.advance(to=engine.stats().upper),
+    "flush": lambda engine: engine.flush(),
+    "compact": lambda engine: engine.compact(),
+    "read": lambda engine: engine.read("above"),
+    "query": lambda engine: engine.query("SELECT j.v, count(*) FROM joined AS j, u WHERE j.n = u.n GROUP BY 1"),
+    "subscribe": lambda engine: engine.subscribe("joined"),
+    "explain": lambda engine: engine.explain("joined"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("call", CALLS)
+def test_what_changes_nothing_changes_nothing(
+    engine: hj.Engine, folder: Path | None, call: str, kind: type[BaseException]
+) -> None:
+    ender, done = Ender(kind), 1
+    for at in ender.points(lambda: CALLS[call](engine)):
+        done += 1
+        engine.apply(batch(done), done)
+        ender.ends(lambda: CALLS[call](engine), at)
+        assert held(engine) == contents(done), ender.where
+        CALLS[call](engine)
+    assert all("query" not in one.users for one in engine.stats().arrangements)
+    engine.close()
+    if folder is not None:
+        with hj.Engine(folder) as again:
+            assert held(again) == contents(done)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sinks_have_each_batch_once(tmp_path: Path, kind: type[BaseException]) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute(DDL)
+        engine.apply(batch(1), time=1)
+        ender, done = Ender(kind), 1
+        create = "CREATE SINK IF NOT EXISTS above FROM above INTO DELTA '{}'"
+        for at in ender.points(lambda: engine.execute(create.format("first"))):
+            engine.execute("DROP SINK above")
+            ender.ends(partial(engine.execute, create.format(f"begun{at}")), at)
+            engine.execute("SHOW SINKS")
+            engine.execute(create.format(f"again{at}"))
+
+        def apply() -> hj.Applied:
+            return engine.apply(batch(done + 1), done + 1, f"batch {done + 1}")
+
+        for at in ender.points(apply):
+            done += 1
+            ender.ends(apply, at)
+            apply()
+        engine.flush()
+        (target,) = engine.execute("SHOW SINKS")["into"].to_pylist()
+        assert bag(DeltaTable(tmp_path / "w" / "sinks" / target).to_pyarrow_table()) == contents(done + 1)["above"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_reader_sees_the_last_batch(tmp_path: Path, kind: type[BaseException]) -> None:
+    with hj.Engine(tmp_path / "w") as engine:
+        engine.execute(DDL)
+        engine.apply(batch(1), time=1)
+        with hj.Engine(tmp_path / "w", read_only=True) as reader:
+            ender, done = Ender(kind), 1
+            for at in ender.points(lambda: reader.read("joined")):
+                done += 1
+                engine.apply(batch(done), done)
+                if at % 3 == 0:
+                    engine.execute(f"CREATE TABLE IF NOT EXISTS t{at} (k bigint)")
+                ender.ends(lambda: reader.read("joined"), at)
+                assert held(reader) == contents(done), ender.where

@@ -1,0 +1,21 @@
+"""The Spark runner through Spark Connect: nothing of it needs a session in this process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def test_through_a_connect_server() -> None:
+    for module in ("grpc", "grpc_status"):
+        pytest.importorskip(module, reason="needs Spark Connect's client: pip install 'halfjoin[test-connect]'")
+    environment = {name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"}
+    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.support.spark_connect"], capture_output=True, text=True,
+                          cwd=Path(__file__).parents[1], env=environment)  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]

@@ -1,0 +1,115 @@
+"""Errors of the binder, with their places and remedies."""
+
+from __future__ import annotations
+
+import pytest
+
+from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from tests.support.front import bound
+
+
+def test_an_unknown_column_is_underlined() -> None:
+    with pytest.raises(UnknownName) as caught:
+        bound("SELECT a,\n       bb\nFROM t")
+    assert str(caught.value) == "unknown column 'bb' (line 2, column 8)\n         bb\n         ^\n  did you mean b?"
+
+
+def test_an_ambiguous_column_names_both() -> None:
+    with pytest.raises(UnsupportedSQL) as caught:
+        bound("SELECT a FROM t, u")
+    assert str(caught.value) == (
+        "column a is ambiguous: it could be t.a or u.a (line 1, column 8)\n"
+        "  SELECT a FROM t, u\n         ^\n  write the one that is meant")
+
+
+@pytest.mark.parametrize(("sql", "message", "at"), [
+    ("SELECT a FROM tt", "unknown table or view 'tt'", "tt"),
+    ("SELECT t.nosuch FROM t", "unknown column 't.nosuch'", "t.nosuch"),
+    ("SELECT x.a FROM t", "unknown table or alias 'x'", "x.a"),
+    ("SELECT t.a FROM t AS x", "unknown table or alias 't'", "t.a"),
+    ("SELECT x.* FROM t", "unknown table or alias 'x'", "x.*"),
+    ("SELECT 1 FROM t JOIN u USING (nosuch)", "unknown column 'nosuch'", "nosuch"),
+    ("SELECT nosuch(a) FROM t", "unknown function 'nosuch'", "nosuch"),
+    ("SELECT 1 FROM t, u JOIN w ON t.a = w.c", "unknown table or alias 't'", "t.a"),
+    ("WITH q AS (SELECT 1 FROM q) SELECT 1 FROM q", "unknown table or view 'q'", "q) SELECT"),
+])  # fmt: skip
+def test_unknown_names(sql: str, message: str, at: str) -> None:
+    with pytest.raises(UnknownName, match=message) as caught:
+        bound(sql)
+    assert (caught.value.line, caught.value.column) == (1, sql.index(at) + 1)
+
+
+@pytest.mark.parametrize(("sql", "reason", "instead"), [
+    ("SELECT a, b AS a FROM t", "column a stands twice in the output", "give each an alias"),
+    ("SELECT a + 1, b + 1 FROM t", "an unnamed column stands twice in the output", "give each an alias"),
+    ("SELECT * FROM t, u", "column a stands twice in the output", "give each an alias"),
+    ("SELECT a AS __diff FROM t", "__diff is the name of an update's own column", "another alias"),
+    ('SELECT a AS "__Diff" FROM t', "__Diff is the name of an update's own column", "another alias"),
+    ("SELECT FROM t", "a view needs at least one column", None),
+    ("SELECT ts - ts AS k FROM t", "column k is an interval, which a view cannot hold", "extract(epoch from k)"),
+    ("SELECT 1 FROM t, t", "table name t stands in FROM twice", "t AS t2"),
+    ("SELECT 1 FROM s.t", "there are no schemas", "write t"),
+    ("SELECT t FROM t", "t is a table, not a column", "t.*"),
+    ("SELECT x.k FROM (SELECT a AS k, b AS k FROM t) x", "column k is ambiguous: x has two of that name", "alias"),
+    ("SELECT 1 FROM t, (SELECT t.a AS q) s", "t is to the left of the subquery", "write LATERAL"),
+    ("SELECT 1 FROM t, (SELECT s AS q) x", "s is to the left of the subquery", "write LATERAL"),
+    ("SELECT 1 FROM t JOIN u", "JOIN needs ON or USING", "CROSS JOIN"),
+    ("SELECT 1 FROM t CROSS JOIN u ON true", "CROSS JOIN takes no condition", "JOIN ... ON"),
+    ("SELECT 1 FROM t WHERE a", "a condition must be boolean, not integer", None),
+    ("SELECT 1 FROM t JOIN u ON t.a", "a condition must be boolean, not integer", None),
+    ("SELECT a FROM t UNION ALL SELECT s FROM t", "types integer and text cannot be matched", None),
+    ("SELECT a, b FROM t UNION ALL SELECT a FROM t", "the parts of UNION ALL have different numbers", None),
+    ("SELECT 1 FROM (VALUES (1), (2, 3)) v", "a row of VALUES has 2 values, the first one 1", None),
+    ("SELECT 1 FROM u AS x (a, b, c, d)", "x has 3 columns, but 4 names are given", None),
+    ("SELECT a = 'x' FROM t", 'invalid input syntax for type integer: "x"', None),
+    ("SELECT 1 FROM t, LATERAL (SELECT 1 UNION ALL SELECT a) s", "LATERAL (... UNION ALL ...) is not supported",
+     "LATERAL (VALUES"),
+])  # fmt: skip
+def test_mistakes(sql: str, reason: str, instead: str | None) -> None:
+    with pytest.raises(UnsupportedSQL) as caught:
+        bound(sql)
+    assert caught.value.reason.startswith(reason)
+    assert instead is None or instead in (caught.value.instead or "")
+
+
+@pytest.mark.parametrize(("sql", "reason", "instead"), [
+    ("SELECT a FROM t GROUP BY a", "GROUP BY is not maintained yet", "over the view"),
+    ("SELECT a FROM t HAVING ok", "HAVING is not maintained yet", "over the view"),
+    ("SELECT DISTINCT a FROM t", "DISTINCT is not maintained yet", "over the view"),
+    ("SELECT a FROM t ORDER BY a", "ORDER BY is not maintained: a view has no order", "leave it out"),
+    ("SELECT a FROM t LIMIT 1", "LIMIT is not maintained yet", "over the view"),
+    ("SELECT a FROM t OFFSET 1", "OFFSET is not maintained yet", "over the view"),
+    ("SELECT a FROM t FOR UPDATE", "FOR UPDATE is not supported", "half a batch"),
+    ("SELECT count(*) FROM t", "aggregates (count) are not maintained yet", "over the view"),
+    ("SELECT sum(a) FILTER (WHERE ok) FROM t", "aggregates are not maintained yet", "over the view"),
+    ("SELECT rank() OVER (ORDER BY a) FROM t", "window functions are not maintained yet", "over the view"),
+    ("SELECT 1 FROM t LEFT JOIN u ON t.a = u.a", "LEFT JOIN is not maintained yet", "over the views"),
+    ("SELECT 1 FROM t NATURAL FULL JOIN u", "FULL JOIN is not maintained yet", "over the views"),
+    ("SELECT 1 FROM t WHERE a IN (SELECT a FROM u)", "IN (subquery) is not maintained yet", "join with"),
+    ("SELECT 1 FROM t WHERE a = ANY (SELECT a FROM u)", "= ANY (subquery) is not maintained yet", "use it in a"),
+    ("SELECT 1 FROM t WHERE EXISTS (SELECT 1 FROM u)", "EXISTS is not maintained yet", "join with"),
+    ("SELECT (SELECT 1) FROM t", "a subquery as a value is not maintained yet", "join with it"),
+    ("SELECT a FROM t UNION SELECT a FROM u", "UNION is not maintained yet, since it removes", "UNION ALL"),
+    ("SELECT a FROM t INTERSECT SELECT a FROM u", "INTERSECT is not maintained yet", "join"),
+    ("SELECT a FROM t EXCEPT SELECT a FROM u", "EXCEPT is not maintained yet", "over the view"),
+    ("WITH RECURSIVE q AS (SELECT 1) SELECT * FROM q", "WITH RECURSIVE is not maintained yet", "use it in a query"),
+    ("SELECT a FROM t TABLESAMPLE SYSTEM (1)", "TABLESAMPLE is not supported: a view must not", "id % 100 = 0"),
+    ("SELECT s SIMILAR TO 'x' FROM t", "SIMILAR TO is not supported", "regular expression"),
+    ("SELECT ts AT TIME ZONE 'Europe/Berlin' FROM t", "AT TIME ZONE is supported for 'UTC' only", "add the offset"),
+    ("SELECT s COLLATE \"de_DE\" FROM t", "text compares by code point only", 'COLLATE "C"'),
+    ("SELECT arr[1:2] FROM t", "array slices are not supported", "a[1]"),
+    ("SELECT a < ANY(arr) FROM t", "< ANY is not supported", "= ANY (array)"),
+    ("SELECT if(ok, 1, 2) FROM t", "PostgreSQL has no function if", "CASE WHEN"),
+    ("SELECT substring(s FROM 'a.') FROM t", "SUBSTRING with a pattern is not supported", "regexp_match"),
+    ("SELECT ARRAY[]", "an empty array has no type", "ARRAY[]::integer[]"),
+    ("SELECT (a, b) < (1, 2, 3) FROM t", "2 values are compared with 3", None),
+    ("SELECT current_date", "current_date: its answer changes with the clock", "mz_now()"),
+    ("SELECT now()", "now: its answer changes with the clock", "mz_now()"),
+    ("SELECT $1", "parameters are not supported", "write the value"),
+    ("SELECT s -> 'x' FROM t", "s -> 'x' is not supported", None),
+])  # fmt: skip
+def test_not_maintained(sql: str, reason: str, instead: str | None) -> None:
+    with pytest.raises(UnsupportedSQL) as caught:
+        bound(sql)
+    assert caught.value.reason.startswith(reason)
+    assert instead is None or instead in (caught.value.instead or "")

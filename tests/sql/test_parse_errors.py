@@ -1,0 +1,111 @@
+"""What is refused before any name is looked up: the reason, the place, and what to write instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.sql.parse.parse import parse
+
+
+def refusal(sql: str) -> UnsupportedSQL:
+    with pytest.raises(UnsupportedSQL) as caught:
+        parse(sql)
+    return caught.value
+
+
+def test_the_text_shows_reason_place_and_remedy() -> None:
+    assert str(refusal("CREATE TABLE t (\n  a int,\n  b json\n)")).splitlines()[:3] == [
+        "type json is not supported (line 3, column 3)", "    b json", "    ^"]
+
+
+@pytest.mark.parametrize(("sql", "reason", "at"), [
+    ("SELEC 1", "not a supported statement: SELEC", "SELEC"),
+    ("CREATE SOURCE x", "CREATE SOURCE is not supported", "CREATE"),
+    ("SELECT (1", "syntax error at the end, after '1'", "1"),
+    ("SELECT a FROM", "syntax error at the end, after 'FROM'", "FROM"),
+    ("SELECT 1 2 FROM t", "syntax error at '2'", "2 FROM"),
+    ("SELECT a b c FROM t", "syntax error at 'c'", "c FROM"),
+    ("CREATE MATERIALIZED VIEW v AS SELECT 1 WITH DATA", "syntax error at 'WITH'", "WITH"),
+    ("CREATE TABLE t (a int) AS OF 5", "syntax error at '5'", "5"),
+])  # fmt: skip
+def test_syntax(sql: str, reason: str, at: str) -> None:
+    error = refusal(sql)
+    assert (error.reason, error.line, error.column) == (reason, 1, sql.index(at) + 1)
+
+
+def test_an_open_string() -> None:
+    assert refusal("SELECT 'abc").reason.startswith("syntax error")
+
+
+@pytest.mark.parametrize(("sql", "reason", "instead"), [
+    ("CREATE TABLE t (a int CHECK (a > 3))", "CHECK is not supported", "filter the rows"),
+    ("CREATE TABLE t (a int DEFAULT 3)", "DEFAULT is not supported", "write the value"),
+    ("CREATE TABLE t (a int UNIQUE)", "UNIQUE is not supported", "PRIMARY KEY"),
+    ("CREATE TABLE t (a int, UNIQUE (a))", "UNIQUE is not supported", "PRIMARY KEY"),
+    ("CREATE TABLE t (a int REFERENCES u)", "REFERENCES is not supported", "leave it out"),
+    ("CREATE TABLE t (a int, FOREIGN KEY (a) REFERENCES u (b))", "FOREIGN KEY is not supported", "leave it out"),
+    ("CREATE TABLE t (a int PRIMARY KEY, PRIMARY KEY (a))", "a table has one PRIMARY KEY", "PRIMARY KEY (a, b)"),
+    ("CREATE TABLE t (a int, PRIMARY KEY (b))", "PRIMARY KEY names column b, which the table does not have", None),
+    ("CREATE TABLE t (a int, A int)", "column a is named twice", None),
+    ("CREATE TABLE t (a)", "column a has no type", None),
+    ("CREATE TABLE t (__time int)", "__time is the name of an update's own column", "something else"),
+    ('CREATE TABLE t ("__TIME" int)', "__TIME is the name of an update's own column", "something else"),
+    ("CREATE TABLE t (a interval)", "a column of type interval is not supported", "seconds"),
+    ("CREATE TABLE t (a numeric(39, 2))", "numeric(39,2) is not supported", "1 to 38"),
+    ("CREATE TABLE t (a timestamp(3))", "timestamp has a precision of 6 (microseconds)", "write timestamp"),
+    ("CREATE TABLE t (a serial)", "type serial is not supported", "types:"),
+    ("CREATE TABLE t", "a table needs columns", "CREATE TABLE t (a"),
+    ("CREATE TABLE t AS SELECT 1", "CREATE TABLE AS is not supported", "materialized view"),
+    ("CREATE TEMPORARY TABLE t (a int)", "TEMPORARY is not supported", "RETAIN HISTORY"),
+    ("CREATE TABLE s.t (a int)", "there are no schemas", "write t"),
+    ("CREATE VIEW v WITH (RETAIN HISTORY FOR 5) AS SELECT 1", "RETAIN HISTORY is not supported for a plain view",
+     "CREATE MATERIALIZED VIEW"),
+    ("CREATE MATERIALIZED VIEW v WITH (RETAIN HISTORY FOR '1 month') AS SELECT 1", "a duration is in days or less",
+     "in days"),
+    ("CREATE MATERIALIZED VIEW v WITH (RETAIN HISTORY FOR 'x') AS SELECT 1", "invalid input syntax for type interval",
+     None),
+    ("CREATE VIEW v AS SELECT 1 AS OF 5", "a view has no AS OF", "in the query"),
+    ("CREATE UNIQUE INDEX ON t (a)", "CREATE UNIQUE INDEX is not supported", "PRIMARY KEY"),
+    ("CREATE INDEX ON t (a DESC)", "an index has no order", "DESC"),
+    ("CREATE INDEX ON t USING hash (a)", "USING is not supported in CREATE INDEX", None),
+    ("CREATE INDEX ON t (a) WHERE a > 1", "WHERE is not supported in CREATE INDEX", None),
+    ("CREATE SCHEMA s", "CREATE SCHEMA is not supported", "TABLE, VIEW"),
+    ("CREATE FUNCTION f(int) RETURNS int AS 'x' LANGUAGE sql", "CREATE FUNCTION is not supported", "TABLE, VIEW"),
+    ("DROP SCHEMA s", "DROP SCHEMA is not supported", "TABLE, VIEW"),
+    ("DROP TABLE t CASCADE", "CASCADE is not supported in DROP", None),
+    ("INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING", "ON CONFLICT is not supported", "hj.upserts"),
+    ("INSERT INTO t VALUES (1) RETURNING a", "RETURNING is not supported in INSERT", None),
+    ("INSERT INTO t VALUES (DEFAULT)", "DEFAULT is not supported", "NULL"),
+    ("INSERT INTO t DEFAULT VALUES", "DEFAULT VALUES is not supported", "name the values"),
+    ("DELETE FROM t USING u WHERE t.a = u.a", "DELETE ... USING is not supported", "hj.deletes"),
+    ("UPDATE t SET a = 1 FROM u", "UPDATE ... FROM is not supported", "hj.upserts"),
+    ("UPDATE t SET (a, b) = (1, 2)", "a list of columns in SET is not supported", "SET a = 1, b = 2"),
+    ("UPDATE t SET a = DEFAULT", "DEFAULT is not supported", "write the value"),
+    ("SELECT 1 AS OF a", "a time must be a constant", "write a number"),
+    ("SELECT 1 AS OF 'x'", "invalid input syntax for type timestamp", None),
+    ("SUBSCRIBE (SELECT 1)", "SUBSCRIBE takes the name of a view", "materialized view"),
+    ("EXPLAIN v", "EXPLAIN takes a query or a view", "EXPLAIN VIEW name"),
+    ("EXPLAIN INSERT INTO t VALUES (1)", "EXPLAIN takes a query or a view", "EXPLAIN SELECT"),
+    ("EXPLAIN ANALYZE SELECT 1", "EXPLAIN ANALYZE is not supported", "EXPLAIN SELECT"),
+    ("SHOW nothing", "SHOW needs to know what", "TABLES"),
+    ("SHOW COLUMNS", "SHOW COLUMNS needs FROM and a name", None),
+    ("TRUNCATE t", "TRUNCATE is not supported", "DELETE FROM"),
+    ("ALTER TABLE t ADD COLUMN a int", "ALTER is not supported", "new table"),
+    ("COPY t FROM 'x'", "COPY is not supported", "engine.apply"),
+    ("MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE", "MERGE is not supported", "hj.upserts"),
+    ("SET a = b", "SET of anything but TIME is not supported", "SET TIME = 5"),
+    ("RESET a", "RESET of anything but TIME is not supported", "RESET TIME"),
+    ("SET TIME = 1 + 1", "a time must be a constant", "write a number"),
+    ("VACUUM", "not a supported statement", "CREATE TABLE"),
+    ("SELECT interval '1-2' year to month", "a range of units is not supported", "INTERVAL '1 year 2 months'"),
+])  # fmt: skip
+def test_refused(sql: str, reason: str, instead: str | None) -> None:
+    error = refusal(sql)
+    assert error.reason.startswith(reason)
+    assert instead is None or instead in (error.instead or "")
+
+
+def test_a_later_statement_is_placed_in_the_whole_text() -> None:
+    error = refusal("SELECT 1;\nSELECT 2;\n  DROP TABLE t CASCADE")
+    assert error.line == 3

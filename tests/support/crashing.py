@@ -1,0 +1,108 @@
+"""The process that is killed: numbered steps whose outcome anyone can work out, each noted once it is acknowledged.
+
+`python -m tests.support.crashing FOLDER NOTES FIRST` carries out step FIRST, FIRST + 1, ... until it is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+import halfjoin as hj
+from halfjoin.engine.storage import stored_run, warehouse
+from tests.oracle.rows import Bag
+
+TABLES = "CREATE TABLE t (k bigint PRIMARY KEY, v text NOT NULL); CREATE TABLE u (k bigint, n integer)"
+VIEW = (
+    "CREATE INDEX IF NOT EXISTS by_text ON t (v);"  # an arrangement of its own where t is on disk
+    "CREATE MATERIALIZED VIEW joined AS SELECT t.k, u.n FROM t, u WHERE t.k = u.k"
+)
+SINKS = """CREATE SINK IF NOT EXISTS joined FROM joined INTO DELTA 'joined';
+    CREATE SINK IF NOT EXISTS t FROM t INTO DELTA 'of/t'"""
+BUDGETS = (None, 1, 20_000)  # of memory, by turns: everything is in it, nothing, some
+ROWS = 6  # inserted into t by a batch
+
+
+def kind(step: int) -> str:
+    """What a step does: one in five defines something, one in eight flushes or compacts, the others are batches."""
+    if step < 2:
+        return "first definitions"
+    if step % 5 == 2:
+        return "create"
+    if step % 10 == 4:
+        return "drop"
+    return {3: "flush", 7: "compact"}.get(step % 16, "batch")
+
+
+def batch(step: int) -> dict[str, list[dict[str, object]]]:
+    """Rows in, one row of the batch before the last out."""
+    rows: list[dict[str, object]] = [{"k": step * 10 + i, "v": f"row {i} " * (step % 40)} for i in range(ROWS)]
+    if step % 3 == 0 and step > 12 and kind(step - 6) == "batch":
+        rows.append({"k": (step - 6) * 10, "v": "row 0 " * ((step - 6) % 40), "__diff": -1})
+    return {"t": rows, "u": [{"k": step * 10 + i, "n": step} for i in (0, 0, 1)]}
+
+
+def carry_out(engine: hj.Engine, step: int) -> None:
+    """One step; it returns when the step is acknowledged."""
+    match kind(step):
+        case "first definitions":
+            engine.execute(f"{VIEW}; {SINKS}" if step else TABLES)
+        case "create":
+            engine.execute(f"CREATE OR REPLACE MATERIALIZED VIEW extra AS SELECT k FROM t WHERE k % {step} = 0")
+        case "drop":
+            engine.execute("DROP MATERIALIZED VIEW extra")
+        case "flush":
+            engine.flush()
+        case "compact":
+            engine.compact()
+        case "batch":
+            engine.apply(batch(step), time=step, batch_id=str(step))  # type: ignore[arg-type]
+
+
+def contents(last: int) -> dict[str, Bag]:
+    """What the tables and views hold when the steps up to `last` are done."""
+    t: Bag = Counter()
+    u: Bag = Counter()
+    extra = None
+    for step in range(last + 1):
+        match kind(step):
+            case "create":
+                extra = step
+            case "drop":
+                extra = None
+            case "batch":
+                rows = batch(step)
+                for row in rows["t"]:
+                    t[row["k"], row["v"]] += row.get("__diff", 1)  # type: ignore[operator]
+                u.update((row["k"], row["n"]) for row in rows["u"])
+    found: dict[str, Bag] = {}
+    if last >= 0:
+        found |= {"t": Counter({row: n for row, n in t.items() if n}), "u": u}
+        keys = {row[0] for row, n in t.items() if n}
+        if last >= 1:
+            found["joined"] = Counter({row: n for row, n in u.items() if row[0] in keys})
+        if extra is not None:
+            found["extra"] = Counter((k,) for k in keys if k % extra == 0)
+    return found
+
+
+def main(folder: Path, notes: Path, first: int) -> None:
+    """Steps for ever."""
+    warehouse.FLUSH_BYTES = 6_000  # flushing is nearly always under way
+    stored_run.SEARCHED_ROWS = 20
+    warehouse.BULK_ROWS = 7
+    memory = BUDGETS[first % len(BUDGETS)]
+    handle = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    with hj.Engine(folder, retain=40, memory=memory) as engine:
+        if first > 1:  # there may have been no time for it after the view was made
+            engine.execute(SINKS)
+        os.write(handle, b"open\n")
+        for step in range(first, sys.maxsize):
+            carry_out(engine, step)
+            os.write(handle, f"{step}\n".encode())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,70 @@
+"""A schema made from CREATE statements, for tests of the SQL front."""
+
+from __future__ import annotations
+
+from halfjoin.sql.bind.bind import bind
+from halfjoin.sql.bind.describe import describe
+from halfjoin.sql.expr import Column
+from halfjoin.sql.parse.parse import parse
+from halfjoin.sql.relation import Relation
+from halfjoin.sql.statements import CreateTable, CreateView, Select
+from halfjoin.sql.types import BIGINT, TEXT, SqlType
+
+TABLES = """
+CREATE TABLE t (a integer PRIMARY KEY, b bigint, s text, d date, ts timestamp, n numeric(10,2), arr integer[],
+                ok boolean);
+CREATE TABLE u (a integer, c bigint, x double precision);
+CREATE TABLE w (c bigint, z text);
+CREATE TABLE "Odd" ("Name" text, "select" integer);
+CREATE VIEW pv AS SELECT a, b + 1 AS b1 FROM t WHERE a > 0;
+CREATE VIEW named (k, l) AS SELECT a, a FROM u
+"""
+
+
+class FakeSchema:
+    """The names of a few CREATE statements and of the user's table functions `pulse` and `pair`."""
+
+    def __init__(self, sql: str = TABLES) -> None:
+        self._tables: dict[str, tuple[Column, ...]] = {}
+        self._views: dict[str, str] = {}
+        for statement in parse(sql):
+            if isinstance(statement, CreateTable):
+                columns = (Column(column.name, column.type, not column.not_null) for column in statement.columns)
+                self._tables[statement.name] = tuple(columns)
+            elif isinstance(statement, CreateView):
+                self._views[statement.name] = statement.text
+
+    def columns(self, collection: str) -> tuple[Column, ...] | None:
+        return self._tables.get(collection)
+
+    def plain_view(self, name: str) -> str | None:
+        return self._views.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        return (*self._tables, *self._views)
+
+    def table_function(self, name: str) -> tuple[tuple[str, SqlType], ...] | None:
+        return {"pulse": (("y", BIGINT),), "pair": (("p", BIGINT), ("q", TEXT))}.get(name)
+
+    def table_functions(self) -> tuple[str, ...]:
+        return ("pulse", "pair")
+
+
+SCHEMA = FakeSchema()
+
+
+def bound(sql: str) -> Relation:
+    """The relation of one query."""
+    (statement,) = parse(sql)
+    assert isinstance(statement, Select)
+    return bind(statement.query, SCHEMA, sql)
+
+
+def shown(sql: str) -> str:
+    """The relation as text."""
+    return describe(bound(sql))
+
+
+def outputs(sql: str) -> list[str]:
+    """Names and types of the columns of a query."""
+    return [f"{column.name} {column.type}" for column in bound(sql).columns]

@@ -1,0 +1,62 @@
+"""Stand-ins for what the planner asks about collections, and plans of SQL text over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from halfjoin.planner.plan import ArrangementKey, ViewPlan
+from halfjoin.planner.plan_view import plan
+from halfjoin.sql.bind.bind import bind
+from halfjoin.sql.expr import Column
+from halfjoin.sql.parse.parse import parse, parse_query
+from halfjoin.sql.relation import Relation
+from halfjoin.sql.statements import CreateTable
+from tests.support.front import FakeSchema
+
+
+@dataclass
+class World:
+    """A schema with sizes and arrangements."""
+
+    ddl: str
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    arranged: dict[ArrangementKey, dict[str, None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.schema = FakeSchema(self.ddl)
+        self.keys: dict[str, tuple[str, ...]] = {}
+        for statement in parse(self.ddl):
+            if isinstance(statement, CreateTable) and statement.primary_key:
+                self.keys[statement.name] = statement.primary_key
+                columns = {column.name: column for column in self.schema.columns(statement.name) or ()}
+                key = ArrangementKey(statement.name, tuple(columns[name] for name in sorted(statement.primary_key)))
+                self.arranged[key] = {f"primary key of {statement.name}": None}
+
+    def rows(self, collection: str) -> int:
+        return self.sizes.get(collection, 0)
+
+    def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
+        return (self.keys[collection],) if collection in self.keys else ()
+
+    def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
+        found = self.arranged.get(key)
+        return None if found is None else tuple(found)
+
+    def distinct(self, key: ArrangementKey) -> int | None:
+        unique = {expr.name for expr in key.keys if isinstance(expr, Column)}
+        return self.rows(key.collection) if unique == set(self.keys.get(key.collection, ("",))) else None
+
+    def relation(self, sql: str) -> Relation:
+        return bind(parse_query(sql), self.schema, sql)
+
+    def plan(self, sql: str, name: str = "query") -> ViewPlan:
+        return plan(self.relation(sql), self, name)
+
+    def create(self, name: str, sql: str) -> ViewPlan:
+        """Plan a view and share its arrangements, as the engine does."""
+        planned = self.plan(sql, name)
+        for key in planned.arrangements:
+            if not key.collection.startswith("="):
+                self.arranged.setdefault(key, {})[name] = None
+        return planned
