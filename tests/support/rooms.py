@@ -21,10 +21,10 @@ from typing import TypeAlias
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
 PACKAGES = ("halfjoin", "engine", "planner", "catalog", "sql")  # folders at the root; `engine` is `halfjoin.engine`
 BESIDE = ("examples", "tests")  # folders that are not part of the package
-FACE = "face"  # what users import, and what carries it out: the files directly in `halfjoin/` and `engine/`
+FACE = "face"  # what users import or type: the files directly in `halfjoin/` and `engine/`, and the command line
 ERRORS = "errors"  # `halfjoin/errors.py`: every room may raise them, so they are a room at the bottom
 MOST_SHOWN = 5  # imports from one room to another, in the report of a circle
-ONE = {"planner.rules": "planner"}  # the rules are the planner's own steps: two folders, one room
+ONE = {"": FACE, "engine": FACE, "cli": FACE, "planner.rules": "planner"}  # folders that are one room with others
 
 Graph: TypeAlias = Mapping[str, Set[str]]
 
@@ -68,8 +68,8 @@ class House:
         if module == "halfjoin.errors":
             return ERRORS
         package = module if self.files[module].name == "__init__.py" else module.rpartition(".")[0]
-        room = ".".join(package.split(".")[1:3])
-        return FACE if room in ("", "engine") else ONE.get(room, room)
+        folder = ".".join(package.split(".")[1:3])
+        return ONE.get(folder, folder)
 
     def file_circles(self) -> dict[str, list[set[str]]]:
         """By room: its modules that import each other."""
