@@ -21,7 +21,7 @@ settings.load_profile("fuzz" if "HALFJOIN_FUZZ" in os.environ else "everyday")
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """One quiet session for all Spark tests: small data, so few partitions."""
-    from halfjoin.engine.batch import runner as runners
+    from halfjoin.engine.spark import runners
     from halfjoin.engine.spark.session import start_session
 
     runners.NEAR = 0  # frames go to Spark, however few their rows are

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from halfjoin.engine.arrange.guide import Guide, guide_to
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.updates import MOST_ROWS, Ints, Mask
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 Rows = NDArray[np.uint32]
 

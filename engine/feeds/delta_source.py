@@ -21,7 +21,7 @@ from halfjoin.catalog.models import Table
 from halfjoin.engine.storage.place import LOG
 from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.updates.updates import DIFF
-from halfjoin.sql.errors import InvalidRow, StorageError, UnknownName
+from halfjoin.errors import InvalidRow, StorageError, UnknownName
 
 # Of files that are read at a time; several times that in memory. The pieces of a version are counted across restarts.
 PIECE_BYTES = 256 << 20

@@ -14,7 +14,7 @@ from halfjoin.catalog.models import Table
 from halfjoin.engine.batch.ids import CHANGES, ROWS, WHOLE, Place, follow_id
 from halfjoin.engine.feeds.delta_source import RESTART, DeltaSource, Piece
 from halfjoin.engine.intake.rows import Rows, submitted
-from halfjoin.sql.errors import Conflict
+from halfjoin.errors import Conflict
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from halfjoin.engine.intake.upserts import last_of_each
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Positions, Updates, concat
+from halfjoin.errors import InvalidRow
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import InvalidRow
 from halfjoin.sql.expr import Column
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from typing import TypeAlias
 
 from halfjoin.engine.scalar import compile
-from halfjoin.sql.errors import InvalidTime
+from halfjoin.errors import InvalidTime
 from halfjoin.sql.expr import Expr
 
 Time: TypeAlias = int | datetime | date | str

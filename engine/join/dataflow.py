@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.memory import machine_memory
 from halfjoin.engine.arrange.run import Part, Run, present
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.join.stages import compile_stage
@@ -18,10 +17,11 @@ from halfjoin.engine.linear.operators import LinearOperator, compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, MOST_ROWS, Updates, concat, constant, empty, is_wide
+from halfjoin.errors import DataError
 from halfjoin.planner.plan import Constant, Path, ViewPlan
-from halfjoin.sql.errors import DataError
 
 # Rows of a change that go through a path together: enough to spread the cost of calls, few enough for the memory.
 MORSEL = 1 << 18

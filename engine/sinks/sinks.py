@@ -19,19 +19,19 @@ from halfjoin.catalog.models import Sink
 from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.batch.readable import closed, readable
 from halfjoin.engine.batch.unreadable import first_failure
 from halfjoin.engine.sinks.courier import Courier
 from halfjoin.engine.sinks.delivery import Closed, Delivery
 from halfjoin.engine.sinks.table import SinkTable, Source
 from halfjoin.engine.sinks.target import place_of
-from halfjoin.engine.statements.reading import closed, readable
 from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.parquet import has_order
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.scratch import Links
 from halfjoin.engine.storage.warehouse import sort_columns
 from halfjoin.engine.updates.updates import MINIMUM
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 if TYPE_CHECKING:
     from halfjoin.engine.batch.stage import Staged

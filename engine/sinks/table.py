@@ -42,7 +42,7 @@ from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, writ
 from halfjoin.engine.storage.place import LOG, LocalPlace, Place
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Ints, Positions, Updates, concat, constant, empty
-from halfjoin.sql.errors import DataError, StorageError
+from halfjoin.errors import DataError, StorageError
 
 ROWS = 1 << 16  # of a file: what one deletion may have to write anew
 MERGED_ROWS = 1 << 20  # of a group: a larger one stays as it is

@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 from halfjoin.catalog.models import Sink
 from halfjoin.engine.storage.paths import check_name, check_url, is_relative, is_url, local_path
 from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place
-from halfjoin.sql.errors import Conflict, StorageError, UnsupportedSQL
+from halfjoin.errors import Conflict, StorageError, UnsupportedSQL
 
 SINK = "halfjoin.sink"  # in each commit of a sink's table: the sink's id
 FOLDER = "sinks"  # of a warehouse: what relative paths are relative to

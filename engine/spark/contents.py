@@ -9,14 +9,14 @@ import pyarrow.types as pt
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
+from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.spark.frames import summed
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Frame, Layout
 from halfjoin.engine.spark.session import quiet
 from halfjoin.engine.spark.tasks import MORSEL, Batches, gathered, updates_of
 from halfjoin.engine.spark.types import encode, spark_type
-from halfjoin.engine.statements.reading import expand
 from halfjoin.engine.updates.updates import DIFF, TIME
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 
 def contents(frame: Frame, layout: Layout, time: int, name: str) -> Frame:

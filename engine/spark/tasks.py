@@ -23,9 +23,9 @@ from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
 from halfjoin.engine.spark.types import encode, restore
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import DIFF, TIME, TOO_HEAVY, Updates, is_wide
+from halfjoin.errors import DataError
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import DataError
 from halfjoin.sql.expr import Expr
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]

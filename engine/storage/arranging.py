@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-import halfjoin
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import KeyColumns, Part
 from halfjoin.engine.linear.tables import is_built_in
@@ -28,6 +27,7 @@ from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
+from halfjoin.version import VERSION
 
 MOST_COPIES = 16  # of a row; more would take more of the disk than lookups are worth
 _SAMPLE = 1 << 12  # rows that are asked how many keys they have
@@ -48,7 +48,7 @@ class Arrangement:
     @property
     def name(self) -> str:
         """Of its folder: another for another key, and for another version of halfjoin, which may compute it anew."""
-        mark = hashlib.sha256(f"{halfjoin.__version__} {self.key!r}".encode()).hexdigest()
+        mark = hashlib.sha256(f"{VERSION} {self.key!r}".encode()).hexdigest()
         return f"{folder_name(str(self.key))}-{mark[:12]}"
 
     def rows(self, updates: Updates) -> Iterator[Updates]:

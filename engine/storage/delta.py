@@ -25,7 +25,7 @@ from halfjoin.engine.storage.parquet import StoredFile, file_schema, is_ours, ru
 from halfjoin.engine.storage.place import LOG, Place
 from halfjoin.engine.updates.codes import is_exact
 from halfjoin.engine.updates.updates import MINIMUM, Updates
-from halfjoin.sql.errors import StorageError
+from halfjoin.errors import StorageError
 
 Run = TypeVar("Run")
 _UNORDERED_BYTES = 64 << 20

@@ -17,8 +17,8 @@ from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.site import Site, arrangements_of, place_of
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.errors import StorageError
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import StorageError
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.site import Site, arrangements_of, place_of
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.consolidate import cancel
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 _log = logging.getLogger("halfjoin")
 

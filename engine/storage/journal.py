@@ -22,7 +22,7 @@ from halfjoin.engine.storage.ownership import FILE
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.system.process import inherit, leak, own, release
 from halfjoin.engine.updates.updates import MINIMUM
-from halfjoin.sql.errors import StorageError
+from halfjoin.errors import StorageError
 
 Value: TypeAlias = str | int | float | bytes | None
 

@@ -16,8 +16,8 @@ from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, TIME, Updates, concat, empty
+from halfjoin.errors import StorageError
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
 
 READ_ROWS = 1 << 17  # of files, that are in memory at a time

@@ -43,7 +43,7 @@ from halfjoin.engine.storage.site import arrangements_folder, folder_of, in_site
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 from halfjoin.sql.expr import Column
 
 _log = logging.getLogger("halfjoin")

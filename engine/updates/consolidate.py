@@ -27,7 +27,7 @@ from halfjoin.engine.updates.updates import (
     gather,
     indices_of,
 )
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 
 def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:

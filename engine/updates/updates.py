@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 Ints = NDArray[np.int64]
 Positions = NDArray[Any]  # of any integer width

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc.rows import Base, Found, Numbered, number, restored
 from halfjoin.sql.bind import select as bind_select
@@ -19,7 +20,6 @@ from halfjoin.sql.bind.from_clause import Bound, From, beside, visible
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope, Source, Visible
 from halfjoin.sql.bind.unmaintained import refuse_join
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.relation import Filter, Join, Relation
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc import groups as adhoc_groups
 from halfjoin.sql.adhoc import select as adhoc_select
@@ -21,7 +22,6 @@ from halfjoin.sql.bind import select as bind_select
 from halfjoin.sql.bind.context import CommonTable, Context
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.unmaintained import REFUSED_CLAUSES
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, Literal, conjunction, substitute
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import bare_values, name_of, only
@@ -29,7 +29,7 @@ from halfjoin.sql.relation import Relation
 from halfjoin.sql.types import UNKNOWN
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 _CLAUSES = ("expressions", "from_", "joins", "where", "with_", "group", "having", "order", "limit", "offset",
             "distinct", "windows")

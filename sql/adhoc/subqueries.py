@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc.rows import Base, Found, Numbered, number, restored
 from halfjoin.sql.adhoc.script import Made
 from halfjoin.sql.adhoc.select import Rows
 from halfjoin.sql.bind import temporal as bind_temporal
 from halfjoin.sql.bind.scalar import compared, members_of
-from halfjoin.sql.errors import UnknownName
 from halfjoin.sql.expr import FALSE, Column, Expr, Literal
 from halfjoin.sql.relation import Filter, Join
 from halfjoin.sql.types import BOOLEAN, INTEGER, Kind, SqlType, array

@@ -17,7 +17,7 @@ from halfjoin.sql.relation import Relation
 from halfjoin.sql.types import Kind
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 RESERVED = ("__time", "__diff")
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope, Source
 from halfjoin.sql.bind.select import project, select
 from halfjoin.sql.bind.temporal import mentions_now
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.relation import Filter, Project, Relation, Scan, Values
 from halfjoin.sql.statements import Delete, Insert, Update
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 
 def bind_insert(statement: Insert, schema: Schema, sql: str) -> Relation:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions  # a subquery is a query again: the two modules call each other
 from halfjoin.sql.bind import select as bind_select
 from halfjoin.sql.bind.context import Context
@@ -17,7 +18,6 @@ from halfjoin.sql.bind.function import bind_call, renamed
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope, Source, Visible
 from halfjoin.sql.bind.unmaintained import refuse_join
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, conjunction
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.parse.parse import parse_query

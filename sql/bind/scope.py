@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, columns_of, substitute
 
 

@@ -14,7 +14,7 @@ from sqlglot.dialects.materialize import Materialize
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.parse.locate import place_of
 from halfjoin.sql.parse.string_escapes import unescaped
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import ErrorLevel, exp
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 
 BARE_VALUES = "_values"  # the alias that sqlglot gives to VALUES without SELECT
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from halfjoin.sql.errors import UnsupportedSQL, bounded
+from halfjoin.errors import UnsupportedSQL, bounded
 from halfjoin.sql.parse import dialect
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin

@@ -16,10 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.engine.batch import runner as runners
 from halfjoin.engine.feeds.debezium import Messages
 from halfjoin.engine.spark import messages as in_tasks
-from halfjoin.engine.spark import runner
+from halfjoin.engine.spark import runner, runners
 from halfjoin.engine.spark.intake import Intake
 from halfjoin.engine.spark.layout import Layout
 from halfjoin.engine.storage.fetch import Disk

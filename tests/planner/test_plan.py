@@ -10,13 +10,13 @@ from itertools import permutations
 
 import pytest
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.cost import path_cost
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.explain import arrangement_name, as_json, html, mermaid, text
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Temporal
 from halfjoin.planner.plan import Path, ViewPlan
 from halfjoin.planner.plan_view import plan as plan_of
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Column, Expr, Now
 from halfjoin.sql.functions import render
 from halfjoin.sql.relation import Filter as Filter_

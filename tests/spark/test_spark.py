@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.batch import runner as runners
+from halfjoin.engine.spark import runners
 from halfjoin.engine.spark.types import encode, encoded, restore
 from tests.oracle.rows import Bag, bag, updates
 
@@ -257,11 +257,11 @@ def test_the_choice_and_its_reason(monkeypatch: pytest.MonkeyPatch, spark: Any) 
     assert (few.runner, few.reason) == ("local", "2 changed rows; Spark takes over from 3")
     assert (many.runner, many.reason) == ("spark", "3 changed rows; Spark takes over from 3")
     assert engine.advance().runner == "local"
-    stored = engine._state.runners.choose(2, stored=lambda: 10)
+    stored = engine._runners.choose(2, stored=lambda: 10)
     assert stored[1] == "2 changed rows; Spark takes over from 3"
     monkeypatch.setattr(runners, "LOOKUPS", 2)
-    assert engine._state.runners.choose(2, stored=lambda: 2)[0].name == "local"
-    chosen, reason = engine._state.runners.choose(2, stored=lambda: 10)
+    assert engine._runners.choose(2, stored=lambda: 2)[0].name == "local"
+    chosen, reason = engine._runners.choose(2, stored=lambda: 10)
     assert (chosen.name, reason) == ("spark", "2 changed rows, to be looked up in 10 rows that memory does not take")
     monkeypatch.undo()
     monkeypatch.setattr(runners, "BULK", 3)

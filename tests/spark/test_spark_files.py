@@ -17,8 +17,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.batch import runner as runners
-from halfjoin.engine.spark import runner, session, writing
+from halfjoin.engine.spark import runner, runners, session, writing
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.parquet_reader import Source
@@ -81,9 +80,9 @@ def test_no_row_of_a_change_or_a_fill_comes_to_this_process(
         engine.execute(VIEW)
         engine.apply({"a": _a(spark)}, time=1)
         applied = engine.apply({"b": _b(spark)}, time=2, batch_id="b")
-        engine._state.runners.setting = "spark"
+        engine._runners.setting = "spark"
         engine.execute("CREATE MATERIALIZED VIEW later AS SELECT k, y FROM b WHERE y > 0")
-        engine._state.runners.setting = "auto"
+        engine._runners.setting = "auto"
         engine.apply({"a": hj.upserts(spark.sql("SELECT 1L AS k, 3L AS x")), "b": hj.deletes(_b(spark, 3))}, time=3)
         frame = applied.dataframe("v")
         assert repr(applied).endswith("diffs={v: in files})")

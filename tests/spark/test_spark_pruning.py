@@ -168,7 +168,7 @@ def test_batches_answer_as_the_local_runner_does(
             engine.execute(DDL)
             engine.apply({"b": _rows([day for day in DAYS for _ in range(8)], 0, "y")}, time=1)
             engine.flush()
-            engine._state.runners.setting = setting
+            engine._runners.setting = setting
             engine.apply({"a": _rows(days, first, "x")}, time=2)
             found[setting] = [bag(engine.read(view)) for view in ("numbers", "days", "same")]
     assert found["spark"] == found["local"] and all(found["local"])

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
 from halfjoin.sql.functions import cast, common_type, fallible, render, resolve
 from halfjoin.sql.functions.regex import to_re2

@@ -363,7 +363,7 @@ def _limited(path: str) -> None:
 
 def test_a_full_disk_is_a_clear_error_and_nothing_is_lost(folder: Path) -> None:
     code = f"from tests.storage.test_storage import _limited; _limited({str(folder)!r})"
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=False)
     assert done.returncode == 0, done.stderr
     batches, rows = map(int, done.stdout.split())

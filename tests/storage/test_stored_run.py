@@ -22,8 +22,8 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Ints, Updates, concat
+from halfjoin.errors import StorageError
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import BIGINT, DATE, TEXT
 

@@ -17,7 +17,7 @@ import halfjoin as hj
 from halfjoin.planner.rules import RULES
 from halfjoin.sql.functions import TABLE, documentation
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ROOMS = ("halfjoin", "sql", "catalog", "planner", "engine", "examples", "tests")
 FENCED = r"```{}\n((?:(?!```).)*)```\n((?:(?!```).)*)```{}\n(?:(?!```).)*```"
 REFUSED = "| written | refused because | instead |\n|---|---|---|\n"

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.updates.updates import MOST_ROWS, Ints
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
