@@ -135,7 +135,7 @@ def circles(graph: Graph) -> list[set[str]]:
 
 
 def order(graph: Graph) -> list[str]:
-    """The nodes from top to bottom: each before those that it imports. Of several that could be next, the first by name.
+    """The nodes from top to bottom: each before those that it imports. Ties go by name.
 
     Raises:
         ValueError: some nodes import each other.
