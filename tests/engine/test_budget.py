@@ -232,7 +232,7 @@ def test_keys_that_a_table_function_makes_are_arranged_on_disk(tmp_path: Path) -
         assert BY_TAG in _stored(engine)
 
 
-def test_keys_of_which_a_row_has_very_many_are_not_arranged_on_disk(tmp_path: Path) -> None:
+def test_keys_with_many_entries_a_row_stay_off_disk(tmp_path: Path) -> None:
     with hj.Engine(tmp_path / "w", memory=1) as engine:
         engine.execute(TAGGED)
         posts = [{"id": n, "tags": list(range(n, n + 40))} for n in range(50)]
@@ -243,7 +243,7 @@ def test_keys_of_which_a_row_has_very_many_are_not_arranged_on_disk(tmp_path: Pa
         assert BY_TAG not in _stored(engine)
 
 
-def test_keys_that_a_users_function_makes_are_not_arranged_on_disk(tmp_path: Path) -> None:
+def test_keys_of_users_functions_stay_off_disk(tmp_path: Path) -> None:
     def times(factor: int) -> Any:
         return lambda batch: pa.record_batch(
             {"__row": pa.array(range(len(batch))), "y": pc.multiply(batch.column(0), factor)}
@@ -332,7 +332,7 @@ def test_a_damaged_arrangement_is_made_anew(tmp_path: Path, harm: str) -> None:
         assert _stored(engine) == {"orders(buyer)", "buyers(name)"}
 
 
-def test_an_arrangement_that_the_journal_takes_for_older_is_not_used(tmp_path: Path) -> None:
+def test_an_outdated_arrangement_is_not_used(tmp_path: Path) -> None:
     folder = tmp_path / "w"
     with _made(folder) as engine:
         engine.apply({"orders": _orders(60, 63)}, time=3)
@@ -376,7 +376,7 @@ def _named(folder: Path) -> set[str]:
     return set(pa.table(DeltaTable(str(folder)).get_add_actions())["path"].to_pylist())
 
 
-def test_the_answer_to_a_batch_that_comes_again_is_read_when_it_is_looked_at(
+def test_a_repeated_batchs_answer_is_read_lazily(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [{"k": k % 40, "x": k} for k in range(300)]

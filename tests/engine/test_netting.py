@@ -298,7 +298,7 @@ def _cycle(engine: hj.Engine, part: dict[str, pa.Table]) -> dict[str, Counts]:
 
 @pytest.mark.parametrize("key", ["", "PRIMARY KEY"])
 @pytest.mark.parametrize("memory", [None, 1, 1_000_000])
-def test_the_work_of_a_batch_after_its_inverse_is_that_of_the_first(
+def test_a_batch_after_its_inverse_works_as_the_first(
     key: str, memory: int | None, tmp_path: Path
 ) -> None:
     engine = hj.Engine(None if memory is None else tmp_path / "w", memory=memory, clock="wall")

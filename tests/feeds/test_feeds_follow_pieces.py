@@ -63,7 +63,7 @@ def _wide_change(path: Path) -> Any:
 
 @pytest.mark.parametrize("died_after", [1, 3, 10, 15, 18])
 @pytest.mark.parametrize("key", ["", " PRIMARY KEY"])
-def test_a_version_that_changed_much_comes_in_pieces_across_restarts(
+def test_a_large_version_comes_in_pieces_across_restarts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, died_after: int, key: str
 ) -> None:
     """At no time anybody sees a part of it, and no key meets its old row."""
@@ -114,7 +114,7 @@ def test_texts_of_a_feed_come_in_pieces(tmp_path: Path, monkeypatch: pytest.Monk
         assert bag(engine.read("t")) == bag(rows.set_column(1, "v", pa.array(["a", "c", "c"])))
 
 
-def test_a_piece_that_cannot_be_taken_refuses_the_version_before_the_first(
+def test_a_bad_piece_refuses_the_version_before_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = Source(tmp_path / "source", dict.fromkeys(range(5), 1), FEED)

@@ -136,7 +136,7 @@ def weighed(k: int, diff: int, **values: Any) -> dict[str, Any]:
     return {"k": k, "__diff": diff, **values}
 
 
-def test_weights_that_multiply_past_int64_are_an_error_of_the_row(engine: hj.Engine) -> None:
+def test_weights_past_int64_are_an_error_of_the_row(engine: hj.Engine) -> None:
     engine.execute("CREATE TABLE u (k bigint)")
     engine.execute("CREATE MATERIALIZED VIEW v AS SELECT a.k FROM u a JOIN u b ON a.k = b.k JOIN u c ON b.k = c.k")
     engine.execute("CREATE MATERIALIZED VIEW w AS SELECT k FROM u")
@@ -174,7 +174,7 @@ def test_a_row_that_moves_out_of_a_failing_join_heals_it(engine: hj.Engine) -> N
     assert lines(engine.read("v")) == []
 
 
-def test_a_join_of_long_texts_past_the_bound_fails_its_view_alone(
+def test_a_join_of_too_long_texts_fails_its_view_alone(
     engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = dataflow._Made.take

@@ -54,7 +54,7 @@ def test_a_table_that_somebody_else_wrote_is_left_alone(
     assert len(rows(folder / "sinks" / "again")) == 4
 
 
-def test_a_commit_of_somebody_else_just_after_the_sinks_own_is_seen(
+def test_a_foreign_commit_after_the_sinks_own_is_seen(
     engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.execute("CREATE SINK s FROM big INTO DELTA 's'")
@@ -91,7 +91,7 @@ def test_a_table_that_was_removed_is_made_again(engine: hj.Engine, folder: Path,
     assert rows(folder / "sinks" / "s") == {(1, 9): 1, (2, 9): 1, (3, 9): 1, (4, 9): 1}
 
 
-def test_a_view_that_cannot_be_read_is_not_delivered_until_it_can(engine: hj.Engine, folder: Path) -> None:
+def test_an_unreadable_view_is_not_delivered_until_it_heals(engine: hj.Engine, folder: Path) -> None:
     engine.execute("CREATE SINK s FROM ratio INTO DELTA 's'")
     put(engine, 1, 1, v=2)
     put(engine, 2, 2, v=0)

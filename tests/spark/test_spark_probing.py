@@ -132,7 +132,7 @@ def test_shares_have_every_file_once() -> None:
     assert probing.shares([]) == ()
 
 
-def test_a_stream_goes_in_portions_that_find_a_bounded_number_of_rows() -> None:
+def test_portions_of_a_stream_find_boundedly_many_rows() -> None:
     with hj.Engine() as engine:
         for sql in (*TABLES[:2], "CREATE MATERIALIZED VIEW v AS SELECT a.x, b.y FROM a, b WHERE a.k = b.k"):
             engine.execute(sql)

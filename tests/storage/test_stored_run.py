@@ -116,7 +116,7 @@ def _reads(stored: StoredRun, key: ArrangementKey, keys: list[int | None]) -> tu
     return reads, found
 
 
-def test_a_lookup_reads_the_row_groups_that_may_have_the_key_alone() -> None:
+def test_a_lookup_reads_only_row_groups_with_the_key() -> None:
     rows = [(2 * n, None, str(n), None, 0, 1) for n in range(30)]
     key = ArrangementKey("c", (COLUMNS["k"],))
     with tempfile.TemporaryDirectory() as folder:
@@ -129,7 +129,7 @@ def test_a_lookup_reads_the_row_groups_that_may_have_the_key_alone() -> None:
         assert (found.updates.time.tolist(), found.updates.diff.tolist()) == ([0, 0], [1, 1])
 
 
-def test_of_a_row_group_without_the_key_a_lookup_reads_the_key_alone() -> None:
+def test_a_row_group_without_the_key_is_read_by_key_alone() -> None:
     rows = [(2 * n, None, str(n), None, n, 1) for n in range(30)]
     key = ArrangementKey("c", (COLUMNS["k"],))
     with tempfile.TemporaryDirectory() as folder:
