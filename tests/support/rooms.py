@@ -22,7 +22,8 @@ ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.
 PACKAGES = ("halfjoin", "engine", "planner", "catalog", "sql")  # folders at the root; `engine` is `halfjoin.engine`
 BESIDE = ("examples", "tests")  # folders that are not part of the package
 FACE = "face"  # what users import or type: the files directly in `halfjoin/` and `engine/`, and the command line
-ERRORS = "errors"  # `halfjoin/errors.py`: every room may raise them, so they are a room at the bottom
+BASE = "base"  # the files in `halfjoin/` that every room may use, so they are a room at the bottom
+OF_BASE = ("halfjoin.errors", "halfjoin.version")
 MOST_SHOWN = 5  # imports from one room to another, in the report of a circle
 ONE = {"": FACE, "engine": FACE, "cli": FACE, "planner.rules": "planner"}  # folders that are one room with others
 
@@ -46,9 +47,18 @@ class House:
     root: Path
 
     @cached_property
-    def imports(self) -> tuple[Import, ...]:
-        """All imports between modules of the package."""
+    def _all(self) -> tuple[Import, ...]:
         return tuple(one for module in self.files for one in self._imports_of(module))
+
+    @cached_property
+    def imports(self) -> list[Import]:
+        """The imports between modules of the package."""
+        return [one for one in self._all if one.imported in self.files]
+
+    def outside(self, libraries: Set[str], rooms: str) -> list[Import]:
+        """The imports of some libraries by the rooms whose names begin so."""
+        found = (one for one in self._all if self.room(one.importer).startswith(rooms))
+        return [one for one in found if one.imported.partition(".")[0] in libraries]
 
     @cached_property
     def rooms(self) -> Graph:
@@ -65,8 +75,8 @@ class House:
 
     def room(self, module: str) -> str:
         """The room of a module: `engine.batch` for `halfjoin.engine.batch.stage`, `sql` for `halfjoin.sql.expr`."""
-        if module == "halfjoin.errors":
-            return ERRORS
+        if module in OF_BASE:
+            return BASE
         package = module if self.files[module].name == "__init__.py" else module.rpartition(".")[0]
         folder = ".".join(package.split(".")[1:3])
         return ONE.get(folder, folder)
@@ -95,7 +105,7 @@ class House:
         path = self.files[module]
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
         for node in ast.walk(ast.parse(path.read_text())):
-            names: list[str] = []
+            names, line = list[str](), getattr(node, "lineno", 0)
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
@@ -105,9 +115,9 @@ class House:
                     base = ".".join([*above, *filter(None, [node.module])])
                 names = [f"{base}.{alias.name}" for alias in node.names]
             for name in names:
-                target = name if name in self.files else name.rpartition(".")[0]
-                if target in self.files and target != module:
-                    yield Import(module, target, f"{path.relative_to(self.root)}:{node.lineno}")
+                module_or_object = name if name in self.files else name.rpartition(".")[0] or name
+                if module_or_object != module:
+                    yield Import(module, module_or_object, f"{path.relative_to(self.root)}:{line}")
 
 
 def house(root: Path = ROOT) -> House:
@@ -220,8 +230,8 @@ def said(path: Path) -> str:
 
 
 def _purpose(found: House, room: str) -> str:
-    """The first sentence about a room: its folder's docstring, or its one file's."""
-    named = {FACE: "halfjoin", ERRORS: "halfjoin.errors"}.get(room, f"halfjoin.{room}")
+    """The first sentence about a room: its folder's docstring, or its first file's."""
+    named = {FACE: "halfjoin", BASE: OF_BASE[0]}.get(room, f"halfjoin.{room}")
     return said(found.files[named]) if named in found.files else ""
 
 
