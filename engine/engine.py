@@ -23,7 +23,7 @@ from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Clock, Times, check, present, settled
 from halfjoin.engine.batch.commit import Commits, Entry, Step, nothing
-from halfjoin.engine.batch.ids import WHOLE, follow_prefix, place_of, reused
+from halfjoin.engine.batch.ids import WHOLE, follow_prefix, position_of, reused
 from halfjoin.engine.batch.runner import LOCAL, Runner
 from halfjoin.engine.batch.stage import Staged, batch_times, fingerprints, publishing, runs_of, stage
 from halfjoin.engine.batch.state import State
@@ -450,7 +450,7 @@ class Engine:
                 self._check_open(writing=True)
                 definition = self._state.catalog.table(table)
                 newest = self._store.newest(follow_prefix(table))
-                last, at = place_of(newest), None
+                last, at = position_of(newest), None
                 if newest is not None and last is not None and last.piece != WHOLE:
                     known = self._store.answered(self._state, newest)
                     at = None if known is None else known[1].time

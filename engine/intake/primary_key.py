@@ -10,7 +10,7 @@ import numpy as np
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.index import Index, build
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
-from halfjoin.engine.intake.key_pairs import Place, plain
+from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.intake.upserts import last_of_each
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate, groups
@@ -53,7 +53,7 @@ class PrimaryKey:
         if not held and len(distinct) == len(updates) and bool((updates.diff == 1).all()):
             return index
         keys = first.cumsum() - 1
-        sure = plain(held, Place(updates, index.rows, keys), len(distinct))
+        sure = plain(held, KeyedRows(updates, index.rows, keys), len(distinct))
         if not sure.all():
             positions = np.sort(index.rows[~sure[keys]].astype(np.int64))
             theirs = [place.updates.take(place.rows[~sure[place.keys]]) for place in held]
@@ -69,7 +69,7 @@ class PrimaryKey:
         ended = self._ended(concat([place.updates.take(place.rows) for place in held]), first)
         return ended.filter(ended.diff < 0)
 
-    def _held(self, near: Sequence[Run], wanted: Ints) -> list[Place]:
+    def _held(self, near: Sequence[Run], wanted: Ints) -> list[KeyedRows]:
         """What is there under these codes, each of which is wanted once; its number is that in `wanted`."""
         found = []
         for run in near:
@@ -149,12 +149,12 @@ class PrimaryKey:
         return text
 
 
-def _place(run: Run, rows: Positions, numbers: Ints) -> Place:
+def _place(run: Run, rows: Positions, numbers: Ints) -> KeyedRows:
     diffs = run.diffs(rows, MAXIMUM)
     if (diffs == run.updates.diff[rows]).all():
-        return Place(run.updates, rows, numbers)
+        return KeyedRows(run.updates, rows, numbers)
     found = run.updates.take(rows)
-    return Place(Updates(found.columns, found.time, diffs), np.arange(len(rows)), numbers)
+    return KeyedRows(Updates(found.columns, found.time, diffs), np.arange(len(rows)), numbers)
 
 
 def arrangement_of(table: Table) -> ArrangementKey:

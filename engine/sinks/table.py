@@ -57,7 +57,7 @@ _CONFIGURATION = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableShape:
     """What the table shows: a collection's name, its columns, and by which of them files are sorted."""
 
     name: str
@@ -74,7 +74,7 @@ class SinkTable:
         StorageError: from every method, where the place fails; then `open` has to be called again.
     """
 
-    def __init__(self, find: Callable[[], Place], id: str, source: Source, former: Collection[str] = ()) -> None:
+    def __init__(self, find: Callable[[], Place], id: str, source: TableShape, former: Collection[str] = ()) -> None:
         self._find, self._id, self._source, self._former = find, id, source, former
         self._took_over = False
         self._types = {name: file_type(kind) for name, kind in source.schema.items()}
@@ -140,7 +140,7 @@ class SinkTable:
                 self._table, self._schema.empty_table(), mode="overwrite", schema_mode="overwrite",
                 commit_properties=CommitProperties({SINK: self._id}, max_commit_retries=0),
             )  # fmt: skip
-            self.place.settle()
+            self.place.make_durable()
             self._table = DeltaTable(self.place.uri)
 
     def _carry_out(self, changes: Iterable[Updates], upper: int, note: str | None, *, whole: bool) -> bool:
@@ -236,7 +236,7 @@ class SinkTable:
         table.create_write_transaction(
             actions, "append", self._schema, commit_properties=properties, post_commithook_properties=hook
         )
-        self.place.settle()
+        self.place.make_durable()
         table.update_incremental()  # a commit does not refresh its handle
         if table.version() != version:
             raise StorageError(_strange(self.place, table.version()))
@@ -247,7 +247,7 @@ class SinkTable:
             description=f"The current contents of {self._source.name}, kept by halfjoin",
             commit_properties=CommitProperties({SINK: self._id}),
         )  # fmt: skip
-        self.place.settle()
+        self.place.make_durable()
         return table
 
     def _check_there(self, table: DeltaTable) -> None:

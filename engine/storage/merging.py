@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.storage.parquet import StoredFile, file_name, write_file
-from halfjoin.engine.storage.parquet_reader import Bounds, Source, opened
+from halfjoin.engine.storage.parquet_reader import Bounds, OpenFile, opened
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate
@@ -52,7 +52,7 @@ def _evenly(rows: int, most: int) -> list[int]:
     return [MINIMUM + (i << 64) // count for i in range(1, count)]
 
 
-def _by_statistics(sources: Sequence[Source], lead: str, kind: pa.DataType, most: int) -> list[int]:
+def _by_statistics(sources: Sequence[OpenFile], lead: str, kind: pa.DataType, most: int) -> list[int]:
     """Bounds between ranges with about `most` rows each, if the rows of a group lie evenly between its bounds."""
     bounds = [_bounds(source, lead, kind) for source in sources]
     least, greatest = (np.concatenate([one[side] for one in bounds]).astype(np.float64) for side in (0, 1))
@@ -65,7 +65,7 @@ def _by_statistics(sources: Sequence[Source], lead: str, kind: pa.DataType, most
 
 
 def _between(
-    source: Source, schema: Mapping[str, pa.DataType], lead: str | None, low: int, high: int
+    source: OpenFile, schema: Mapping[str, pa.DataType], lead: str | None, low: int, high: int
 ) -> Iterator[Updates]:
     """A file's updates whose code is in `[low, high)`; the last range has its end, too."""
     groups: Mask = np.ones(source.groups, np.bool_)
@@ -81,7 +81,7 @@ def _between(
             yield found
 
 
-def _bounds(source: Source, lead: str, kind: pa.DataType) -> Bounds:
+def _bounds(source: OpenFile, lead: str, kind: pa.DataType) -> Bounds:
     found = source.bounds(lead, kind)
     assert found is not None
     return found

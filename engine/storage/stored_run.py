@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.run import KeyColumns, Run
-from halfjoin.engine.storage.lookup import Lookup, key_reads, lookup
+from halfjoin.engine.storage.lookup import KeySearch, key_reads, lookup
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.place import Place
@@ -121,7 +121,7 @@ class StoredRun:
                 _log.warning("an arrangement on disk cannot be used, which makes lookups slow: %s", problem)
         return self._found(sought, wanted)
 
-    def _found(self, sought: Lookup, names: Sequence[str]) -> Run:
+    def _found(self, sought: KeySearch, names: Sequence[str]) -> Run:
         found = [empty({name: self.schema[name] for name in names})]
         for file in self.files:
             found.extend(sought.find(opened(self.place, file.name), self.schema, names, self.coded, READ_ROWS))

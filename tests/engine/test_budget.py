@@ -295,8 +295,8 @@ def test_lookups_read_a_few_row_groups(tmp_path: Path, monkeypatch: pytest.Monke
         engine.compact()
         engine.read("orders")
         groups: set[tuple[int, int]] = set()
-        columns = parquet_reader.Source.columns
-        monkeypatch.setattr(parquet_reader.Source, "columns", lambda self, numbers, schema: (
+        columns = parquet_reader.OpenFile.columns
+        monkeypatch.setattr(parquet_reader.OpenFile, "columns", lambda self, numbers, schema: (
             groups.update((id(self), int(number)) for number in numbers), columns(self, numbers, schema))[1])
         engine.apply({"orders": _orders(70, 71)}, time=4)  # the primary key, and buyers by name
         assert 1 <= len(groups) <= 6
@@ -385,8 +385,8 @@ def test_a_repeated_batchs_answer_is_read_lazily(
         first = engine.apply({"t": rows}, time=1, batch_id="one")
         engine.apply({"t": [{"k": 1, "x": 1, "__diff": -1}]}, time=2)
         engine.flush()
-    read, found = parquet_reader.Source.read, []
-    monkeypatch.setattr(parquet_reader.Source, "read", lambda *given: found.append(given) or read(*given))
+    read, found = parquet_reader.OpenFile.read, []
+    monkeypatch.setattr(parquet_reader.OpenFile, "read", lambda *given: found.append(given) or read(*given))
     with hj.Engine(tmp_path / "w", memory=1) as engine:
         again = engine.apply({"t": rows}, time=1, batch_id="one")
         assert not found and repr(again).endswith("diffs={v: in files})")

@@ -58,16 +58,16 @@ def test_a_foreign_commit_after_the_sinks_own_is_seen(
     engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.execute("CREATE SINK s FROM big INTO DELTA 's'")
-    settle = LocalPlace.settle
+    durable = LocalPlace.make_durable
 
-    def settled(self: LocalPlace) -> None:
-        settle(self)
+    def noted(self: LocalPlace) -> None:
+        durable(self)
         path = folder / "sinks" / "s"
         if self.path == path:  # not the warehouse's own tables
             monkeypatch.undo()
             write_deltalake(path, DeltaTable(path).to_pyarrow_table(), mode="append")
 
-    monkeypatch.setattr(LocalPlace, "settle", settled)
+    monkeypatch.setattr(LocalPlace, "make_durable", noted)
     put(engine, 1, 1)
     for time in (2, 3):
         with pytest.raises(hj.StorageError, match="somebody else wrote the table"):
@@ -167,7 +167,7 @@ def test_what_a_power_failure_left_of_a_commit_is_none(engine: hj.Engine, folder
 
 
 def test_what_does_not_continue_the_table_is_not_delivered(tmp_path: Path) -> None:
-    source = table.Source("t", {"k": pa.int64()}, ["k"])
+    source = table.TableShape("t", {"k": pa.int64()}, ["k"])
     found = courier.Courier("s", table.SinkTable(lambda: LocalPlace(tmp_path / "s"), "an id", source))
     one = Updates({"k": pa.array([1])}, np.array([0]), np.array([1]))
     found.gap = False

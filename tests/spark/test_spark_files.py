@@ -20,7 +20,7 @@ from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.spark import runner, runners, session, writing
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.storage.fetch import Disk
-from halfjoin.engine.storage.parquet_reader import Source
+from halfjoin.engine.storage.parquet_reader import OpenFile
 from halfjoin.engine.storage.stored_run import StoredRun
 from tests.oracle.rows import bag, updates
 
@@ -75,7 +75,7 @@ def test_no_row_of_a_change_or_a_fill_comes_to_this_process(
     spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        for holder, name in ((StoredRun, "narrowed"), (Source, "columns"), (Disk, "fetch")):
+        for holder, name in ((StoredRun, "narrowed"), (OpenFile, "columns"), (Disk, "fetch")):
             patch.setattr(holder, name, _forbidden)
         engine.execute(VIEW)
         engine.apply({"a": _a(spark)}, time=1)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.storage import merging, parquet
-from halfjoin.engine.storage.parquet_reader import Source, opened
+from halfjoin.engine.storage.parquet_reader import OpenFile, opened
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.codes import codes
@@ -80,13 +80,13 @@ def test_of_sorted_texts_only_those_near_the_keys_are_read(tmp_path: Path, monke
     run = _stored(str(tmp_path), [[(1, None, text, None, 0, 1) for text in texts]], "s")
     key = ArrangementKey("c", (COLUMNS["s"],))
     read: list[int] = []
-    columns = Source.columns
+    columns = OpenFile.columns
 
-    def recorded(self: Source, groups: Ints, schema: dict[str, pa.DataType]) -> dict[str, pa.Array]:
+    def recorded(self: OpenFile, groups: Ints, schema: dict[str, pa.DataType]) -> dict[str, pa.Array]:
         read.extend(groups.tolist())
         return columns(self, groups, schema)
 
-    monkeypatch.setattr(Source, "columns", recorded)
+    monkeypatch.setattr(OpenFile, "columns", recorded)
     found = run.narrowed(key, key_columns(key, {}), [pa.array(["order-0100", "order-0104"])], ["k"])
     assert found.updates.columns["s"].to_pylist() == ["order-0100", "order-0104"]
     assert set(read) == {33, 34}
