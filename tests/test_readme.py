@@ -62,7 +62,7 @@ def test_every_page_is_in_a_table_of_contents() -> None:
         (ROOT / page).parent.joinpath(link).resolve()
         for page in pages() for link in re.findall(r"\]\(([^)#]+\.md)", (ROOT / page).read_text())
     }  # fmt: skip
-    assert [page for page in pages() if (ROOT / page).resolve() not in linked] == ["README.md"]
+    assert not [page for page in pages() if (ROOT / page).resolve() not in linked and Path(page).name != "README.md"]
 
 
 def test_code_that_is_named_exists() -> None:
