@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.rooms import Graph, direct, house, order, report
+from tests.support.rooms import Graph, House, direct, house, order, report
 
 STORES = {"deltalake", "duckdb", "pyarrow", "pyspark"}
 KNOWN = {
@@ -15,19 +15,24 @@ KNOWN = {
 }  # fmt: skip
 
 
-def test_rooms_import_downwards_only() -> None:
-    assert report(house()) == ""
+@pytest.fixture(scope="module")
+def here() -> House:
+    return house()
+
+
+def test_rooms_import_downwards_only(here: House) -> None:
+    assert report(here) == ""
 
 
 @pytest.mark.parametrize(("rooms", "libraries"), [
     ("sql", STORES), ("catalog", STORES), ("planner", STORES), ("engine", {"sqlglot"}),
 ])  # fmt: skip
-def test_no_room_knows_what_it_must_not(rooms: str, libraries: set[str]) -> None:
-    assert house().outside(libraries, rooms) == []
+def test_no_room_knows_what_it_must_not(rooms: str, libraries: set[str], here: House) -> None:
+    assert here.outside(libraries, rooms) == []
 
 
-def test_files_of_a_room_import_each_other_one_way() -> None:
-    assert set(house().file_circles()) <= KNOWN
+def test_files_of_a_room_import_each_other_one_way(here: House) -> None:
+    assert set(here.file_circles()) <= KNOWN
 
 
 IMPORTS = {
