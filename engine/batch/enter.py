@@ -45,7 +45,7 @@ def enter_view(state: State, view: View) -> MaintainedView:
             f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns; "
             "open the warehouse with that one, drop the view, and create it again with this one"
         )
-    entered = state.views[view.name] = empty_view(state, view, Dataflow(planned, state.functions))
+    entered = state.views[view.name] = empty_view(state, view, Dataflow(planned, state.functions, view.name))
     share(state, planned, User("view", view.name), build=False)
     return entered
 

@@ -73,12 +73,15 @@ def of_view(message: str, time: int) -> Updates:
 def _describe(updates: Updates, names: Sequence[str]) -> pa.Array:
     """The rows as text: `a.x = 1, a.y = two`."""
     parts = [pa.array(np.full(len(updates), ""), pa.string())]
-    for name in names:
-        text = pc.fill_null(_as_text(updates.columns[name]), "NULL")
-        short = pc.binary_join_element_wise(pc.utf8_slice_codeunits(text, 0, _MOST), "...", "")
-        text = pc.if_else(pc.greater(pc.utf8_length(text), _MOST), short, text)
-        parts.append(pc.binary_join_element_wise(f"{name} = ", text, ""))
+    parts += [pc.binary_join_element_wise(f"{name} = ", shown(updates.columns[name]), "") for name in names]
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts[1:], ", ")
+
+
+def shown(column: pa.Array) -> pa.Array:
+    """The values as texts for people; long ones are cut."""
+    text = pc.fill_null(_as_text(column), "NULL")
+    short = pc.binary_join_element_wise(pc.utf8_slice_codeunits(text, 0, _MOST), "...", "")
+    return pc.if_else(pc.greater(pc.utf8_length(text), _MOST), short, text)
 
 
 def _as_text(column: pa.Array) -> pa.Array:

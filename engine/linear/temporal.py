@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.linear.failures import Errors
 from halfjoin.engine.scalar import Result, compile
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, product
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Updates, product
 from halfjoin.planner.block import expressions
 from halfjoin.planner.linear import Atom, Combination, Formula, Static
 from halfjoin.sql.expr import Expr
 
-NEVER = np.iinfo(np.int64).max  # a time that is not reached
 _MS_PER_DAY = 86_400_000
 _US_PER_MS = 1_000
-
 
 
 class Truth(NamedTuple):
@@ -69,7 +67,7 @@ def _changes(updates: Updates, times: NDArray[np.int64], states: Sequence[Mask])
     rows, when, diffs = [], [], []
     for column, state in enumerate(states):
         at, now = times[:, column], state.astype(np.int64)
-        changed = np.flatnonzero((now != before) & (at != NEVER))
+        changed = np.flatnonzero((now != before) & (at != MAXIMUM))
         rows.append(changed)
         when.append(at[changed])
         diffs.append((now - before)[changed])
@@ -142,7 +140,7 @@ def _combine(op: str, truths: list[Truth]) -> Truth:
 def _interval(op: str, bound: pa.Array) -> tuple[Ints, Ints, Mask]:
     """The times `[start, stop)` at which `mz_now() op bound` (at which it does not, for `<>`); where it is known."""
     ceiling, after = _whole_times(bound)
-    everything = np.full(len(bound), MINIMUM), np.full(len(bound), NEVER)
+    everything = np.full(len(bound), MINIMUM), np.full(len(bound), MAXIMUM)
     known: Mask = bound.is_valid().to_numpy(zero_copy_only=False)
     match op:
         case "<":
@@ -170,7 +168,7 @@ def _whole_times(bound: pa.Array) -> tuple[Ints, Ints]:
         floor = ceiling = _int64(bound.cast(pa.int32())) * _MS_PER_DAY
     else:
         floor = ceiling = _int64(bound)
-    return ceiling, np.where(floor == NEVER, NEVER, floor + (floor != NEVER))
+    return ceiling, np.where(floor == MAXIMUM, MAXIMUM, floor + (floor != MAXIMUM))
 
 
 def _int64(column: pa.Array) -> Ints:
@@ -181,5 +179,5 @@ def _int64(column: pa.Array) -> Ints:
 def _saturated(column: pa.Array) -> Ints:
     wide = pa.decimal256(76, 0)
     whole = column.cast(wide)
-    low, high = (pa.scalar(value).cast(wide) for value in (int(MINIMUM), int(NEVER)))
+    low, high = (pa.scalar(value).cast(wide) for value in (int(MINIMUM), int(MAXIMUM)))
     return _int64(pc.if_else(pc.less(whole, low), low, pc.if_else(pc.greater(whole, high), high, whole)))

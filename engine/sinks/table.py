@@ -32,7 +32,6 @@ from deltalake import (
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import RemoveAction
 
-from halfjoin.engine.sinks.delivery import PIECE_ROWS
 from halfjoin.engine.sinks.files import group_of, groups, holders, without
 from halfjoin.engine.sinks.target import SINK
 from halfjoin.engine.storage.commits import Torn, commit, commit_file
@@ -40,6 +39,7 @@ from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, write_plain
 from halfjoin.engine.storage.place import LOG, LocalPlace, Place
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Ints, Positions, Updates, concat, constant, empty
 from halfjoin.errors import DataError, StorageError
@@ -127,7 +127,7 @@ class SinkTable:
             self._fit()
             files = None if self._table is None else _files(self._table)
             only = _only(contents, self._source.schema)
-            if files is None or only is None or (pc.sum(files["num_records"]).as_py() or 0) > PIECE_ROWS:
+            if files is None or only is None or (pc.sum(files["num_records"]).as_py() or 0) > limits.PIECE_ROWS:
                 return self._carry_out(contents, upper, note, whole=True)
             there = [self._read(name) for name in files["path"].to_pylist()]
         minus = [Updates(part.columns, part.time, -part.diff) for part in there]

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.storage.parquet_reader import OpenFile, opened
-from halfjoin.engine.storage.stored_run import READ_ROWS, StoredRun
+from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, mix
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, empty
 
@@ -33,7 +34,7 @@ class Lot:
         found = [empty(schema)]
         for source in (opened(run.place, file.name) for file in run.files):
             groups = self._groups(source, run.schema[first])
-            found += [updates.filter(self._mine(updates)) for updates in source.read(groups, schema, READ_ROWS)]
+            found += [updates.filter(self._mine(updates)) for updates in source.read(groups, schema, limits.READ_ROWS)]
         return concat(found)
 
     def _groups(self, source: OpenFile, kind: pa.DataType) -> Mask:

@@ -106,7 +106,7 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
         raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
     made = User("new view", name)  # until it is filled, which may fail, there is no such view
     try:
-        flow = Dataflow(planned, state.functions)
+        flow = Dataflow(planned, state.functions, name)
         maintained = _filled(state, runners, view, flow, made) if view.materialized else None
         if name in catalog.views:
             drop_view(state, catalog.views[name])

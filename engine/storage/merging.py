@@ -11,12 +11,12 @@ import pyarrow as pa
 from halfjoin.engine.storage.parquet import StoredFile, file_name, write_file
 from halfjoin.engine.storage.parquet_reader import Bounds, OpenFile, opened
 from halfjoin.engine.storage.place import Place
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Mask, Updates, concat
 
 RANGE_BYTES = 16 << 20  # of updates that are merged at a time; several times as much is under way
-_READ_ROWS = 1 << 16
 _POINTS = 8  # of a row group, at which its rows are taken to be
 
 
@@ -72,7 +72,7 @@ def _between(
     if lead is not None:
         least, greatest, nulls = _bounds(source, lead, schema[lead])
         groups = ((greatest >= low) & ((least < high) | (high == MAXIMUM))) | nulls
-    for updates in source.read(groups, schema, _READ_ROWS):
+    for updates in source.read(groups, schema, limits.READ_ROWS):
         # One more column, or a single one of integers would be its own code.
         keys = [updates.columns[lead]] if lead is not None else [*updates.columns.values(), pa.nulls(len(updates))]
         values = codes(keys, len(updates))

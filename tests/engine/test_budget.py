@@ -20,8 +20,8 @@ from deltalake import DeltaTable
 from hypothesis import given, settings
 
 import halfjoin as hj
-from halfjoin.engine.join import dataflow
 from halfjoin.engine.storage import delta, merging, parquet, parquet_reader, stored_run, warehouse
+from halfjoin.engine.updates import limits
 from tests.laws.test_view_law import programs
 from tests.oracle.replay import Replay
 from tests.oracle.rows import Bag, bag
@@ -41,9 +41,9 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two rows are many, and of every kind of part there are several."""
     _set(monkeypatch, (
-        (parquet, "GROUP_ROWS", 2), (parquet, "FILE_ROWS", 5), (stored_run, "READ_ROWS", 3),
-        (merging, "RANGE_BYTES", 100), (warehouse, "BULK_ROWS", 4), (dataflow, "FILL_ROWS", 3),
-        (dataflow, "MORSEL", 3), (delta, "GROWTH", 2),
+        (parquet, "GROUP_ROWS", 2), (parquet, "FILE_ROWS", 5), (limits, "READ_ROWS", 3),
+        (merging, "RANGE_BYTES", 100), (warehouse, "BULK_ROWS", 4),
+        (limits, "MORSEL_ROWS", 3), (limits, "PIECE_ROWS", 3), (delta, "GROWTH", 2),
     ))  # fmt: skip
 
 

@@ -13,10 +13,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import halfjoin as hj
-from halfjoin.engine.sinks import courier, delivery, sinks, table
+from halfjoin.engine.sinks import courier, sinks, table
 from halfjoin.engine.sinks.delivery import Delivery
-from halfjoin.engine.storage import delta, parquet, stored_run
+from halfjoin.engine.storage import delta, parquet
 from halfjoin.engine.storage.place import LocalPlace
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates
 from tests.oracle.rows import bag
 from tests.support.sinking import DDL, FOLDER, opened, put, rows, shown
@@ -226,10 +227,9 @@ def test_each_batch_that_was_missed_is_a_commit_of_its_own(
 def test_what_is_in_files_is_delivered_in_pieces(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many rows a first fill, a gap or a difference has, few are in memory at a time."""
     most, held = 100, []
-    for module in (delivery, table):
-        monkeypatch.setattr(module, "PIECE_ROWS", most)
+    monkeypatch.setattr(limits, "PIECE_ROWS", most)
     monkeypatch.setattr(table, "ROWS", 50)
-    monkeypatch.setattr(stored_run, "READ_ROWS", most)
+    monkeypatch.setattr(limits, "READ_ROWS", most)
     monkeypatch.setattr(parquet, "GROUP_ROWS", 25)
     summed = table.SinkTable._summed
     monkeypatch.setattr(table.SinkTable, "_summed",
