@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from halfjoin.catalog.facts import Facts
+from halfjoin.planner.facts import Facts
 from halfjoin.planner.linear import Filter, Linear, Temporal
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Call, Column, Expr, Literal

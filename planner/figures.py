@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from halfjoin.catalog.facts import Facts
 from halfjoin.catalog.models import Figures
+from halfjoin.planner.facts import Facts
 from halfjoin.planner.names import arrangement_name
 from halfjoin.planner.plan import ArrangementKey
 

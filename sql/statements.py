@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.expr import Expr
 from halfjoin.sql.types import SqlType
 
 Query: TypeAlias = exp.Query  # a parsed query, which only this room looks into
@@ -172,12 +172,3 @@ Statement: TypeAlias = (
     CreateTable | CreateView | CreateIndex | CreateSink | Insert | Delete | Update | Select | Subscribe | Explain
     | RefreshPlan | Show | SetTime | Begin | Commit | Rollback | Drop
 )
-
-
-@dataclass(frozen=True)
-class BoundIndex:
-    """Key expressions of an index over the collection's bare column names."""
-
-    collection: str
-    keys: tuple[Expr, ...]
-    columns: tuple[Column, ...] = ()

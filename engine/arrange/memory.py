@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from halfjoin.engine.arrange.run import Part
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 # Of the budget: what is brought into memory leaves room for the indexes on it and for what is to come, or it would
 # have to go again at once.
@@ -65,13 +63,3 @@ def to_bytes(size: int | str) -> int:
         raise HalfjoinError(f"memory={size!r} is no size; write it like 512MB or 4GB, or give a number of bytes")
     number, unit, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
-
-
-def machine_memory() -> int:
-    """Bytes of memory that this process may count on: the machine's, or its container's."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-    except OSError:
-        return total
-    return min(total, int(limit)) if limit.isdigit() else total

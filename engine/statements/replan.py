@@ -24,23 +24,24 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from halfjoin.engine.arrange.collection import User
+from halfjoin.engine.batch.enter import share
 from halfjoin.engine.batch.runner import LOCAL
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.join.dataflow import Dataflow
-from halfjoin.engine.statements.definitions import share
-from halfjoin.engine.updates.statistics import Statistics
+from halfjoin.engine.spark.runners import Runners
+from halfjoin.engine.statements.statistics import Statistics
+from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
 from halfjoin.planner.drift import outgrown, raised, same_work
 from halfjoin.planner.figures import Noted
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
-from halfjoin.sql.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.parse.parse import parse_query
 
 # Carries a change of what is defined out, and keeps it, or does neither.
 Keep: TypeAlias = Callable[[Callable[[], None]], None]
 
 
-def reconsider(state: State, changed: Collection[str], keep: Keep) -> None:
+def reconsider(state: State, runners: Runners, changed: Collection[str], keep: Keep) -> None:
     """Plan those views anew whose figures have moved too far with a batch, which is done by now.
 
     A failure is no failure of the batch: the running plan goes on, until the figures have moved as far again. After an
@@ -49,13 +50,13 @@ def reconsider(state: State, changed: Collection[str], keep: Keep) -> None:
     due = [name for name, view in state.views.items() if outgrown(view.limits, changed, state.rows)]
     if due:
         with suppress(HalfjoinError, MemoryError):
-            keep(lambda: _plan_anew(state, due))
+            keep(lambda: _plan_anew(state, runners, due))
         for name in due:
             view = state.views[name]
             view.limits = raised(view.limits, view.dataflow.plan.collections, state.rows)
 
 
-def refresh(state: State, name: str) -> None:
+def refresh(state: State, runners: Runners, name: str) -> None:
     """REFRESH PLAN: plan a view anew, and note when and on what, even where the plan stays the same.
 
     Raises:
@@ -69,11 +70,11 @@ def refresh(state: State, name: str) -> None:
             raise UnsupportedSQL(f"{name} is a plain view, which is planned with each query that reads it",
                                  instead="name a materialized view")  # fmt: skip
         raise UnknownName("materialized view", name, state.views)
-    _plan_anew(state, [name], note=True)
+    _plan_anew(state, runners, [name], note=True)
 
 
 @bounded()
-def _plan_anew(state: State, names: Collection[str], *, note: bool = False) -> None:
+def _plan_anew(state: State, runners: Runners, names: Collection[str], *, note: bool = False) -> None:
     """Plan views anew, in their order. A view has the new plan where that differs; else only its figures are noted, if
     they are to be."""
     order = list(state.views)
@@ -86,13 +87,13 @@ def _plan_anew(state: State, names: Collection[str], *, note: bool = False) -> N
             if differs or note:
                 state.catalog.views[name] = view.model_copy(update={"planned": facts.figures(state.upper)})
             if differs:
-                _swap(state, name, running, Dataflow(planned, state.functions))
+                _swap(state, runners, name, running, Dataflow(planned, state.functions, name))
 
 
-def _swap(state: State, name: str, running: MaintainedView, flow: Dataflow) -> None:
+def _swap(state: State, runners: Runners, name: str, running: MaintainedView, flow: Dataflow) -> None:
     """Let a view go on with another plan. Its arrangements are there before those of the running one go."""
     new, user = User("new view", name), User("view", name)
-    runner, _ = state.runners.choose(max(map(state.rows, flow.plan.collections), default=0))
+    runner, _ = runners.choose(max(map(state.rows, flow.plan.collections), default=0))
     try:
         share(state, flow.plan, new, build=runner is LOCAL)
         limits = raised(running.limits, flow.plan.collections, state.rows)

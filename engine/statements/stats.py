@@ -10,6 +10,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.batch.clock import Clock
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.planner.plan import ArrangementKey
 
@@ -87,7 +88,7 @@ class Stats(BaseModel):
     sinks: list[SinkStats]
 
 
-def stats(state: State, foreign: Mapping[tuple[str, str], str]) -> Stats:
+def stats(state: State, sinks: Sinks | None, foreign: Mapping[tuple[str, str], str]) -> Stats:
     """Count what is held; an index that no lookup has needed yet has no entries."""
     collections = [
         _collection(state, table, "table", 0, foreign.get(("tables", name))) for name, table in state.tables.items()
@@ -102,15 +103,15 @@ def stats(state: State, foreign: Mapping[tuple[str, str], str]) -> Stats:
         for collection in state.collections()
         for key, arrangement in collection.arrangements.items()
     ]
-    sinks = [
+    written = [
         SinkStats(name=sink.name, collection=sink.collection, target=sink.target,
                   upper=status.upper, waiting=status.waiting, error=status.error)
         for sink in state.catalog.sinks.values()
-        if state.sinks is not None and (status := state.sinks.status(sink.name))
+        if sinks is not None and (status := sinks.status(sink.name))
     ]  # fmt: skip
     return Stats(
         upper=state.upper, clock=state.clock, memory=state.memory.used(), budget=state.memory.limit,
-        collections=collections, arrangements=arrangements, sinks=sinks,
+        collections=collections, arrangements=arrangements, sinks=written,
     )  # fmt: skip
 
 

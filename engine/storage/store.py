@@ -21,7 +21,7 @@ from halfjoin.engine.batch.stage import Staged
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.times import now
 from halfjoin.engine.storage.place import Place
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 P = ParamSpec("P")
 T = TypeVar("T")

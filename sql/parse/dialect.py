@@ -14,8 +14,8 @@ from sqlglot.dialects.materialize import Materialize
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from halfjoin.sql.errors import UnsupportedSQL
-from halfjoin.sql.parse.locate import place_of
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.parse.locate import line_and_column
 from halfjoin.sql.parse.string_escapes import unescaped
 
 
@@ -197,7 +197,7 @@ class HalfjoinParser(MaterializeParser):
         try:
             text = unescaped(self.sql[token.start + 2 : token.end])
         except ValueError as error:
-            line, column = place_of(token.start, self.sql)
+            line, column = line_and_column(token.start, self.sql)
             raise UnsupportedSQL(str(error), sql=self.sql, line=line, column=column, wrong=True) from None
         return self.expression(exp.Literal(this=text, is_string=True), token=token)
 
@@ -274,7 +274,7 @@ class HalfjoinParser(MaterializeParser):
 
     def _refused(self, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error at the next token, or at the last one."""
-        line, column = place_of((self._curr or self._prev).start, self.sql)
+        line, column = line_and_column((self._curr or self._prev).start, self.sql)
         return UnsupportedSQL(reason, instead=instead, sql=self.sql, line=line, column=column)
 
 

@@ -10,11 +10,11 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from halfjoin.sql.errors import UnsupportedSQL, bounded
+from halfjoin.errors import UnsupportedSQL, bounded
 from halfjoin.sql.parse import dialect
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
-from halfjoin.sql.parse.locate import as_query, name_of, only, place_of, refuse
+from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
 from halfjoin.sql.parse.times import constant_time
 from halfjoin.sql.statements import (
     Begin,
@@ -105,7 +105,7 @@ def _unknown_statement(error: ParseError, text: str) -> UnsupportedSQL | None:
     if not tokens or tokens[0].token_type is TokenType.L_PAREN:
         return None
     word = tokens[0].text.upper()
-    line, column = place_of(tokens[0].start, text)
+    line, column = line_and_column(tokens[0].start, text)
     if word not in FIRST_WORDS:
         near = get_close_matches(word, FIRST_WORDS, n=1)
         instead = f"did you mean {near[0]}?" if near else f"statements: {KNOWN}"

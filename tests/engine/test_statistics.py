@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.updates.statistics import Statistics
+from halfjoin.engine.statements.statistics import Statistics
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.bind.bind import bind_scalar
 from halfjoin.sql.parse.parse import parse

@@ -8,8 +8,8 @@ import numpy as np
 
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.batch.runner import BULK
 from halfjoin.engine.batch.state import ROW_BYTES, State
+from halfjoin.engine.spark.runners import BULK
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import Ints, Updates
 from halfjoin.planner.plan import ArrangementKey
