@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
 from halfjoin.catalog.models import Document, Index, Sink, Table, View
-from halfjoin.sql.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
 
@@ -16,7 +16,7 @@ Item: TypeAlias = Table | View | Index | Sink
 class Catalog:
     """Tables, views, indexes and sinks in the order of their creation, which is also the order of dependency.
 
-    It is the binder's `Schema` (`catalog.facts`), together with the user's table functions.
+    It is the binder's `Schema` (`sql.schema`), together with the user's table functions.
     """
 
     def __init__(self) -> None:

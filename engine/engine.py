@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from os import PathLike
 from threading import Condition, RLock
 from types import TracebackType
@@ -33,6 +34,7 @@ from halfjoin.engine.statements import reading
 from halfjoin.engine.statements.execute import execute, query
 from halfjoin.engine.statements.explaining import Format, explain
 from halfjoin.engine.statements.register import register_table_function
+from halfjoin.engine.statements.replan import reconsider
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.stats import Stats, stats
 from halfjoin.engine.statements.subscribing import subscribe
@@ -43,7 +45,7 @@ from halfjoin.engine.system.exclusive import exclusive
 from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.system.process import check_process, is_this
 from halfjoin.engine.system.turns import Turns
-from halfjoin.sql.errors import Conflict, HalfjoinError
+from halfjoin.errors import Conflict, HalfjoinError
 from halfjoin.sql.parse.times import duration
 
 
@@ -110,7 +112,8 @@ class Engine:
         self._runners, self._sinks = Runners(runner, spark, store.staging), Sinks(store.place, store.staging)
         self._writer: Writer | None = None
         if not isinstance(store, Reader):
-            self._writer = Writer(self._state, store, self._runners, self._sinks, self._commits, self._changes_frame)
+            self._writer = Writer(self._state, store, self._runners, self._sinks, self._commits, self._changes_frame,
+                                  partial(reconsider, self._state, self._runners))  # fmt: skip
             self._sinks.open(self._state)
         self._session = Session(self._runners, self._sinks, self._writer, (self._lock, self._changed))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from halfjoin.engine.feeds.debezium import debezium
     from halfjoin.engine.intake.rows import deletes, inserts, upserts
     from halfjoin.engine.statements.stats import Stats
-    from halfjoin.sql.errors import (
+    from halfjoin.errors import (
         Conflict,
         DataError,
         HalfjoinError,
@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: Spark's workers import the package, and need none of them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"halfjoin.{_HOMES.get(name, 'sql.errors')}"), name)
+    found = globals()[name] = getattr(import_module(f"halfjoin.{_HOMES.get(name, 'errors')}"), name)
     return found
 
 

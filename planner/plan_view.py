@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from halfjoin.catalog.facts import Facts
 from halfjoin.planner.block import Blocks
 from halfjoin.planner.estimates import Estimates
+from halfjoin.planner.facts import Facts
 from halfjoin.planner.paths import branch
 from halfjoin.planner.plan import ArrangementKey, Constant, ViewPlan
 from halfjoin.planner.rules import RULES, flatten

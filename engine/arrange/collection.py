@@ -17,8 +17,8 @@ from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty, fits, fitting
+from halfjoin.errors import DataError
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import DataError
 
 # A run is merged into the one before unless that is this many times larger: few runs to look up in, and each row is
 # copied a logarithmic number of times.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from halfjoin.engine.scalar.bounds import sizes
-from halfjoin.engine.updates.updates import ARRAY_BYTES, MOST_ROWS, Updates
-from halfjoin.sql.errors import DataError
+from halfjoin.engine.updates import limits
+from halfjoin.engine.updates.updates import ARRAY_BYTES, Updates
+from halfjoin.errors import DataError
 
 
 def expand(updates: Updates, name: str) -> Updates:
@@ -25,9 +26,10 @@ def expand(updates: Updates, name: str) -> Updates:
             f"{name} holds a row {int(updates.diff[position])} times, which no table can show: {row}; "
             "more copies were deleted than inserted. read(..., multiplicity=True) gives the counts"
         )
-    if float(updates.diff.sum(dtype=np.float64)) > MOST_ROWS:
+    if float(updates.diff.sum(dtype=np.float64)) > limits.MOST_ROWS:
         raise DataError(
-            f"{name} holds more than {MOST_ROWS:,} rows, copies counted; read(..., multiplicity=True) gives each once"
+            f"{name} holds more than {limits.MOST_ROWS:,} rows, copies counted; "
+            "read(..., multiplicity=True) gives each once"
         )
     for column, values in updates.columns.items():
         if values.nbytes * int(updates.diff.max()) > ARRAY_BYTES and float(sizes(values) @ updates.diff) > ARRAY_BYTES:

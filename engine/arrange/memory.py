@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from halfjoin.engine.arrange.run import Part
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 # Of the budget: what is brought into memory leaves room for the indexes on it and for what is to come, or it would
 # have to go again at once.

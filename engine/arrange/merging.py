@@ -26,6 +26,19 @@ def merge_runs(
 
     Compaction law. Times below `since` may be moved up to `since`, after which equal rows are added up and zeros
     dropped. No read at or above `since` can tell.
+
+    >>> def run(*updates):
+    ...     rows, times, diffs = zip(*updates)
+    ...     return make_run(Updates({"x": pa.array(rows)}, np.array(times), np.array(diffs)), 6)
+    >>> runs = [run(("fig", 1, 1), ("lime", 2, 1)), run(("fig", 3, -1), ("lime", 5, 1))]
+    >>> for update in merge_runs(runs, 4, 6, {}, final=True).updates.table(changes=True).to_pylist():
+    ...     print(update)
+    {'x': 'lime', '__time': 4, '__diff': 1}
+    {'x': 'lime', '__time': 5, '__diff': 1}
+
+    Wrong ways. With times moved to `since - 1`, or up to the newest time of the run, a read at 4 would see another
+    number of limes. Rows added up before their times are moved keep both figs for ever. A limit on age that forgets
+    updates, instead of moving them, forgets rows that are still there.
     """
     joined = concat([run.updates for run in runs]).not_before(since)
     # Rows of different times cannot cancel, so a deletion does only once its time is moved up to since.

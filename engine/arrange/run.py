@@ -52,11 +52,12 @@ class Part(Protocol):
 
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
-    ) -> Run:
-        """A run in memory with at least the updates that have one of these keys in an arrangement.
+    ) -> Iterable[Run]:
+        """Runs in memory that together have at least the updates with one of these keys in an arrangement.
 
-        `columns` computes the arrangement's keys; `keys` has a column for each of them; `names` are the collection's
-        columns that the result must have, besides those that `columns` reads.
+        What is in files comes in several, each of as much as memory should hold at a time. `columns` computes the
+        arrangement's keys; `keys` has a column for each of them; `names` are the collection's columns that the result
+        must have, besides those that `columns` reads.
         """
 
     def loaded(self, upper: int) -> Sequence[Run]:
@@ -191,9 +192,9 @@ class Run:
 
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
-    ) -> Run:
+    ) -> Iterable[Run]:
         """This run: its index finds what is looked for."""
-        return self
+        return (self,)
 
     def closing(self, low: int, high: int) -> Updates:
         """The updates with times in `[low, high)`, where `low` is no less than `upper` was when the run was made."""

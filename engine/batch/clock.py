@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
 
 from halfjoin.engine.intake.times import now
-from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidTime
+from halfjoin.errors import Conflict, HalfjoinError, InvalidTime
 
 Clock: TypeAlias = Literal["wall", "own"]
 

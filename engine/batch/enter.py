@@ -11,10 +11,12 @@ from halfjoin.engine.intake.primary_key import arrangement_of
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.errors import StorageError
+from halfjoin.planner.drift import limit
+from halfjoin.planner.figures import Replayed
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind, bind_scalar
-from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions import render
 from halfjoin.sql.parse.parse import parse, parse_query
@@ -39,13 +41,14 @@ def enter_view(state: State, view: View) -> MaintainedView:
     Raises:
         StorageError: its text means something else now than when the view was made.
     """
-    planned = plan(bind(parse_query(view.text), state.catalog, view.text), state, view.name)
+    facts = Replayed(state, view.planned)  # by which the plan is the one that ran when the warehouse was closed
+    planned = plan(bind(parse_query(view.text), state.catalog, view.text), facts, view.name)
     if [(c.name, c.type) for c in planned.columns] != [(c.name, c.type) for c in view.columns]:
         raise StorageError(
             f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns; "
             "open the warehouse with that one, drop the view, and create it again with this one"
         )
-    entered = state.views[view.name] = empty_view(state, view, Dataflow(planned, state.functions))
+    entered = state.views[view.name] = empty_view(state, view, Dataflow(planned, state.functions, view.name))
     share(state, planned, User("view", view.name), build=False)
     return entered
 
@@ -64,10 +67,12 @@ def empty_view(state: State, view: View, flow: Dataflow) -> MaintainedView:
     """The view's collections, readable since all its inputs are."""
     retain = state.retain if view.retain is None else view.retain
     since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in flow.plan.collections])
+    known = {} if view.planned is None else view.planned.rows
     return MaintainedView(
         flow,
         Collection(view.name, flow.schema, retain, since),
         Collection(f"{view.name} errors", ERROR_SCHEMA, retain, since),
+        limits={name: limit(known.get(name, 0)) for name in flow.plan.collections},
     )
 
 

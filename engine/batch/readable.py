@@ -10,7 +10,7 @@ from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.batch.unreadable import reason, unreadable, with_inputs
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.sql.errors import DataError, InvalidTime
+from halfjoin.errors import DataError, InvalidTime
 
 
 def closed(state: State) -> State:

@@ -24,7 +24,7 @@ from halfjoin.engine.intake.upserts import latest
 from halfjoin.engine.linear.failures import of_view
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty
-from halfjoin.sql.errors import DataError, InvalidRow, InvalidTime
+from halfjoin.errors import DataError, InvalidRow, InvalidTime
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,16 @@ ROW_BYTES = 100  # that a row and its indexes are taken to need before they are 
 
 @dataclass(slots=True)
 class MaintainedView:
-    """A materialized view: its dataflow, its contents and the errors of its rows, and what is known of these now."""
+    """A materialized view: its dataflow, its contents and the errors of its rows, and what is known of these now.
+
+    `limits`: the rows of the collections that it reads from which on its plan is looked at again (`planner.drift`).
+    """
 
     dataflow: Dataflow
     contents: Collection
     errors: Collection
     standing: Standing | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 class Home(Protocol):
@@ -169,7 +173,7 @@ class State:
         """What the views over changed collections read."""
         return {one for name in self.above(changed) for one in self.views[name].dataflow.plan.collections}
 
-    # The planner's questions (`catalog.facts.Facts`).
+    # The planner's questions (`planner.facts.Facts`).
 
     def rows(self, collection: str) -> int:
         """Updates held."""

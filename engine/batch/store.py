@@ -14,7 +14,7 @@ from halfjoin.engine.batch.clock import Clock
 from halfjoin.engine.batch.commit import Entry
 from halfjoin.engine.batch.stage import Staged
 from halfjoin.engine.batch.state import State
-from halfjoin.sql.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError
 
 
 @dataclass(frozen=True, slots=True)

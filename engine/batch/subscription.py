@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.batch.unreadable import Failure
 from halfjoin.engine.system.process import check_process
-from halfjoin.sql.errors import DataError, HalfjoinError
+from halfjoin.errors import DataError, HalfjoinError
 
 
 class Subscription:

@@ -11,7 +11,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, bits, concat
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 if TYPE_CHECKING:
     from halfjoin.engine.batch.state import State

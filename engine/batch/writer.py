@@ -31,7 +31,7 @@ from halfjoin.engine.intake.fingerprint import agree, digest
 from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName
+from halfjoin.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName
 
 READ_ONLY = "the engine was opened with read_only=True; open the warehouse without it to change anything"
 _REPLACED = "it was dropped, or replaced, under this subscription; subscribe to what is there now"
@@ -71,7 +71,8 @@ class Deliveries(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """`frames` makes the Spark DataFrame of a view's changes, for `Applied.dataframe`."""
+    """`frames` makes the Spark DataFrame of a view's changes, for `Applied.dataframe`. `reconsider` looks after a batch
+    whether views should be planned anew, given its runs and what carries a definition out."""
 
     state: State
     store: WriterStore
@@ -79,6 +80,7 @@ class Writer:
     sinks: Deliveries
     commits: Commits
     frames: Callable[[Mapping[str, Changes], str], Any]
+    reconsider: Callable[[Mapping[str, Part], Callable[[Callable[[], None]], None]], None]
 
     def apply(
         self, batches: Mapping[str, Any], time: Time | None = None, batch_id: str | None = None, *, close: bool = True
@@ -152,6 +154,7 @@ class Writer:
         self.sinks.offer(state, low, closing)
         with suppress(HalfjoinError, MemoryError):  # the batch is done; what is not tidied now is so after a later one
             state.tidy()
+        self.reconsider(staged.runs, self.define)
         self.store.settle(state)
         return replace(applied, seconds=perf_counter() - started)
 

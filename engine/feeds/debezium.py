@@ -26,7 +26,7 @@ from halfjoin.engine.scalar.columns import convert
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints
-from halfjoin.sql.errors import InvalidRow, UnknownName
+from halfjoin.errors import InvalidRow, UnknownName
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from halfjoin.sql.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError
 
 # In a user's words; a message's schema has others, too, whose values are texts, or numbers as they are.
 KNOWN = (

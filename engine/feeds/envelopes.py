@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates.updates import Ints, Mask
-from halfjoin.sql.errors import InvalidRow
+from halfjoin.errors import InvalidRow
 
 _AFTER, _BOTH, _GONE, _TRUNCATED = ("c", "r"), "u", "d", "t"
 # A message is an envelope, or {"schema": ..., "payload": envelope}; NULL, a tombstone, is neither.

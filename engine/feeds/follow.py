@@ -12,13 +12,13 @@ from typing import Any
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.batch.applied import Applied
-from halfjoin.engine.batch.ids import CHANGES, ROWS, WHOLE, Place, follow_id, follow_prefix, place_of
+from halfjoin.engine.batch.ids import CHANGES, ROWS, WHOLE, Position, follow_id, follow_prefix, position_of
 from halfjoin.engine.batch.writer import Writer
 from halfjoin.engine.feeds.delta_source import RESTART, DeltaSource, Piece
 from halfjoin.engine.intake.rows import Rows, submitted
 from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.system.turns import Turns
-from halfjoin.sql.errors import Conflict
+from halfjoin.errors import Conflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Follower:
     """
 
     table: Table
-    last: Place | None
+    last: Position | None
     time: int | None
     writer: Writer
     apply: Callable[..., Applied]
@@ -71,14 +71,14 @@ def follower(writer: Writer, name: str, apply: Callable[..., Applied], turns: Tu
     """
     table = writer.state.catalog.table(name)
     newest = writer.store.newest(follow_prefix(name))
-    last, at = place_of(newest), None
+    last, at = position_of(newest), None
     if newest is not None and last is not None and last.piece != WHOLE:
         known = writer.store.answered(writer.state, newest)
         at = None if known is None else known[1].time
     return Follower(table, last, at, writer, apply, turns)
 
 
-def versions(table: Table, source: DeltaSource, last: Place | None, *, restart: bool) -> Iterator[list[Due]]:
+def versions(table: Table, source: DeltaSource, last: Position | None, *, restart: bool) -> Iterator[list[Due]]:
     """The batches that are due, version by version.
 
     Raises:
@@ -87,10 +87,10 @@ def versions(table: Table, source: DeltaSource, last: Place | None, *, restart: 
             take.
     """
     if last is None:
-        yield _due(table, Place(0, source.id, source.version), source.rows(source.version), ROWS)
+        yield _due(table, Position(0, source.id, source.version), source.rows(source.version), ROWS)
         return
     if restart:
-        start = Place(last.start + 1, source.id, source.version)
+        start = Position(last.start + 1, source.id, source.version)
         yield [Due(lambda: Rows(source.snapshot(), "contents"), follow_id(table.name, start), source.version)]
         return
     if last.source != source.id:
@@ -110,10 +110,10 @@ def versions(table: Table, source: DeltaSource, last: Place | None, *, restart: 
         if len(pieces) > 1:
             for piece in pieces:  # once one of them is in the table, the others should follow
                 submitted(table, piece())
-        yield _due(table, Place(last.start, source.id, version), pieces, CHANGES)
+        yield _due(table, Position(last.start, source.id, version), pieces, CHANGES)
 
 
-def _due(table: Table, place: Place, pieces: Sequence[Piece], first: int) -> list[Due]:
+def _due(table: Table, place: Position, pieces: Sequence[Piece], first: int) -> list[Due]:
     """A batch for each piece of a version."""
     final = len(pieces) - 1
     numbers = [WHOLE if i == final else first + i for i in range(len(pieces))]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from halfjoin.engine.feeds.order import Places
 from halfjoin.engine.updates.updates import Ints
-from halfjoin.sql.errors import InvalidRow
+from halfjoin.errors import InvalidRow
 
 _VALUE, PARTITION, OFFSET = "value", "partition", "offset"  # as Kafka's source in Spark calls them
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from halfjoin.catalog.models import Table
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints
-from halfjoin.sql.errors import InvalidRow
+from halfjoin.errors import InvalidRow
 
 _REMEDY = (
     "and the rows of a Spark DataFrame have no order; keep the columns partition and offset beside value, or give "

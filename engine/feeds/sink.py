@@ -16,7 +16,7 @@ from halfjoin.engine.feeds.debezium import debezium
 from halfjoin.engine.intake.rows import deletes, upserts
 from halfjoin.engine.intake.times import Time
 from halfjoin.engine.updates.updates import TIME
-from halfjoin.sql.errors import HalfjoinError, UnknownName
+from halfjoin.errors import HalfjoinError, UnknownName
 
 Format: TypeAlias = Literal["rows", "deletes", "upserts", "debezium"] | Callable[[Any], Any]
 

@@ -17,7 +17,7 @@ from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.columns import convert
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask
-from halfjoin.sql.errors import InvalidRow, InvalidTime, UnknownName
+from halfjoin.errors import InvalidRow, InvalidTime, UnknownName
 
 if TYPE_CHECKING:
     from halfjoin.catalog.models import Table

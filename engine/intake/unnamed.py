@@ -16,7 +16,7 @@ from halfjoin.engine.intake.primary_key import PrimaryKey
 from halfjoin.engine.intake.upserts import last_named
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, gather
-from halfjoin.sql.errors import InvalidRow
+from halfjoin.errors import InvalidRow
 
 
 def filled(

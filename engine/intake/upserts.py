@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints, Mask
-from halfjoin.sql.errors import InvalidRow
+from halfjoin.errors import InvalidRow
 
 if TYPE_CHECKING:
     from halfjoin.catalog.models import Table

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import types as sql
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType
 
 _ARROW: dict[Kind, Any] = {

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.sql.errors import InvalidRow
+from halfjoin.errors import InvalidRow
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # a zone follows a time; a date ends in what looks like one

@@ -30,7 +30,6 @@ from deltalake import (
 )
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from halfjoin.engine.sinks.delivery import PIECE_ROWS
 from halfjoin.engine.sinks.files import group_of, groups, holders, without
 from halfjoin.engine.sinks.log import files_of, mend, removed_file, strange
 from halfjoin.engine.sinks.target import SINK
@@ -39,9 +38,10 @@ from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, write_plain
 from halfjoin.engine.storage.place import LOG, Place
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Ints, Positions, Updates, concat, constant, empty
-from halfjoin.sql.errors import DataError, StorageError
+from halfjoin.errors import DataError, StorageError
 
 ROWS = 1 << 16  # of a file: what one deletion may have to write anew
 MERGED_ROWS = 1 << 20  # of a group: a larger one stays as it is
@@ -56,7 +56,7 @@ _CONFIGURATION = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableShape:
     """What the table shows: a collection's name, its columns, and by which of them files are sorted."""
 
     name: str
@@ -73,7 +73,7 @@ class SinkTable:
         StorageError: from every method, where the place fails; then `open` has to be called again.
     """
 
-    def __init__(self, find: Callable[[], Place], id: str, source: Source, former: Collection[str] = ()) -> None:
+    def __init__(self, find: Callable[[], Place], id: str, source: TableShape, former: Collection[str] = ()) -> None:
         self._find, self._id, self._source, self._former = find, id, source, former
         self._took_over = False
         self._types = {name: file_type(kind) for name, kind in source.schema.items()}
@@ -126,7 +126,7 @@ class SinkTable:
             self._fit()
             files = None if self._table is None else files_of(self._table)
             only = _only(contents, self._source.schema)
-            if files is None or only is None or (pc.sum(files["num_records"]).as_py() or 0) > PIECE_ROWS:
+            if files is None or only is None or (pc.sum(files["num_records"]).as_py() or 0) > limits.PIECE_ROWS:
                 return self._carry_out(contents, upper, note, whole=True)
             there = [self._read(name) for name in files["path"].to_pylist()]
         minus = [Updates(part.columns, part.time, -part.diff) for part in there]
@@ -139,7 +139,7 @@ class SinkTable:
                 self._table, self._schema.empty_table(), mode="overwrite", schema_mode="overwrite",
                 commit_properties=CommitProperties({SINK: self._id}, max_commit_retries=0),
             )  # fmt: skip
-            self.place.settle()
+            self.place.make_durable()
             self._table = DeltaTable(self.place.uri)
 
     def _carry_out(self, changes: Iterable[Updates], upper: int, note: str | None, *, whole: bool) -> bool:
@@ -235,7 +235,7 @@ class SinkTable:
         table.create_write_transaction(
             actions, "append", self._schema, commit_properties=properties, post_commithook_properties=hook
         )
-        self.place.settle()
+        self.place.make_durable()
         table.update_incremental()  # a commit does not refresh its handle
         if table.version() != version:
             raise StorageError(strange(self.place, table.version()))
@@ -246,7 +246,7 @@ class SinkTable:
             description=f"The current contents of {self._source.name}, kept by halfjoin",
             commit_properties=CommitProperties({SINK: self._id}),
         )  # fmt: skip
-        self.place.settle()
+        self.place.make_durable()
         return table
 
     def _check_there(self, table: DeltaTable) -> None:

@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 from halfjoin.catalog.models import Sink
 from halfjoin.engine.storage.paths import check_name, check_url, is_relative, is_url, local_path
 from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place
-from halfjoin.sql.errors import Conflict, StorageError, UnsupportedSQL
+from halfjoin.errors import Conflict, StorageError, UnsupportedSQL
 
 SINK = "halfjoin.sink"  # in each commit of a sink's table: the sink's id
 FOLDER = "sinks"  # of a warehouse: what relative paths are relative to
@@ -39,7 +39,7 @@ def settled(target: str) -> str:
         raise UnsupportedSQL(f"{target!r} is no path for a sink: {problem}") from problem
 
 
-def place_of(target: str, home: Place | None) -> Place:
+def target_place(target: str, home: Place | None) -> Place:
     """The place that a settled path or URL means, for an engine whose warehouse is at `home`.
 
     Raises:
@@ -89,7 +89,7 @@ def check(target: str, home: Place | None, others: Iterable[Sink], former: Conta
 
 def _check_empty(target: str, home: Place | None, former: Container[str]) -> None:
     try:
-        place = place_of(target, home)
+        place = target_place(target, home)
         if isinstance(place, LocalPlace) and place.path.exists() and not place.path.is_dir():
             there = "is a file"
         elif DeltaTable.is_deltatable(place.uri):
@@ -114,7 +114,7 @@ def _sink_parts(sink: Sink, home: Place | None) -> tuple[str, ...]:
 def _parts(target: str, home: Place | None) -> tuple[str, ...]:
     """The path from the root of its file system or store, without a look at the store."""
     if isinstance(home, LocalPlace) or not is_relative(target):
-        target = str(place_of(target, home)) if not is_url(target) else target
+        target = str(target_place(target, home)) if not is_url(target) else target
     else:
         target = f"{home}/{FOLDER}/{target}"
     if not is_url(target):

@@ -28,7 +28,7 @@ from halfjoin.engine.spark.writing import WRITTEN_ROWS, answers
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, concat, empty
-from halfjoin.sql.errors import InvalidRow
+from halfjoin.errors import InvalidRow
 
 
 @dataclass(frozen=True, slots=True)

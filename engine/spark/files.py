@@ -17,7 +17,7 @@ from halfjoin.engine.storage.place import LocalPlace, Place
 from halfjoin.engine.storage.scratch import Scratch, ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun, stored
 from halfjoin.engine.updates.updates import Updates, concat, empty
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 
 # How files are read, whatever the session's settings: all of them, with days and moments as they were written.
 _PATTERN = re.compile(r"[\\*?\[\]{}]")

@@ -32,9 +32,9 @@ from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, TOO_HEAVY, empty
+from halfjoin.errors import DataError
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
-from halfjoin.sql.errors import DataError
 
 SCRATCH = "spark.halfjoin.scratch"  # a setting of the session: where scratch folders are made
 FEW = 1 << 16  # rows of a job's output that are read into memory, as those of a local batch would be there

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from halfjoin.engine.batch.runner import LOCAL, Checked, Runner
 from halfjoin.engine.intake.rows import Rows, Submitted, submitted
-from halfjoin.sql.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError
 
 if TYPE_CHECKING:
     from halfjoin.catalog.models import Table

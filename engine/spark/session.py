@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from halfjoin.engine.spark.stderr import without_warning
-from halfjoin.sql.errors import DataError, HalfjoinError, InvalidRow, InvalidTime, StorageError, UnknownName
+from halfjoin.errors import DataError, HalfjoinError, InvalidRow, InvalidTime, StorageError, UnknownName
 
 # Nothing is logged: what goes wrong is raised, and Spark would tell it several times over. Without an appender, Spark
 # takes the settings for none at all; the gateway's own level keeps it from raising the root's.

@@ -12,7 +12,7 @@ import pyarrow.types as pt
 from pyspark.sql import types as spark
 
 from halfjoin.engine.storage.parquet import file_type
-from halfjoin.sql.errors import InvalidRow
+from halfjoin.errors import InvalidRow
 
 _PLAIN = {
     pa.bool_(): spark.BooleanType(),

@@ -26,7 +26,7 @@ from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.scratch import ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import DIFF, TIME, Updates
-from halfjoin.sql.errors import DataError, InvalidRow, InvalidTime, StorageError, UnknownName
+from halfjoin.errors import DataError, InvalidRow, InvalidTime, StorageError, UnknownName
 
 WRITTEN_ROWS = 1 << 20  # that a task sorts and writes together
 _REFUSED = '{"refused": '  # begins the note of a task that refuses a row

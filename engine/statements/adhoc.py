@@ -18,8 +18,8 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import interruptible
 from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.updates import MINIMUM, Updates, constant
+from halfjoin.errors import DataError, UnsupportedSQL
 from halfjoin.sql.adhoc.script import Compute, Evaluate, Loop, Made, Script, Step
-from halfjoin.sql.errors import DataError, UnsupportedSQL
 from halfjoin.sql.relation import Relation
 
 MOST_ROUNDS = 5_000

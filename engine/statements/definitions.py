@@ -16,13 +16,15 @@ from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.sinks.target import check, settled
 from halfjoin.engine.spark.runners import Runners
+from halfjoin.engine.statements.statistics import Statistics
 from halfjoin.engine.storage.names import check_columns
 from halfjoin.engine.updates.updates import Updates
+from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.planner.figures import Noted
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc.adhoc import names_of
 from halfjoin.sql.bind.bind import bind, bind_scalar
-from halfjoin.sql.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import is_temporal
 from halfjoin.sql.functions import render
 from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateView, Drop
@@ -93,7 +95,8 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
             raise Conflict(f"{name} is a table, which a view cannot replace")
         catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
     relation = bind(statement.query, catalog, text)
-    planned = plan(relation, state, name)
+    facts = Noted(Statistics(state), aside=(name,))
+    planned = plan(relation, facts, name)
     view = View(
         name=name,
         columns=tuple(ColumnModel(name=c.name, type=c.type, not_null=not c.nullable) for c in planned.columns),
@@ -101,12 +104,13 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
         materialized=statement.materialized,
         reads=tuple(sorted(names_of(statement.query, catalog))),
         retain=statement.retain,
+        planned=facts.figures(state.upper) if statement.materialized else None,
     )
     if name in view.reads:
         raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
     made = User("new view", name)  # until it is filled, which may fail, there is no such view
     try:
-        flow = Dataflow(planned, state.functions)
+        flow = Dataflow(planned, state.functions, name)
         maintained = _filled(state, runners, view, flow, made) if view.materialized else None
         if name in catalog.views:
             drop_view(state, catalog.views[name])

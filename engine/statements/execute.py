@@ -9,13 +9,14 @@ from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import reading
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.explaining import explain_query, explain_view
+from halfjoin.engine.statements.replan import refresh
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.showing import show
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.transaction import Transaction, check
 from halfjoin.engine.updates.updates import Updates, concat, empty
+from halfjoin.errors import UnsupportedSQL, bounded
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
-from halfjoin.sql.errors import UnsupportedSQL, bounded
 from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.statements import (
     Begin,
@@ -28,6 +29,7 @@ from halfjoin.sql.statements import (
     Drop,
     Explain,
     Insert,
+    RefreshPlan,
     Rollback,
     Select,
     SetTime,
@@ -102,6 +104,8 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             else:
                 text = explain_view(state, runners, view, "text")
             return pa.table({"plan": text.splitlines()})
+        case RefreshPlan(view):
+            session.define(lambda: refresh(state, session.runners, view))
         case Show(what, collection):
             return show(state, session.delivering, what, collection)
     return None

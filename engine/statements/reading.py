@@ -14,21 +14,22 @@ from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import Failure, first_failure
-from halfjoin.engine.join.dataflow import MOST_BYTES, Dataflow
+from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.adhoc import run
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant
+from halfjoin.errors import UnknownName, bounded
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc.adhoc import tables_of
 from halfjoin.sql.adhoc.split import split
 from halfjoin.sql.bind.bind import bind
-from halfjoin.sql.errors import DataError, UnknownName, bounded
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import Query
 
 _QUERY = User("query", "this query")
+_QUERY_NAME = "the query"  # in errors
 
 
 def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> Updates:
@@ -58,7 +59,7 @@ def frame(state: State, runners: Runners, name: str, as_of: int | None) -> Any:
         return runners.spark.dataframe(collection, state.before_and_after({}).kept(name, True), time)
     planned = plan(bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
-    flow = Dataflow(planned, state.functions)
+    flow = Dataflow(planned, state.functions, name)
     return runners.spark.query(flow, state, state.before_and_after({}), time, name)
 
 
@@ -95,7 +96,7 @@ def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Ta
     later = replace(state, upper=max(state.upper, time + 1))  # what has always been can be read at any time
 
     def evaluated(scratch: State, relation: Relation) -> Updates:
-        return expand(evaluate(scratch, relation, time, distinct=False), "the query")
+        return expand(evaluate(scratch, relation, time, distinct=False), _QUERY_NAME)
 
     return run(script, later, evaluated)
 
@@ -105,24 +106,19 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     state = closed(state)
     planned = plan(relation, state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
-    flow = Dataflow(planned, state.functions)
+    flow = Dataflow(planned, state.functions, _QUERY_NAME)
     users = [state.collection(key.collection) for key in planned.arrangements if not key.collection.startswith("=")]
     moment = _Moment(state, time)
     try:
         for key in planned.arrangements:
             if not key.collection.startswith("="):
                 state.collection(key.collection).share(key, _QUERY, state.functions)
-        parts, size = list[tuple[Updates, Updates]](), 0
-        for part in flow.fill(moment, moment.closed):
-            parts.append(part)
-            size += part[0].nbytes
-            if size > MOST_BYTES:
-                raise DataError(f"the query would make more than {MOST_BYTES:,} bytes of rows")
+        parts = list(flow.fill(moment, moment.closed, gathered=True))
     finally:
         for collection in users:
             collection.release(_QUERY)
     output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
-    raise_any(errors, "the query", time)
+    raise_any(errors, _QUERY_NAME, time)
     found = output
     return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.writer import Writer, writing
 from halfjoin.engine.linear.tables import UserFunction
-from halfjoin.sql.errors import Conflict, HalfjoinError
+from halfjoin.errors import Conflict, HalfjoinError
 from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.type_names import type_named

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.sinks.sinks import Sinks
-from halfjoin.sql.errors import UnknownName
+from halfjoin.errors import UnknownName
 
 
 def show(state: State, sinks: Sinks | None, what: str, name: str | None) -> pa.Table:

@@ -44,7 +44,7 @@ class CollectionStats(BaseModel):
 
     `files` and `file_bytes` count what its runs leave on disk and look up there. Of a collection that is on disk and
     has not been needed yet there are no runs. `foreign`: what somebody else has done to its Delta table, and what takes
-    that back.
+    that back. `planned`: of a materialized view, what `upper` was when its plan was made.
     """
 
     name: str
@@ -59,6 +59,7 @@ class CollectionStats(BaseModel):
     files: int = 0
     file_bytes: int = 0
     foreign: str | None = None
+    planned: int | None = None
 
 
 class SinkStats(BaseModel):
@@ -92,7 +93,9 @@ def stats(state: State, sinks: Sinks | None, foreign: Mapping[tuple[str, str], s
     ]
     for name, view in state.views.items():
         strange = foreign.get(("views", name)) or foreign.get(("errors", name))
-        collections.append(_collection(state, view.contents, "materialized view", len(view.errors), strange))
+        found = _collection(state, view.contents, "materialized view", len(view.errors), strange)
+        made = state.catalog.views[name].planned
+        collections.append(found.model_copy(update={"planned": None if made is None else made.upper}))
     arrangements = [
         _arrangement(collection, key, list(map(str, arrangement.users)))
         for collection in state.collections()

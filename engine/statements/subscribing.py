@@ -6,7 +6,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.statements.reading import history
 from halfjoin.engine.statements.session import Session
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.errors import UnknownName, UnsupportedSQL
 
 
 def subscribe(

@@ -21,8 +21,8 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.rows import submitted
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.adhoc.adhoc import names_of
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.statements import (
     Begin,
     Commit,

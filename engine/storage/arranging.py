@@ -21,7 +21,8 @@ from halfjoin.engine.storage.lookup import CODE
 from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.storage.stored_run import READ_ROWS, StoredRun, stored
+from halfjoin.engine.storage.stored_run import StoredRun, stored
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.linear import Explode
@@ -66,8 +67,8 @@ class Arrangement:
         again = np.zeros(len(order), np.bool_)
         again[1:] = (np.diff(values[order]) == 0) & (np.diff(origins[order]) == 0)
         order = order[~again]
-        for start in range(0, len(order), READ_ROWS):
-            part = order[start : start + READ_ROWS]
+        for start in range(0, len(order), limits.READ_ROWS):
+            part = order[start : start + limits.READ_ROWS]
             yield updates.take(origins[part]).with_columns({CODE: pa.array(values[part])})
 
     def copies(self, run: StoredRun) -> float:

@@ -25,7 +25,7 @@ from halfjoin.engine.storage.parquet import StoredFile, file_schema, is_ours, ru
 from halfjoin.engine.storage.place import LOG, Place
 from halfjoin.engine.updates.codes import is_exact
 from halfjoin.engine.updates.updates import MINIMUM, Updates
-from halfjoin.sql.errors import StorageError
+from halfjoin.errors import StorageError
 
 Run = TypeVar("Run")
 _UNORDERED_BYTES = 64 << 20
@@ -246,14 +246,14 @@ class DeltaFolder:
         self.place.make()
         table = DeltaTable.create(self.place.uri, file_schema(layout.schema), configuration=_CONFIGURATION,
                                   commit_properties=CommitProperties({MARK: self._app}))  # fmt: skip
-        self.place.settle()
+        self.place.make_durable()
         return table
 
     def _commit(self, table: DeltaTable, actions: list[Any], layout: Layout, entry: int | None) -> int:
         marks = [] if entry is None else [Transaction(self._app, entry)]
         properties = CommitProperties({MARK: self._app}, app_transactions=marks, max_commit_retries=0)
         table.create_write_transaction(actions, "append", file_schema(layout.schema), commit_properties=properties)
-        self.place.settle()
+        self.place.make_durable()
         table.update_incremental()  # a commit does not refresh its handle
         return int(table.version())
 

@@ -14,7 +14,7 @@ from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.scratch import ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun, stored
 from halfjoin.engine.updates.updates import Updates, concat
-from halfjoin.sql.errors import StorageError
+from halfjoin.errors import StorageError
 
 BULK_ROWS = 1 << 17  # of a run, from which it is kept as files that the journal refers to
 

@@ -15,7 +15,7 @@ from halfjoin.engine.storage.journal import Journal
 from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.site import Site, in_site
-from halfjoin.sql.errors import StorageError
+from halfjoin.errors import StorageError
 
 _log = logging.getLogger("halfjoin")
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.ownership import FILE
 from halfjoin.engine.system.process import inherit, leak, own, release
-from halfjoin.sql.errors import StorageError
+from halfjoin.errors import StorageError
 
 Value: TypeAlias = str | int | float | bytes | None
 

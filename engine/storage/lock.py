@@ -12,7 +12,7 @@ from types import FrameType
 
 from halfjoin.engine.storage.ownership import LOCK
 from halfjoin.engine.system.process import own, release
-from halfjoin.sql.errors import Conflict, StorageError
+from halfjoin.errors import Conflict, StorageError
 
 
 class Lock:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 
 _LONGEST = 120
 

@@ -28,7 +28,7 @@ from halfjoin.engine.storage.journal import Journal
 from halfjoin.engine.storage.journal_file import Value
 from halfjoin.engine.storage.ownership import check_prefix
 from halfjoin.engine.storage.place import Place
-from halfjoin.sql.errors import Conflict, HalfjoinError, StorageError
+from halfjoin.errors import Conflict, HalfjoinError, StorageError
 
 _SCHEMA = pa.schema([("statement", pa.string()), ("values", pa.string()), ("data", pa.binary())])
 FOLDER = "journal"  # of a warehouse

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from halfjoin.engine.storage.place import Place
-from halfjoin.sql.errors import StorageError
+from halfjoin.errors import StorageError
 
 FILE = "journal.sqlite"
 LOCK = "lock"

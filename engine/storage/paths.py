@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
-from halfjoin.sql.errors import StorageError
+from halfjoin.errors import StorageError
 
 # Of a warehouse's path. What is in it has names of up to 200 bytes, and file systems take 4,096 in all.
 LONGEST = 3500

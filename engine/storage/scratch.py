@@ -14,7 +14,7 @@ from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun, stored
 from halfjoin.engine.system.process import own
-from halfjoin.sql.errors import StorageError
+from halfjoin.errors import StorageError
 
 _PREFIX = "halfjoin-"
 

@@ -21,7 +21,7 @@ from halfjoin.engine.storage.ownership import FILE, check_folder
 from halfjoin.engine.storage.paths import check_url, is_url, local_path
 from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place, sync
 from halfjoin.engine.system.process import check_inherited, check_threads
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 ARRANGEMENTS = "arrangements"
 
@@ -120,7 +120,7 @@ def arrangements_folder(kept: Kept) -> str:
     return f"{ARRANGEMENTS}/{folder_name(kept.name)}-{kept.id}"
 
 
-def place_of(site: Site, kept: Kept) -> Place:
+def collection_place(site: Site, kept: Kept) -> Place:
     """Where a collection's Delta table is."""
     return in_site(site, folder_of(kept))
 

@@ -18,7 +18,7 @@ from halfjoin.engine.batch.stage import Staged
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.store import BatchId
 from halfjoin.engine.intake.times import now
-from halfjoin.sql.errors import StorageError
+from halfjoin.errors import StorageError
 
 P = ParamSpec("P")
 T = TypeVar("T")

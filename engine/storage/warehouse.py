@@ -38,9 +38,9 @@ from halfjoin.engine.storage.kinds import collection_of, collections, parts, sor
 from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.restore import OnDisk, restore
 from halfjoin.engine.storage.scratch import Links, remove_leftovers
-from halfjoin.engine.storage.site import arrangements_folder, folder_of, place_of, site_of
+from halfjoin.engine.storage.site import arrangements_folder, collection_place, folder_of, site_of
 from halfjoin.engine.storage.store import RETAIN
-from halfjoin.sql.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")
 FLUSH_BYTES = 32 << 20  # of updates in the journal alone, after which they are flushed between batches
@@ -255,7 +255,7 @@ class Warehouse:
             self._catalog, self._pending = catalog, self._journal.pending()
             for item in dropped:
                 if folder_of(item) in claimed:  # by what has its name now
-                    self._folders.clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
+                    self._folders.clear(collection_place(self._site, item), files.get((item.kind, item.name), ()))
             if left:
                 self._folders.remove_unclaimed()
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 from weakref import WeakSet
 
-from halfjoin.sql.errors import Conflict
+from halfjoin.errors import Conflict
 
 _REMEDY = "open one in a process that is not forked: multiprocessing.get_context('spawn')"
 

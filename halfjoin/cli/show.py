@@ -11,7 +11,7 @@ from rich.table import Table
 
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.statements.execute import TAG
-from halfjoin.sql.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError
 
 MOST_SHOWN = 40
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from halfjoin.catalog.facts import Facts
 from halfjoin.planner.cost import StageCost, path_cost
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.explain.steps import Words
+from halfjoin.planner.facts import Facts
 from halfjoin.planner.names import arrangement_name, collection_name
 from halfjoin.planner.plan import ArrangementKey, Branch, Path, Stage, ViewPlan
 

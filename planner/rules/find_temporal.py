@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.block import Block, Blocks
 from halfjoin.planner.linear import Atom, Combination, Formula, Static
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Now, is_temporal
 from halfjoin.sql.functions import render
 

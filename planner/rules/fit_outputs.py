@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.block import Blocks
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import cast
 from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType, array, numeric

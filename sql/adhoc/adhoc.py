@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.sql.errors import UnknownName
+from halfjoin.errors import UnknownName
 from halfjoin.sql.parse.locate import name_of, place, refuse
 from halfjoin.sql.parse.parse import parse_query
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 
 def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:

@@ -8,11 +8,11 @@ from decimal import Decimal
 
 from sqlglot import exp
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc.script import wrong
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.unmaintained import AGGREGATES, WINDOW_FUNCTIONS
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse.locate import written
 from halfjoin.sql.types import (

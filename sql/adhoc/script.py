@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sqlglot import exp
 
+from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Aliases, Context
-from halfjoin.sql.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql.expr import TRUE, Column, Expr
 from halfjoin.sql.parse.locate import place
 from halfjoin.sql.relation import Project, Relation, Scan
 from halfjoin.sql.types import STORED_DIGITS, TEXT, UNKNOWN, Kind, SqlType, numeric
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 
 def wrong(node: exp.Expr | None, context: Context, reason: str, instead: str | None = None) -> UnsupportedSQL:
@@ -127,7 +127,7 @@ class Steps:
         self.made[name] = Made(name, tuple(columns))
         return self.made[name]
 
-    # The binder's questions (`catalog.facts.Schema`).
+    # The binder's questions (`sql.schema.Schema`).
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         """Columns of a step's table, or of a table or materialized view."""

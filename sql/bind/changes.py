@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.scalar import Scalars
-from halfjoin.sql.bind.scope import Scope, Source
+from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.select import project, select
 from halfjoin.sql.bind.temporal import mentions_now
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.relation import Filter, Project, Relation, Scan, Values
 from halfjoin.sql.statements import Delete, Insert, Update
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 
 def bind_insert(statement: Insert, schema: Schema, sql: str) -> Relation:
@@ -70,7 +70,7 @@ def _old_rows(statement: Delete | Update, context: Context) -> tuple[Relation, S
     qualified = tuple(Column(f"{alias}.{column.name}", column.type, column.nullable) for column in columns)
     named = tuple((column.name, inner) for column, inner in zip(columns, qualified, strict=True))
     rows: Relation = Scan(statement.table, alias, qualified)
-    scope = Scope.of(Source(alias, named))
+    scope = Scope.of(FromItem(alias, named))
     if statement.where is not None:
         _refuse_now(statement.where, context)
         with _in_a_change():

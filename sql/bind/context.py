@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.parse.locate import place, refuse
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 
 MOST_NAMES = 10_000

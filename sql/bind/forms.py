@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.parse.type_names import sql_type

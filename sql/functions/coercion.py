@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.types import DOUBLE, FLOATS, INTEGERS, STRINGS, TEXT, WORKING_DIGITS, Kind, SqlType, array
 
 NUMBERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE)  # narrow to wide

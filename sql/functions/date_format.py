@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 
 # What a pattern may hold, longest first where one begins another.
 FIELDS = (

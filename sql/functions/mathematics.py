@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.coercion import digits
 from halfjoin.sql.functions.signature import Function, function

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions import regex_extent
 from halfjoin.sql.functions.regex_chars import SHORT, cases, exactly, named, quoted
 from halfjoin.sql.functions.regex_nodes import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.regex import separator
 from halfjoin.sql.types import (
@@ -24,7 +24,7 @@ from halfjoin.sql.types import (
 )
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 # The arguments, cast, and the columns; a column without a name is called as the call's alias, or as the function.
 Signature = tuple[tuple[Expr, ...], tuple[tuple[str | None, SqlType], ...]]

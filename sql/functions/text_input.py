@@ -9,7 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions.rounding import decimal_of, fit, integer_of, real_of
 from halfjoin.sql.functions.text_input_dates import date_of, time_of, timestamp_of, timestamptz_of
 from halfjoin.sql.functions.text_input_intervals import interval_of

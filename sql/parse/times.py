@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse.locate import refuse
 from halfjoin.sql.parse.type_names import sql_type

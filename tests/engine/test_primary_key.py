@@ -44,7 +44,7 @@ def test_a_batch_is_refused_exactly_when_it_breaks_the_key(batches, collide):
             engine.advance(upper + 1)
 
 
-def test_rows_that_are_replaced_again_and_again_are_checked_by_pairs(monkeypatch):
+def test_rows_replaced_repeatedly_are_checked_by_pairs(monkeypatch):
     monkeypatch.setattr("halfjoin.engine.intake.primary_key.PrimaryKey._check", None)  # the long way is not taken
     with hj.Engine() as engine:
         engine.execute("CREATE TABLE t (k integer PRIMARY KEY, v text, w double precision[])")

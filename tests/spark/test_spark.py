@@ -179,7 +179,7 @@ def test_a_failing_table_function_is_an_error_of_its_view(spark: Any) -> None:
         engine.read("v")
 
 
-def test_weights_that_multiply_to_too_much_are_an_error_of_their_view(spark: Any) -> None:
+def test_weights_multiplied_too_far_fail_their_view(spark: Any) -> None:
     engine = hj.Engine(spark=spark, runner="spark")
     engine.execute("CREATE TABLE t (x bigint)")
     engine.execute("CREATE MATERIALIZED VIEW v AS SELECT t.x FROM t, t u, t w WHERE t.x = u.x AND u.x = w.x")

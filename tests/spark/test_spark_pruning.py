@@ -118,7 +118,7 @@ def test_a_condition_is_true_for_just_the_values_in_the_range(spark: Any, tmp_pa
         assert kept == sum(span.low <= value <= span.high for value in values), span
 
 
-def test_a_condition_on_days_that_are_the_same_to_all_skips_row_groups(
+def test_a_condition_on_equal_days_skips_row_groups(
     spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     frame = read(spark, [_stored(tmp_path, [DAYS], pa.date32(), True)], {"k": pa.date32()}, ["k"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from tests.support.front import bound
 
 

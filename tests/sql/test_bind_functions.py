@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.relation import TableFunction
 from tests.support.front import bound, outputs, shown
 

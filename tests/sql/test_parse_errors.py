@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.parse.parse import parse
 
 

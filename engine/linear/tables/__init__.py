@@ -12,8 +12,8 @@ from halfjoin.engine.linear.tables.exploded import Exploded, ordinality
 from halfjoin.engine.linear.tables.series import generate_series
 from halfjoin.engine.linear.tables.user import UserFunction, call_user_function
 from halfjoin.engine.linear.tables.weights import repeat_row
+from halfjoin.errors import HalfjoinError
 from halfjoin.planner.linear import Explode
-from halfjoin.sql.errors import HalfjoinError
 
 Registry: TypeAlias = Mapping[str, UserFunction]
 TableFunction: TypeAlias = Callable[[list[pa.Array], int], Exploded]

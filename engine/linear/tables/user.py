@@ -17,7 +17,7 @@ from halfjoin.engine.linear.tables.exploded import Exploded
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.columns import convert
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, constant
-from halfjoin.sql.errors import DataError, InvalidRow
+from halfjoin.errors import DataError, InvalidRow
 from halfjoin.sql.types import RESULT_ROWS, SqlType
 
 ROW = "__row"

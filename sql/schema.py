@@ -1,14 +1,11 @@
-"""What the planner may ask about the collections that exist; the engine answers, tests answer with a stand-in."""
+"""What the binder may ask about the collections that exist; the catalog answers, tests answer with a stand-in."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
-
-if TYPE_CHECKING:
-    from halfjoin.planner.plan import ArrangementKey
 
 
 class Schema(Protocol):
@@ -28,19 +25,3 @@ class Schema(Protocol):
 
     def table_functions(self) -> tuple[str, ...]:
         """Names of the user's table functions."""
-
-
-class Facts(Protocol):
-    """Sizes and indexes, for choosing join orders."""
-
-    def rows(self, collection: str) -> int:
-        """Updates held, an upper bound of the number of rows."""
-
-    def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
-        """Sets of columns that identify a row."""
-
-    def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
-        """Views (and `index name`) that share an existing arrangement; None where it does not exist."""
-
-    def distinct(self, key: ArrangementKey) -> int | None:
-        """Distinct keys of an existing arrangement, None where unknown."""
