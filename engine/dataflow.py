@@ -1,4 +1,4 @@
-"""The local runner of one view: its delta paths, compiled, and what a batch makes of them."""
+"""The local runner of one join: its delta paths, compiled, and what a batch makes of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.stages import compile_stage
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import MINIMUM, MOST_ROWS, Updates, concat, constant, empty, is_wide
-from halfjoin.planner.plan import Constant, Path, Version, ViewPlan
+from halfjoin.planner.plan import Constant, Join, Path, Version
 from halfjoin.sql.errors import DataError
 
 # Rows of a change that go through a path together: enough to spread the cost of calls, few enough for the memory.
@@ -73,14 +73,14 @@ class CompiledPath:
 
 
 class Dataflow:
-    """A view's plan made executable. It remembers nothing between batches: state is in the collections.
+    """A join made executable. It remembers nothing between batches: state is in the collections.
 
     Delta law. A result tuple is produced once, by the path of the component that arrived last; if several arrived in
     the same batch, by the one with the highest number. So path `i` looks input `j < i` up after the batch's updates
     went in, and `j > i` before.
     """
 
-    def __init__(self, plan: ViewPlan, registry: Registry) -> None:
+    def __init__(self, plan: Join, registry: Registry) -> None:
         self.plan, self.registry = plan, registry
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]

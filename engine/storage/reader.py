@@ -98,7 +98,9 @@ class Reader:
         state.clock = opened(self._journal.meta("clock"), None, state.upper)
         newer = self._flushes != self._journal.number("flushes")
         for kept in self._journal.kept():
-            collection = self._collections[kept.id]
+            collection = self._collections.get(kept.id)
+            if collection is None:
+                continue  # a node that no view has, as this version plans it
             if collection.cold is not None or kept.flushed > self._entry or (newer and collection.in_files):
                 # Not loaded, or the journal was trimmed of what is missing here, or files may be removed soon.
                 collection.unload()
