@@ -156,7 +156,7 @@ def _in_place_of(contents: Updates, updates: Updates, time: int, *, upsert: bool
 
 
 def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = LOCAL) -> Staged:
-    """Let a runner take each node through the batch, in order of dependency, once; `upper` is what is closed afterwards.
+    """Let a runner take each node through the batch, once, in order of dependency; `upper` is what closes with it.
 
     A view that would make more of the whole batch than is bearable, by no single row's doing, fails from the batch's
     time on, and the views above it: it stands in nobody's way, and is made anew once its SQL or the rows are mended.

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from halfjoin.sql.bind_context import Aliases
-from halfjoin.sql.expr import Column, Expr, substitute
+from halfjoin.sql.expr import Cast, Column, Expr, substitute
 from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFunction, UnionAll, Values
 
 
@@ -27,10 +27,14 @@ def _column_names(relation: Relation) -> Sequence[str]:
     shown = [expr for _, expr in relation.items] if isinstance(relation, Project) else relation.columns
     taken = Aliases()
     names = []
-    for number, expr in enumerate(shown, 1):
+    for number, expr in enumerate(map(_uncast, shown), 1):
         bare = expr.name.rpartition(".")[2] if isinstance(expr, Column) else f"column{number}"
         names.append(taken.fresh(bare.lower()).replace("#", "_"))
     return names if len(set(names)) == len(names) else [f"column{number}" for number in range(1, len(names) + 1)]
+
+
+def _uncast(expr: Expr) -> Expr:
+    return _uncast(expr.arg) if isinstance(expr, Cast) else expr
 
 
 @dataclass

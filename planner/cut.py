@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
 
 from halfjoin.catalog.facts import Facts
 from halfjoin.planner.block import Blocks
@@ -56,21 +55,23 @@ class _Cutter:
     def region(self, relation: Relation) -> tuple[Relation, int]:
         """The relation cut, and how many joins are left of it. A region ends at the UNION ALLs in it."""
         unions = list(_unions(relation))
-        parts: dict[int, Any] = {}  # by union what takes its place
+        parts: dict[int, UnionAll | CutNode] = {}  # by union what takes its place
         counts: dict[int, int] = {}
         for union in unions:
             arms = [self.region(arm) for arm in union.inputs]
-            parts[id(union)] = replace(union, inputs=tuple(arm for arm, _ in arms))
+            parts[id(union)] = UnionAll(tuple(arm for arm, _ in arms), union.columns)
             counts[id(union)] = sum(count for _, count in arms)
         here: set[str] = set()  # nodes that this region looks up
         for union in sorted(unions, key=lambda one: counts[id(one)], reverse=True):
             part, many = parts[id(union)], _too_many(list(counts.values()))
-            if counts[id(union)] > 1 and (many or here) and _joins(relation) and _may_be_kept(part):
+            if isinstance(part, CutNode) or counts[id(union)] < 2 or not (many or here) or not _joins(relation):
+                continue
+            if _may_be_kept(part):
                 node = self._node(part)
                 if many or node.name in here:  # to look up a node a second time costs nothing
                     here.add(node.name)
                     self.nodes.setdefault(node.name, node)
-                    parts[id(union)], counts[id(union)] = _scan(node, part), 1
+                    parts[id(union)], counts[id(union)] = node, 1
         return _rebuilt(relation, parts), prod(counts.values())
 
     def _node(self, union: UnionAll) -> CutNode:
@@ -86,9 +87,10 @@ def _too_many(counts: Sequence[int]) -> bool:
     return prod(counts) > (MOST_JOINS if several else MOST_BRANCHES)
 
 
-def _scan(node: CutNode, union: UnionAll) -> Relation:
-    """A scan of a union's node collection, under the names that the union's columns have."""
-    alias = union.columns[0].name.rpartition(".")[0]
+def _scan(node: CutNode, union: UnionAll, named: Sequence[Column]) -> Relation:
+    """A scan of a union's node collection, under the names that the union's columns have. Its alias is that of the
+    columns `named`, which is what the user calls the union."""
+    alias = named[0].name.partition(".")[0]
     columns = tuple(replace(column, name=f"{alias}.{column.name}") for column in node.relation.columns)
     return Project(Scan(node.name, alias, columns), tuple(zip(union.columns, columns, strict=True)))
 
@@ -127,10 +129,14 @@ def _joins(relation: Relation) -> bool:
     return isinstance(relation, Join) or (not isinstance(relation, UnionAll) and any(map(_joins, _below(relation))))
 
 
-def _rebuilt(relation: Relation, parts: Mapping[int, Relation]) -> Relation:
+def _rebuilt(relation: Relation, parts: Mapping[int, UnionAll | CutNode]) -> Relation:
     match relation:
-        case UnionAll():
-            return parts[id(relation)]
+        case Project(UnionAll() as union, items):
+            part, named = parts[id(union)], [column for column, _ in items if "." in column.name] or union.columns
+            return Project(_scan(part, union, named) if isinstance(part, CutNode) else part, items)
+        case UnionAll(columns=columns):
+            part = parts[id(relation)]
+            return _scan(part, relation, columns) if isinstance(part, CutNode) else part
         case Join(inputs):
             return Join(tuple(_rebuilt(item, parts) for item in inputs))
         case Filter() | Project() | TableFunction():

@@ -22,7 +22,8 @@ def warnings(join: Join, estimates: Estimates) -> tuple[str, ...]:
             for stage in path.stages:
                 if stage.half_join.arrangement.constant is None:
                     found |= dict.fromkeys(_cross_product(path.alias, stage))
-                    found |= dict.fromkeys(_filtered(stage, estimates))
+                    if stage.half_join.arrangement.collection not in estimates.nodes:
+                        found |= dict.fromkeys(_filtered(stage, estimates))
     return tuple(found)
 
 

@@ -1,8 +1,8 @@
 """First fills: what a view, and the nodes below it, contain so far.
 
 Fill law. A fill takes no history from a node. It evaluates the nodes below the view anew over the log, from the view's
-`since` on. At `upper` they equal the nodes that are kept already, whose rows are thrown away after the fill; the rows of
-new nodes stay.
+`since` on. At `upper` they equal the nodes that are kept already, and are thrown away after the fill; the rows of new
+nodes stay.
 
 Wrong: to look up the rows of a node that is kept. Their times have moved to `upper`, so the past of the view would
 depend on which views were there before it.
