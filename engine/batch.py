@@ -177,7 +177,8 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
                 runs[name] = _part(output, upper)
             if len(failed):
                 errors[name] = _part(failed, upper)
-    failures, standing = closing(state, upper, errors)
+    every, standing = closing(state, upper, errors)
+    failures = {name: one for name, one in every.items() if state.maintained[name].plan is not None} if every else every
     staged = Staged(runs, errors, upper, {}, failures, standing)
     for name, view in state.maintained.items():
         if view.plan is None:

@@ -124,7 +124,7 @@ class Engine:
         if not read_only:
             self._state.sinks = self._sinks
             self._sinks.open(self._state)
-            if any(unfilled(self._state, view.plan) for view in self._state.views.values() if view.plan is not None):
+            if unfilled(self._state) or self._store.has_stale_nodes():
                 self._define(lambda: fill_missing(self._state))
 
     @retried

@@ -75,7 +75,7 @@ def fill_missing(state: State) -> None:
     """Fill the nodes that an older version did not have, when a warehouse is opened."""
     for view in state.views.values():
         assert view.plan is not None  # as of every view
-        missing = unfilled(state, view.plan)
+        missing = [node.output for node in view.plan.below if node.output in unfilled(state)]
         if missing:
             _, made = fill_nodes(_without(state, missing), view.plan, view.contents.since, LOCAL)
             for name in missing:
@@ -85,11 +85,10 @@ def fill_missing(state: State) -> None:
                 settle_node(state, there)
 
 
-def unfilled(state: State, plan: ViewPlan) -> list[str]:
-    """The nodes below a view of a warehouse that are not kept there."""
-    names = [node.output for node in plan.below]
-    return [name for name in names if state.maintained[name].contents.stored is None
-            and not state.maintained[name].contents.held]  # fmt: skip
+def unfilled(state: State) -> list[str]:
+    """The nodes of a warehouse that are not kept there."""
+    nodes = [(name, one.contents) for name, one in state.maintained.items() if one.plan is None]
+    return [name for name, contents in nodes if contents.stored is None and not contents.held]
 
 
 def settle_node(state: State, node: MaintainedView) -> None:

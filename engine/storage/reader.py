@@ -114,6 +114,10 @@ class Reader:
         self._entry, self._flushes = entry, self._journal.number("flushes")
         self._defined = defined
 
+    def has_stale_nodes(self) -> bool:
+        """The writer's to see to."""
+        return False
+
     def has_older_errors(self) -> bool:
         """The writer's to see to."""
         return False

@@ -220,6 +220,11 @@ class Warehouse:
 
         return Entry(commit, kept, follow)
 
+    def has_stale_nodes(self) -> bool:
+        """Whether node collections are kept that no view has any more, as this version plans it. They must go before
+        the next batch, which does not reach them."""
+        return bool(self._stale)
+
     def has_older_errors(self) -> bool:
         """Whether the errors that are kept are told apart in an older form."""
         return self._journal.meta("errors") != ERRORS_FORM
