@@ -141,7 +141,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class ReducePart:
-    """Functions of a group that are computed in the same way, and what is kept for them."""
+    """Functions of a group that are computed in the same way."""
 
     kind: Literal["presence", "sums", "order", "windows", "whole groups"]
     functions: tuple[Expr, ...]
@@ -156,8 +156,8 @@ class Reduce:
     an empty group; without keys there is one group, which is always there. The output arrives before the nodes that
     read it run.
 
-    Wrong: "after minus before of the batch", since rows that arrived while their time was open are in both. Wrong, too:
-    to look only at the groups that this batch touched, since what closes now may have come earlier.
+    Wrong: "after minus before of the batch", since rows that arrived while their time was open are in both; and to look
+    only at the groups that this batch touched, since what closes now may have come earlier.
     """
 
     output: str
@@ -191,7 +191,7 @@ class Loop:
     its rounds end before what follows goes on.
 
     Wrong: to begin rounds before all that enters the loop is there, since rows about to be retracted would keep each
-    other alive. Wrong, too: to compute all bindings of a round from the round before.
+    other alive; and to compute all bindings of a round from the round before.
     """
 
     output: str
@@ -231,7 +231,7 @@ class ViewPlan:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The view's columns."""
-        return self.nodes[-1].columns
+        return self.output.columns
 
     @property
     def joins(self) -> tuple[Join, ...]:
@@ -242,11 +242,6 @@ class ViewPlan:
     def arrangements(self) -> tuple[ArrangementKey, ...]:
         """The arrangements that its joins look up, each once."""
         return tuple(dict.fromkeys(chain.from_iterable(join.arrangements for join in self.joins)))
-
-    @property
-    def branches(self) -> tuple[Branch, ...]:
-        """The branches of the view's own join; none where the view is the output of another kind of node."""
-        return self.output.branches if isinstance(self.output, Join) else ()
 
     @property
     def collections(self) -> tuple[str, ...]:
