@@ -39,6 +39,7 @@ from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.statements import reading
 from halfjoin.engine.statements.execute import Session, execute
 from halfjoin.engine.statements.explaining import Format, explain
+from halfjoin.engine.statements.filling import fill_missing, unfilled
 from halfjoin.engine.statements.stats import Stats, stats
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
 from halfjoin.engine.storage.restore import make_errors_anew
@@ -123,6 +124,13 @@ class Engine:
         if not read_only:
             self._state.sinks = self._sinks
             self._sinks.open(self._state)
+            if unfilled(self._state) or self._store.has_stale_nodes():
+                try:
+                    self._define(lambda: fill_missing(self._state))
+                except BaseException:
+                    self._sinks.close()
+                    self._store.close()
+                    raise
 
     @retried
     @exclusive

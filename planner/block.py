@@ -27,6 +27,11 @@ class Input:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...] | None = None
 
+    @property
+    def constant(self) -> str | None:
+        """The alias of constant rows; None for a table or materialized view."""
+        return None if self.rows is None else self.alias
+
     def bare(self, name: str) -> str:
         """The collection's own name of the column `alias.column`."""
         return name[len(self.alias) + 1 :]

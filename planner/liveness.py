@@ -63,6 +63,7 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
         _reporting(operators[0], draft.alone),
         tuple(Stage(join, Linear(tuple(then))) for join, then in zip(joins, operators[1:], strict=True)),
         _reporting(segment, draft.complete),
+        constant=item.constant is not None,
     )  # fmt: skip
 
 

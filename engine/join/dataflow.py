@@ -1,4 +1,4 @@
-"""The local runner of one view: its delta paths, compiled, and what a batch makes of them."""
+"""The local runner of one join: its delta paths, compiled, and what a batch makes of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, MOST_ROWS, Updates, concat, constant, empty, is_wide
-from halfjoin.planner.plan import Constant, Path, ViewPlan
+from halfjoin.planner.plan import Constant, Join, Path, Version
 from halfjoin.sql.errors import DataError
 
 # Rows of a change that go through a path together: enough to spread the cost of calls, few enough for the memory.
@@ -31,8 +31,8 @@ FILL_ROWS = 1 << 19  # of a view's output that a first fill gathers before it gi
 FILL_BYTES = 1 << 28  # the same, of their columns
 MOST_BYTES = machine_memory() // 4  # of the rows that one batch makes of a view; `MOST_ROWS` says how many those may be
 
-# The runs of a collection after (True) or before (False) the batch.
-Lookup = Callable[[str, bool], Sequence[Part]]
+# The runs of a collection before or after the batch.
+Lookup = Callable[[str, Version], Sequence[Part]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +66,21 @@ class CompiledPath:
                 yield result
             return
         half_join, then = self.stages[number]
-        runs = lookup(half_join.spec.arrangement.collection, half_join.spec.after)
+        runs = lookup(half_join.spec.arrangement.collection, half_join.spec.version)
         for piece, parts in half_join.pieces(stream, runs, closed):
             for found in half_join(piece, parts, closed):
                 yield from self._onward(then(found, errors), number + 1, lookup, errors, closed)
 
 
 class Dataflow:
-    """A view's plan made executable. It remembers nothing between batches: state is in the collections.
+    """A join made executable. It remembers nothing between batches: state is in the collections.
 
     Delta law. A result tuple is produced once, by the path of the component that arrived last; if several arrived in
     the same batch, by the one with the highest number. So path `i` looks input `j < i` up after the batch's updates
     went in, and `j > i` before.
     """
 
-    def __init__(self, plan: ViewPlan, registry: Registry) -> None:
+    def __init__(self, plan: Join, registry: Registry) -> None:
         self.plan, self.registry = plan, registry
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
@@ -112,13 +112,13 @@ class Dataflow:
         Corollary of the delta law: it is that path with its input's history as the change and all others "after".
         What fails in another input's own operator is reported by that input's path alone, so those operators run too.
         """
-        whole = self._with_constants(lambda name, _: lookup(name, True))
+        whole = self._with_constants(lambda name, _: lookup(name, Version.AFTER))
         made = _Made(self.schema)
         for branch, paths in zip(self.plan.branches, self.branches, strict=True):
             for number, path in enumerate(paths):
                 if number != branch.fill and not path.source.reports:
                     continue
-                reads = whole(path.spec.collection, True)
+                reads = whole(path.spec.collection, Version.AFTER)
                 for change in present(reads, closed, path.reads):
                     if number == branch.fill:
                         for part in path.run(change, whole, made.errors, closed):
@@ -131,7 +131,7 @@ class Dataflow:
         yield made.given()
 
     def _with_constants(self, lookup: Lookup) -> Lookup:
-        return lambda name, after: self.constants[name] if name in self.constants else lookup(name, after)
+        return lambda name, version: self.constants[name] if name in self.constants else lookup(name, version)
 
 
 class _Made:
