@@ -20,7 +20,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.stages import compile_stage
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import MINIMUM, MOST_ROWS, Updates, concat, constant, empty, is_wide
-from halfjoin.planner.plan import Constant, Path, ViewPlan
+from halfjoin.planner.plan import Constant, Path, Version, ViewPlan
 from halfjoin.sql.errors import DataError
 
 # Rows of a change that go through a path together: enough to spread the cost of calls, few enough for the memory.
@@ -31,8 +31,8 @@ FILL_ROWS = 1 << 19  # of a view's output that a first fill gathers before it gi
 FILL_BYTES = 1 << 28  # the same, of their columns
 MOST_BYTES = machine_memory() // 4  # of the rows that one batch makes of a view; `MOST_ROWS` says how many those may be
 
-# The runs of a collection after (True) or before (False) the batch.
-Lookup = Callable[[str, bool], Sequence[Part]]
+# The runs of a collection before or after the batch.
+Lookup = Callable[[str, Version], Sequence[Part]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class CompiledPath:
                 yield result
             return
         half_join, then = self.stages[number]
-        runs = lookup(half_join.spec.arrangement.collection, half_join.spec.after)
+        runs = lookup(half_join.spec.arrangement.collection, half_join.spec.version)
         for piece, parts in half_join.pieces(stream, runs, closed):
             for found in half_join(piece, parts, closed):
                 yield from self._onward(then(found, errors), number + 1, lookup, errors, closed)
@@ -112,13 +112,13 @@ class Dataflow:
         Corollary of the delta law: it is that path with its input's history as the change and all others "after".
         What fails in another input's own operator is reported by that input's path alone, so those operators run too.
         """
-        whole = self._with_constants(lambda name, _: lookup(name, True))
+        whole = self._with_constants(lambda name, _: lookup(name, Version.AFTER))
         made = _Made(self.schema)
         for branch, paths in zip(self.plan.branches, self.branches, strict=True):
             for number, path in enumerate(paths):
                 if number != branch.fill and not path.source.reports:
                     continue
-                reads = whole(path.spec.collection, True)
+                reads = whole(path.spec.collection, Version.AFTER)
                 for change in present(reads, closed, path.reads):
                     if number == branch.fill:
                         for part in path.run(change, whole, made.errors, closed):
@@ -131,7 +131,7 @@ class Dataflow:
         yield made.given()
 
     def _with_constants(self, lookup: Lookup) -> Lookup:
-        return lambda name, after: self.constants[name] if name in self.constants else lookup(name, after)
+        return lambda name, version: self.constants[name] if name in self.constants else lookup(name, version)
 
 
 class _Made:

@@ -18,6 +18,7 @@ from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.state import MaintainedView, State
 from halfjoin.engine.unreadable import Failure, first_failure, reason, unreadable, with_inputs
 from halfjoin.engine.updates import ARRAY_BYTES, MINIMUM, MOST_ROWS, Updates, concat, constant
+from halfjoin.planner.plan import Version
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import tables_of
 from halfjoin.sql.adhoc_split import split
@@ -54,7 +55,7 @@ def frame(state: State, name: str, as_of: int | None) -> Any:
     state = closed(state)
     if state.catalog.columns(name) is not None:
         time, collection = readable(state, [name], as_of), state.collection(name)
-        return state.runners.spark.dataframe(collection, state.before_and_after({}).kept(name, True), time)
+        return state.runners.spark.dataframe(collection, state.before_and_after({}).kept(name, Version.AFTER), time)
     planned = plan(bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
     flow = Dataflow(planned, state.functions)
@@ -149,11 +150,11 @@ class _Moment:
         """Times below it are added up; what is open is not read."""
         return self.time + 1 if self.time + 1 == self.state.upper else MINIMUM
 
-    def __call__(self, name: str, after: bool) -> Sequence[Part]:
+    def __call__(self, name: str, version: Version) -> Sequence[Part]:
         """The runs to look up."""
         if name not in self.found:
             collection = self.state.collection(name)
-            runs = self.state.before_and_after({})(name, after)
+            runs = self.state.before_and_after({})(name, version)
             if self.closed == MINIMUM and not collection.in_files:
                 runs = (Run(collection.as_of(self.time, distinct=False)),)
             self.found[name] = runs

@@ -13,7 +13,7 @@ from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.rows import Rows, Submitted, submitted
 from halfjoin.engine.run import Part
 from halfjoin.engine.updates import Updates
-from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.plan import ArrangementKey, Version
 from halfjoin.sql.errors import HalfjoinError
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ class Versioned(Protocol):
     def closed(self) -> int:
         """No time of the batch is below this one."""
 
-    def __call__(self, name: str, after: bool) -> Sequence[Part]: ...  # noqa: D102
+    def __call__(self, name: str, version: Version) -> Sequence[Part]: ...  # noqa: D102
 
-    def kept(self, name: str, after: bool) -> Sequence[Part]:
+    def kept(self, name: str, version: Version) -> Sequence[Part]:
         """All that is in files left there."""
 
 

@@ -19,7 +19,7 @@ from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.unreadable import Standing
 from halfjoin.engine.updates import Updates
-from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.plan import ArrangementKey, Version
 
 if TYPE_CHECKING:
     from halfjoin.engine.sinks.sinks import Sinks
@@ -188,21 +188,21 @@ class Versions:
         """Times below it cannot be told apart by the batch."""
         return self.state.upper
 
-    def __call__(self, name: str, after: bool) -> Sequence[Part]:
+    def __call__(self, name: str, version: Version) -> Sequence[Part]:
         """The runs to look up."""
         collection = self.state.collection(name)
         if collection.in_files:  # what a job left there, and is looked up row by row now
             collection.bring_in(self.state.memory, self.state.upper)
-        return self._with_staged(name, after, collection.runs)
+        return self._with_staged(name, version, collection.runs)
 
-    def kept(self, name: str, after: bool) -> Sequence[Part]:
+    def kept(self, name: str, version: Version) -> Sequence[Part]:
         """The same as files where they are files, without loading anything."""
         if name not in self.found:
             collection = self.state.collection(name)
             kept = self.state.kept(collection)
             self.found[name] = collection.runs if kept is None else kept
-        return self._with_staged(name, after, self.found[name])
+        return self._with_staged(name, version, self.found[name])
 
-    def _with_staged(self, name: str, after: bool, parts: Sequence[Part]) -> Sequence[Part]:
-        run = self.staged.get(name) if after else None
+    def _with_staged(self, name: str, version: Version, parts: Sequence[Part]) -> Sequence[Part]:
+        run = self.staged.get(name) if version is Version.AFTER else None
         return parts if run is None else (*parts, run)

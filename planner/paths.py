@@ -17,7 +17,7 @@ from halfjoin.planner.estimates import Estimates, selectivity
 from halfjoin.planner.linear import Linear, Reports, Step
 from halfjoin.planner.liveness import Draft, finished
 from halfjoin.planner.lookups import Lookup, Lookups
-from halfjoin.planner.plan import ArrangementKey, Branch, HalfJoin, Path
+from halfjoin.planner.plan import ArrangementKey, Branch, HalfJoin, Path, Version
 
 _ALIKE = 4.0  # sizes within this factor count as equal, since they are guesses
 
@@ -51,7 +51,7 @@ def _path(block: Block, branch: int, start: int, estimates: Estimates, lookups: 
         lookups.choose(best.arrangement)
         half_join = HalfJoin(
             number, item.alias, best.arrangement, tuple(pair.probe for pair in best.pairs),
-            tuple(pair.null_safe for pair in best.pairs), number < start, (),
+            tuple(pair.null_safe for pair in best.pairs), Version.AFTER if number < start else Version.BEFORE, (),
         )  # fmt: skip
         if best.arrangement.through is None:  # otherwise the rows found are candidates, still to be filtered
             for pair in best.pairs:

@@ -9,10 +9,31 @@ with "before" everywhere, never. Its time is the maximum of its components' time
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from halfjoin.planner.linear import Linear
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import render
+
+
+class Version(Enum):
+    """Which contents a half-join looks up: those without the batch that is under way, or those with it."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+class InputKind(Enum):
+    """What an input of a join is, and how it is looked up.
+
+    PLAIN: its rows. PRESENT: one empty row where its key is there. ABSENT: one where its key is not there. PADDED: its
+    rows, or one default row where its key is not there.
+    """
+
+    PLAIN = "plain"
+    PRESENT = "present"
+    ABSENT = "absent"
+    PADDED = "padded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +62,9 @@ class HalfJoin:
     arrangement: ArrangementKey
     probe: tuple[Expr, ...]  # over the stream's columns, one for each key, of its type (integers may differ in width)
     null_safe: tuple[bool, ...]  # IS NOT DISTINCT FROM: NULL matches NULL
-    after: bool  # with this batch's updates of the collection (input < the path's), or before them
+    version: Version  # AFTER where input < the path's
     fetch: tuple[tuple[str, str], ...]  # (collection column, its name in the stream), only those still needed
+    kind: InputKind = InputKind.PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +86,7 @@ class Path:
     source: Linear
     stages: tuple[Stage, ...]
     final: Linear  # ends with exactly the view's columns, by the names of `ViewPlan.columns`
+    kind: InputKind = InputKind.PLAIN  # of the path's own input
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 from halfjoin.planner import linear
 from halfjoin.planner.explain.steps import formula_expr
 from halfjoin.planner.linear import Atom, Combination, Formula, Linear, Static
-from halfjoin.planner.plan import HalfJoin, Path, ViewPlan
+from halfjoin.planner.plan import HalfJoin, Path, Version, ViewPlan
 from halfjoin.sql import relation as rel
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now, columns_of, conjunction
 from halfjoin.sql.functions import fallible, render
@@ -158,7 +158,7 @@ def _holds_for(predicate: Expr, row: Row) -> bool:
 
 # A plan, run as the engine runs it.
 
-Lookup = Callable[[str, bool], list[Update]]
+Lookup = Callable[[str, Version], list[Update]]
 
 
 class Maintained:
@@ -186,9 +186,9 @@ class Maintained:
         """The whole history so far: one path, and the failures of the other inputs' own operators."""
         for branch in self.plan.branches:
             for position, path in enumerate(branch.paths):
-                history = self._constants.get(path.collection) or lookup(path.collection, True)
+                history = self._constants.get(path.collection) or lookup(path.collection, Version.AFTER)
                 if position == branch.fill:
-                    self._run(path, history, lambda name, _: lookup(name, True))
+                    self._run(path, history, lambda name, _: lookup(name, Version.AFTER))
                 else:
                     self._operate(path.source, _fetched(path.fetch, history))
 
@@ -197,7 +197,7 @@ class Maintained:
         for stage in path.stages:
             half_join = stage.half_join
             name = half_join.arrangement.collection
-            rows = self._constants[name] if name in self._constants else lookup(name, half_join.after)
+            rows = self._constants[name] if name in self._constants else lookup(name, half_join.version)
             stream = self._operate(stage.then, _half_join(half_join, stream, rows))
         names = [column.name for column in self.plan.columns]
         for row, time, diff in self._operate(path.final, stream):

@@ -33,7 +33,7 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY
 from halfjoin.planner.linear import Linear
-from halfjoin.planner.plan import ArrangementKey, HalfJoin, Path, Stage, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, HalfJoin, Path, Stage, Version, ViewPlan
 from halfjoin.sql.expr import Column, Expr, columns_of
 
 Spans: TypeAlias = Mapping[str, Range]  # of columns of a collection that is looked up
@@ -96,12 +96,12 @@ class SparkFlow:
         streams, failures = [], []
         for branch in self.plan.branches:
             for number, path in enumerate(branch.paths):
-                whole = self.parts_of(path.collection, True)
+                whole = self.parts_of(path.collection, Version.AFTER)
                 if whole and number == branch.fill:
                     streams.append(self._stream(self._resting(path, whole), None))
                 elif whole and may_report(path.source):
                     failures.append(self._failures(self._resting(path, whole)))
-        return self._sum([*self._carried(streams, lambda name, _: self.parts_of(name, True)), *failures])
+        return self._sum([*self._carried(streams, lambda name, _: self.parts_of(name, Version.AFTER)), *failures])
 
     def _sum(self, parts: list[Frame]) -> Frame | None:
         return summed(union(parts), self.layout) if parts else None
@@ -148,7 +148,7 @@ class SparkFlow:
         spec = stage.half_join
         if more and may_report(stage.then):
             return None
-        runs = self._within(self._spans(streams), self.parts_of(spec.arrangement.collection, spec.after))
+        runs = self._within(self._spans(streams), self.parts_of(spec.arrangement.collection, spec.version))
         schema = self.held.schema(spec.arrangement.collection)
         if not storable(schema.values()):
             return None
@@ -193,7 +193,7 @@ class SparkFlow:
     def _past_stage(self, stream: _Stream, parts_of: Lookup) -> _Stream:
         stage, frame = stream.stages[0], stream.frame
         key, how = stage.half_join.arrangement, None
-        runs = self._within(stream.spans, parts_of(key.collection, stage.half_join.after))
+        runs = self._within(stream.spans, parts_of(key.collection, stage.half_join.version))
         size = width = None
         if stream.size is not None and stream.width is not None:
             # Known rows decide: going by the bytes of files, which pack them tightly, Spark broadcasts millions.

@@ -33,7 +33,7 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, TOO_HEAVY, empty
 from halfjoin.planner.linear import Explode
-from halfjoin.planner.plan import ArrangementKey, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Version, ViewPlan
 from halfjoin.sql.errors import DataError
 
 SCRATCH = "spark.halfjoin.scratch"  # a setting of the session: where scratch folders are made
@@ -95,13 +95,13 @@ class SparkRunner:
 
     def runs_of(self, batch: Sequence[FrameRows], lookup: Versioned, time: int) -> dict[str, Output]:
         """The updates that checked rows mean at a time, held against the tables' keys."""
-        whole = {rows.table.name: lookup.kept(rows.table.name, False) for rows in batch if rows.whole}
+        whole = {rows.table.name: lookup.kept(rows.table.name, Version.BEFORE) for rows in batch if rows.whole}
         if whole:
             with progress(f"taking all rows of {', '.join(whole)} away"):
                 batch = [self._in_place_of(rows, whole[rows.table.name], time) if rows.whole else rows
                          for rows in batch]  # fmt: skip
         runs = {rows.table.name: rows.run for rows in batch}
-        due = [(rows, lookup.kept(rows.table.name, False)) for rows in batch if rows.table.primary_key and rows.run]
+        due = [(rows, lookup.kept(rows.table.name, Version.BEFORE)) for rows in batch if rows.table.primary_key and rows.run]
         if due:
             with progress(f"holding rows of {', '.join(rows.table.name for rows, _ in due)} against their keys"):
                 found = keyed(self.session, due, self._files, self._scratch)
@@ -148,8 +148,8 @@ class SparkRunner:
     def _flow(self, flow: Dataflow, held: Held, lookup: Versioned, *, hold: bool = False) -> SparkFlow:
         """The plan bound to the files of the parts that a lookup gives, which stay if they are to be held."""
 
-        def parts(name: str, after: bool) -> Sequence[Part]:
-            found = flow.constants[name] if name in flow.constants else lookup.kept(name, after)
+        def parts(name: str, version: Version) -> Sequence[Part]:
+            found = flow.constants[name] if name in flow.constants else lookup.kept(name, version)
             return [self._files.hold(part) for part in found] if hold else found
 
         known = _Known(held, flow.constants)

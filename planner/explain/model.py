@@ -9,7 +9,7 @@ from halfjoin.planner.cost import StageCost, path_cost
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.explain.names import arrangement_name, collection_name
 from halfjoin.planner.explain.steps import Words
-from halfjoin.planner.plan import ArrangementKey, Branch, Path, Stage, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Branch, Path, Stage, Version, ViewPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _lookup(stage: Stage, cost: StageCost, words: Words, estimates: Estimates, n
         _arrangement(half_join.arrangement, estimates, name),
         tuple(map(words.expr, half_join.probe)),
         half_join.arrangement.through is not None,
-        half_join.after,
+        half_join.version is Version.AFTER,
         tuple(name for _, name in half_join.fetch),
         words.operator(stage.then),
         cost.lookups,
