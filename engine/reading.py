@@ -113,7 +113,7 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
             if not key.collection.startswith("="):
                 state.collection(key.collection).share(key, _QUERY, state.functions)
         parts, size = list[tuple[Updates, Updates]](), 0
-        for part in flow.fill(moment, moment.closed):
+        for part in flow.fill(moment, time + 1, moment.closed):
             parts.append(part)
             size += part[0].nbytes
             if size > MOST_BYTES:
@@ -172,7 +172,7 @@ def closed(state: State) -> State:
     start = replace(state, tables={name: _emptied(table) for name, table in state.tables.items()}, views={})
     for name, view in state.views.items():
         made = MaintainedView(view.dataflow, _emptied(view.contents), _emptied(view.errors))
-        for output, errors in view.dataflow.fill(start.before_and_after({})):
+        for output, errors in view.dataflow.fill(start.before_and_after({}), start.upper):
             made.contents.publish(make_run(output, 0))
             made.errors.publish(make_run(errors, 0))
         start.views[name] = made

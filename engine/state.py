@@ -11,7 +11,7 @@ import pyarrow as pa
 from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.clock import Clock, ClosedBy
 from halfjoin.engine.collection import Collection
-from halfjoin.engine.dataflow import Dataflow
+from halfjoin.engine.dataflow import Closing, Dataflow
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.runners import Runners
@@ -120,9 +120,15 @@ class State:
 
         return restore
 
-    def before_and_after(self, staged: Mapping[str, Part]) -> Versions:
-        """What half-joins look up while a batch is under way."""
-        return Versions(self, staged)
+    def before_and_after(self, staged: Mapping[str, Part], upper: int | None = None) -> Versions:
+        """What half-joins look up while a batch is under way, after which times below `upper` are closed (None: no more
+        than before)."""
+        return Versions(self, staged, self.upper if upper is None else upper)
+
+    def closing(self, upper: int) -> set[str]:
+        """The collections with updates that close, of those of which a view asks whether keys are there."""
+        asked = {name for view in self.views.values() for name in view.dataflow.asked}
+        return {name for name in asked if len(self.collection(name).closing(self.upper, upper))}
 
     def in_memory(self, changed: Iterable[str]) -> bool:
         """Whether changed tables, and all that the views over them look up, are in memory, or likely to fit there."""
@@ -181,12 +187,17 @@ class Versions:
 
     state: State
     staged: Mapping[str, Part]
+    upper: int  # below which times are closed after the batch
     found: dict[str, Sequence[Part]] = field(default_factory=dict)  # what `kept` gave, the same for a whole batch
 
     @property
-    def closed(self) -> int:
-        """Times below it cannot be told apart by the batch."""
-        return self.state.upper
+    def closing(self) -> Closing:
+        """What the batch closes; times below the old `upper` cannot be told apart by it."""
+        return Closing(self.state.upper, self.state.upper, self.upper, self.updates)
+
+    def updates(self, name: str) -> Updates:
+        """A collection's updates that the batch closes, the staged run's included."""
+        return self.state.collection(name).closing(self.state.upper, self.upper, self.staged.get(name))
 
     def __call__(self, name: str, version: Version) -> Sequence[Part]:
         """The runs to look up."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from halfjoin.planner.linear import Linear
-from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions import render
 
 
@@ -65,6 +65,7 @@ class HalfJoin:
     version: Version  # AFTER where input < the path's
     fetch: tuple[tuple[str, str], ...]  # (collection column, its name in the stream), only those still needed
     kind: InputKind = InputKind.PLAIN
+    default: tuple[Literal, ...] = ()  # of a padded input: what a row has for `fetch` where its key is not there
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,21 @@ class Stage:
 
     half_join: HalfJoin
     then: Linear
+
+
+@dataclass(frozen=True, slots=True)
+class Appearing:
+    """What begins the path of a present, absent or padded input besides its rows: keys that come to be there, and go.
+
+    Reduce law. Whether a key is there at a time is a function of the rows at or below it. It is asked anew for each key
+    with an update whose time closes now, whichever batch brought it: not for the keys of the batch's rows alone, and
+    never as the difference between "after" and "before", in both of which rows are that arrived open. Where a key comes
+    to be there, the change is +1 row of a present input, -1 of an absent one, -1 default row of a padded one.
+    """
+
+    half_join: HalfJoin  # asks whether keys are there after the batch, by the columns that the stream has for them
+    default: tuple[tuple[str, Literal], ...]  # the other columns of the row, by their names in the stream
+    then: Linear  # what these rows, and those that `Path.source` gives, go through next
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +103,7 @@ class Path:
     stages: tuple[Stage, ...]
     final: Linear  # ends with exactly the view's columns, by the names of `ViewPlan.columns`
     kind: InputKind = InputKind.PLAIN  # of the path's own input
+    appearing: Appearing | None = None  # where that is not plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +137,12 @@ class ViewPlan:
         """The collections it reads, constants aside, in order of first use."""
         seen = dict.fromkeys(path.collection for branch in self.branches for path in branch.paths)
         return tuple(name for name in seen if not name.startswith("="))
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The collections of which it asks whether keys are there: what closes in them matters, whenever it arrived."""
+        paths = (path for branch in self.branches for path in branch.paths if path.appearing is not None)
+        return tuple(dict.fromkeys(path.collection for path in paths))
 
     @property
     def arrangements(self) -> tuple[ArrangementKey, ...]:

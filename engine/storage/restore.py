@@ -96,7 +96,7 @@ def make_errors_anew(state: State) -> None:
         since = max([old.since, *(collection.since for collection in inputs)])
         made = Collection(old.name, old.schema, old.retain, since)
         try:
-            for _, errors in view.dataflow.fill(state.before_and_after({})):
+            for _, errors in view.dataflow.fill(state.before_and_after({}), state.upper):
                 made.publish(make_run(errors.not_before(since), state.upper))
         except HalfjoinError as problem:  # a function of the user's is not there, say
             _log.warning("%s may stay when the failing rows are gone; create the view again: %s", old.name, problem)

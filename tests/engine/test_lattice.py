@@ -56,7 +56,7 @@ def brute(touched: list[tuple[int, Time]], history: list[tuple[int, Time]]) -> l
     there = {*touched, *history}
     while due:
         group, time = due.pop()
-        for other, past in list(there):
+        for other, past in sorted(there):
             again = (group, tuple(map(max, time, past)))
             if other == group and again not in seen:
                 seen.add(again)
