@@ -172,7 +172,7 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     for number, name in enumerate(due, 1):
         view = state.views[name]
         flow = view.dataflow
-        if any(name in runs for name in flow.plan.collections) or any(name in closed for name in flow.asked):
+        if not (flow.reads.isdisjoint(runs) and flow.asked.isdisjoint(closed)):
             title = f"{name}, view {number} of {len(due)}"
             try:
                 output, failed = runner.changes(flow, state, runs, lookup, title)

@@ -124,7 +124,8 @@ class Dataflow:
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
-        self.asked = tuple(name for name in plan.asked if name not in self.constants)
+        self.reads = frozenset(plan.collections)
+        self.asked = self.reads.intersection(plan.asked)  # the collections whose closing updates matter
 
     def changes(
         self, staged: Mapping[str, Part], lookup: Lookup, closing: Closing

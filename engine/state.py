@@ -128,7 +128,7 @@ class State:
     def closing(self, upper: int) -> set[str]:
         """The collections with updates that close, of those of which a view asks whether keys are there."""
         asked = {name for view in self.views.values() for name in view.dataflow.asked}
-        return {name for name in asked if len(self.collection(name).closing(self.upper, upper))}
+        return {name for name in asked if len(self.collection(name).closing(self.upper, upper))} if asked else asked
 
     def in_memory(self, changed: Iterable[str]) -> bool:
         """Whether changed tables, and all that the views over them look up, are in memory, or likely to fit there."""

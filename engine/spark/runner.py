@@ -108,7 +108,8 @@ class SparkRunner:
                 batch = [self._in_place_of(rows, whole[rows.table.name], time) if rows.whole else rows
                          for rows in batch]  # fmt: skip
         runs = {rows.table.name: rows.run for rows in batch}
-        due = [(rows, lookup.kept(rows.table.name, Version.BEFORE)) for rows in batch if rows.table.primary_key and rows.run]
+        due = [(rows, lookup.kept(rows.table.name, Version.BEFORE)) for rows in batch
+               if rows.table.primary_key and rows.run]  # fmt: skip
         if due:
             with progress(f"holding rows of {', '.join(rows.table.name for rows, _ in due)} against their keys"):
                 found = keyed(self.session, due, self._files, self._scratch)

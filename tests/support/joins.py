@@ -1,4 +1,4 @@
-"""Joins put together by hand: blocks of present, absent and padded inputs, their plans, their meaning by brute force."""
+"""Joins put together by hand, of present, absent and padded inputs: their plans, and their meaning by brute force."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def table(alias: str, *names: str, collection: str = "") -> Input:
     return Input(alias, collection or alias, tuple(integer(f"{alias}.{name}") for name in names))
 
 
-def join(inputs: tuple[Input, ...], predicates: tuple[Expr, ...] = (), outputs: tuple[Expr, ...] | None = None) -> Block:
+def join(
+    inputs: tuple[Input, ...], predicates: tuple[Expr, ...] = (), outputs: tuple[Expr, ...] | None = None
+) -> Block:
     """A block that gives all columns that there are, or these expressions."""
     if outputs is None:
         shown = [item for item in inputs if item.kind in (InputKind.PLAIN, InputKind.PADDED)]
