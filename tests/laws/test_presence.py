@@ -176,39 +176,6 @@ def test_keys_whose_codes_are_equal_stay_apart(seed: int, monkeypatch: pytest.Mo
     assert not run(seed, random_block)
 
 
-def risky_block(rng: random.Random) -> Block:
-    """What reads each input may fail: conditions, keys, what they are matched by, predicates above, outputs."""
-
-    def inverse(name: str) -> Expr:
-        return call("/", number(1), integer(name))
-
-    conditions = (call("<", inverse("b.x"), number(2)),) if rng.random() < 0.5 else ()
-    on = [match("b.k", "a.k"), Match(inverse("b.k"), integer("a.k")), Match(integer("b.k"), inverse("a.k"))]
-    kind = rng.choice([PADDED, PADDED, PRESENT, ABSENT])
-    default = (rng.choice([None, 0, 1]), rng.choice([None, 0])) if kind is PADDED else ()
-    b = asked("b", kind, rng.choice(on), conditions=conditions, default=default)
-    c = asked("c", PADDED, match("c.k", "b.x" if b.kind is PADDED else "a.x"))
-    some = ["a.x", "c.x", *(["b.x", "b.k"] if b.kind is PADDED else [])]
-    predicates = tuple(call("<", inverse(name), number(1)) for name in some if rng.random() < 0.4)
-    outputs = (integer("a.k"), integer("c.k"), inverse(rng.choice(some)))
-    return join((table("a", "k", "x"), b, c), predicates, outputs)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_errors_are_the_same_however_rows_came(seed: int) -> None:
-    """Those of a view that followed all batches, and of one that is made at the end."""
-    rng = random.Random(seed)
-    streams, block = Streams(rng, negative=False), risky_block(rng)
-    create(streams.engine, block, "v")
-    for _ in range(rng.randint(2, 6)):
-        streams.batch()
-    create(streams.engine, block, "w")
-    v, w = (streams.engine._state.views[name] for name in "vw")
-    for time in range(max(v.errors.since, w.errors.since), streams.upper):
-        assert contents(v.errors, time) == contents(w.errors, time)
-        assert contents(v.contents, time) == contents(w.contents, time)
-
-
 # The wrong ways: each is held against the same streams, and some stream tells it from the right one.
 
 
