@@ -53,6 +53,12 @@ class Catalog:
             return None
         return tuple(column.column for column in found.columns)
 
+    def incarnation(self, collection: str) -> str:
+        """What tells a table or view apart from another that had its name, or will have it; empty for what an older
+        version made, and for what is neither."""
+        found = self.tables.get(collection) or self.views.get(collection)
+        return "" if found is None else found.id
+
     def plain_view(self, name: str) -> str | None:
         """The SELECT text of a plain view, None if there is none of that name."""
         found = self.views.get(name)

@@ -156,7 +156,7 @@ def _in_place_of(contents: Updates, updates: Updates, time: int, *, upsert: bool
 
 
 def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = LOCAL) -> Staged:
-    """Let a runner take every view through the batch, in order of dependency; `upper` is what is closed afterwards.
+    """Let a runner take each node through the batch, once, in order of dependency; `upper` is what closes with it.
 
     A view is due when a collection that it reads changes, and when updates close of one of which it asks whether keys
     are there, even in a batch that brings nothing.
@@ -170,7 +170,7 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     closed = state.closing(upper)
     due = state.above({*runs, *closed})
     for number, name in enumerate(due, 1):
-        view = state.views[name]
+        view = state.maintained[name]
         flow = view.dataflow
         if not (flow.reads.isdisjoint(runs) and flow.asked.isdisjoint(closed)):
             title = f"{name}, view {number} of {len(due)}"
@@ -183,9 +183,12 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
                 runs[name] = _part(output, upper)
             if len(failed):
                 errors[name] = _part(failed, upper)
-    failures, standing = closing(state, upper, errors)
+    every, standing = closing(state, upper, errors)
+    failures = {name: one for name, one in every.items() if state.maintained[name].plan is not None} if every else every
     staged = Staged(runs, errors, upper, {}, failures, standing)
-    for name, view in state.views.items():
+    for name, view in state.maintained.items():
+        if view.plan is None:
+            continue  # a node collection, which nobody is told of
         run = runs.get(name)
         if run is None or isinstance(run, Run):
             staged.diffs[name] = view.contents.closing(state.upper, upper, run).table(changes=True)
@@ -208,7 +211,7 @@ def _part(output: Output, upper: int) -> Part:
 def publishing(state: State, staged: Staged) -> Callable[[], None]:
     """What makes a staged batch visible, and closes its times: assignments alone, which can be made twice."""
     runs = [(state.collection(name), run) for name, run in staged.runs.items()]
-    runs += [(state.views[name].errors, run) for name, run in staged.errors.items()]
+    runs += [(state.maintained[name].errors, run) for name, run in staged.errors.items()]
     after = [(collection, *collection.after(run)) for collection, run in runs]
     collections = state.collections()
 
@@ -216,7 +219,7 @@ def publishing(state: State, staged: Staged) -> Callable[[], None]:
         for collection, held, cold in after:
             collection.held, collection.cold = held, cold
         for name, known in staged.standing.items():
-            state.views[name].standing = known
+            state.maintained[name].standing = known
         state.upper, state.clock = staged.upper, staged.clock
         for collection in collections:
             collection.advance(staged.upper)

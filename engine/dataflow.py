@@ -1,4 +1,4 @@
-"""The local runner of one view: its delta paths, compiled, and what a batch makes of them."""
+"""The local runner of one join: its delta paths, compiled, and what a batch makes of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.stages import compile_stage
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import MINIMUM, MOST_ROWS, Updates, concat, constant, empty, is_wide
-from halfjoin.planner.plan import Constant, InputKind, Path, Stage, Version, ViewPlan
+from halfjoin.planner.plan import Constant, InputKind, Join, Path, Stage, Version
 from halfjoin.sql.errors import DataError
 
 # Rows of a change that go through a path together: enough to spread the cost of calls, few enough for the memory.
@@ -112,20 +112,20 @@ class CompiledPath:
 
 
 class Dataflow:
-    """A view's plan made executable. It remembers nothing between batches: state is in the collections.
+    """A join made executable. It remembers nothing between batches: state is in the collections.
 
     Delta law. A result tuple is produced once, by the path of the component that arrived last; if several arrived in
     the same batch, by the one with the highest number. So path `i` looks input `j < i` up after the batch's updates
     went in, and `j > i` before.
     """
 
-    def __init__(self, plan: ViewPlan, registry: Registry) -> None:
+    def __init__(self, plan: Join, registry: Registry) -> None:
         self.plan, self.registry = plan, registry
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
         self.reads = frozenset(plan.collections)
-        self.asked = self.reads.intersection(plan.asked)  # the collections whose closing updates matter
+        self.asked = frozenset(plan.asked)  # the collections whose closing updates matter
 
     def changes(
         self, staged: Mapping[str, Part], lookup: Lookup, closing: Closing
@@ -142,7 +142,7 @@ class Dataflow:
                     for change in run.pieces(names=path.reads):
                         for part in path.run(change, self._with_constants(lookup), made.errors, closing):
                             made.take(part)
-                if path.appearing is not None and path.spec.collection not in self.constants:
+                if path.appearing is not None and not path.spec.constant:
                     for part in path.appear(self._with_constants(lookup), made.errors, closing):
                         made.take(part)
         return made.given()

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from halfjoin.catalog.models import ColumnModel, Definition, Index, Sink, Table, View
 from halfjoin.engine.collection import Collection, User
 from halfjoin.engine.dataflow import Dataflow
 from halfjoin.engine.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.primary_key import arrangement_of
-from halfjoin.engine.run import loaded_runs
-from halfjoin.engine.runners import LOCAL, Output
+from halfjoin.engine.runners import LOCAL
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.sinks.target import check, settled
 from halfjoin.engine.state import MaintainedView, State
+from halfjoin.engine.statements.filling import fill_nodes, new_node, runnable, settle_node, take_in
 from halfjoin.engine.storage.names import check_columns
-from halfjoin.engine.updates import Updates
-from halfjoin.planner.plan import ArrangementKey, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Join, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc import names_of
 from halfjoin.sql.bind import bind, bind_scalar
@@ -57,8 +57,10 @@ def create_table(state: State, statement: CreateTable) -> None:
         retain=statement.retain,
     )
     if statement.if_not_exists and table.name in state.catalog.names():
-        _leave(state.catalog.tables.get(table.name), table, "TABLE")
+        there = state.catalog.tables.get(table.name)
+        _leave(there if there is None else there.model_copy(update={"id": ""}), table, "TABLE")
         return
+    table = table.model_copy(update={"id": uuid.uuid4().hex})
     state.catalog.add(table)
     enter_table(state, table)
 
@@ -106,20 +108,23 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
         materialized=statement.materialized,
         reads=tuple(sorted(names_of(statement.query, catalog))),
         retain=statement.retain,
+        id=uuid.uuid4().hex,
     )
     if name in view.reads:
         raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
     made = User("new view", name)  # until it is filled, which may fail, there is no such view
     try:
-        maintained = _filled(state, view, Dataflow(planned, state.functions), made) if view.materialized else None
+        filled = _filled(state, view, planned, made) if view.materialized else None
         if name in catalog.views:
-            drop_view(state, catalog.views[name])
+            _leave_view(state, catalog.views[name])
         catalog.add(view)
-        if maintained is not None:
-            state.views[name] = maintained
-            state.keep_promises()
-            _share(state, planned, User("view", name), build=False)
+        if filled is not None:
+            maintained, nodes = filled
+            _with_nodes(state, maintained, nodes)
+            state.maintained[name] = maintained
+            _share_all(state, planned, name)
             _renew_sinks(state, name)
+        _remove_unused_nodes(state)
     finally:
         for collection in state.collections():
             collection.release(made)
@@ -133,34 +138,39 @@ def _renew_sinks(state: State, name: str) -> None:
         state.catalog.add(sink.model_copy(update={"id": uuid.uuid4().hex}))
 
 
-def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedView:
-    """The view with its collections, readable since all its inputs are, filled from their history."""
-    maintained = _maintained(state, view, flow)
-    size = max((len(state.collection(name)) for name in flow.plan.collections), default=0)
+def _filled(
+    state: State, view: View, planned: ViewPlan, user: User
+) -> tuple[MaintainedView, dict[str, MaintainedView]]:
+    """The view with its collections, readable since all its inputs are, filled from their history; and the nodes below
+    it, with those that are there already."""
+    maintained = _maintained(state, view, planned)
+    contents = maintained.contents
+    size = max((len(state.collection(name)) for name in planned.collections), default=0)
     runner, _ = state.runners.choose(size)
-    _share(state, flow.plan, user, build=runner is LOCAL)
-    for output, errors in runner.fill(flow, state, state.before_and_after({}), view.name):
-        _take_in(state, "views", view.name, maintained.contents, output)
-        _take_in(state, "errors", view.name, maintained.errors, errors)
-    return maintained
+    build = runner is LOCAL
+    _share(state, planned, user, build=build)
+    over, nodes = fill_nodes(state, planned, contents.since, runner)
+    _share(over, planned, user, build=build)
+    for output, errors in runner.fill(maintained.dataflow, over, over.before_and_after({}), view.name):
+        take_in(state, "views", view.name, contents, output)
+        take_in(state, "errors", view.name, maintained.errors, errors)
+    return maintained, nodes
 
 
-def _take_in(state: State, kind: str, name: str, collection: Collection, made: Output) -> None:
-    """A part of a first fill: in memory, or in files once the budget is used up, or where it was made."""
-    if not isinstance(made, Updates):
-        collection.publish(made)
-        return
-    updates = made.not_before(collection.since)
-    (run,) = loaded_runs([updates], state.upper)
-    size = sum(part.row_bytes + part.index_bytes for part in (*collection.held, run))
-    if state.spill is None or state.memory.invites(size):
-        collection.publish(run)
-    elif len(updates):
-        collection.publish(state.spill(kind, name, updates, ()))
+def _with_nodes(state: State, view: MaintainedView, nodes: Mapping[str, MaintainedView]) -> None:
+    """Enter the nodes of a view that are new, and the longer history of errors of the others."""
+    for name, made in nodes.items():
+        there = state.maintained.get(name)
+        if there is None:
+            settle_node(state, made)
+            state.maintained[name] = made
+        elif there.errors.since > view.contents.since:
+            state.maintained[name] = replace(there, errors=made.errors, standing=None)
 
 
-def enter_view(state: State, view: View) -> MaintainedView:
-    """The dataflow and the empty collections of a materialized view that is in the catalog; no index is built.
+def enter_view(state: State, view: View) -> dict[str, MaintainedView]:
+    """The dataflow and the empty collections of a materialized view that is in the catalog, and of the nodes below it
+    that are not there yet; no index is built.
 
     Raises:
         StorageError: its text means something else now than when the view was made.
@@ -171,30 +181,43 @@ def enter_view(state: State, view: View) -> MaintainedView:
             f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns; "
             "open the warehouse with that one, drop the view, and create it again with this one"
         )
-    maintained = state.views[view.name] = _maintained(state, view, Dataflow(planned, state.functions))
-    _share(state, planned, User("view", view.name), build=False)
-    return maintained
+    entered = {node.output: new_node(state, node, 0) for node in planned.below if node.output not in state.maintained}
+    entered[view.name] = _maintained(state, view, planned)
+    state.maintained.update(entered)
+    _share_all(state, planned, view.name)
+    return entered
 
 
-def _maintained(state: State, view: View, flow: Dataflow) -> MaintainedView:
+def _maintained(state: State, view: View, planned: ViewPlan) -> MaintainedView:
     """The view's collections, readable since all its inputs are."""
+    flow = Dataflow(runnable(planned.output), state.functions)
     retain = state.retain if view.retain is None else view.retain
-    since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in flow.plan.collections])
+    since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in planned.collections])
     return MaintainedView(
         flow,
         Collection(view.name, flow.schema, retain, since),
         Collection(f"{view.name} errors", ERROR_SCHEMA, retain, since),
+        plan=planned,
     )
 
 
-def _share(state: State, planned: ViewPlan, user: User, *, build: bool = True) -> None:
-    """Use the plan's arrangements; with `build` no later batch waits for an index of a whole table."""
+def _share(state: State, planned: ViewPlan | Join, user: User, *, build: bool = True) -> None:
+    """Use a plan's arrangements, of the collections that are there; with `build` no later batch waits for an index of a
+    whole table."""
     for key in planned.arrangements:
-        if not key.collection.startswith("="):
+        if key.constant is None and (key.collection in state.tables or key.collection in state.maintained):
             collection = state.collection(key.collection)
             collection.share(key, user, state.functions)
             if build:
                 collection.build(key)
+
+
+def _share_all(state: State, planned: ViewPlan, view: str) -> None:
+    """Use the arrangements that a view that was entered looks up, and those of the nodes below it."""
+    for node in planned.below:
+        _share(state, runnable(node), User("node", node.output), build=False)
+    _share(state, runnable(planned.output), User("view", view), build=False)
+    state.keep_promises()
 
 
 def create_index(state: State, statement: CreateIndex, text: str) -> None:
@@ -304,10 +327,25 @@ def drop(state: State, statement: Drop) -> None:
 
 
 def drop_view(state: State, view: View) -> None:
-    """Take a view out; arrangements that nobody else uses go with it."""
+    """Take a view out; nodes and arrangements that nobody else uses go with it."""
+    _leave_view(state, view)
+    _remove_unused_nodes(state)
+
+
+def _leave_view(state: State, view: View) -> None:
+    """Take a view out, and leave the nodes below it."""
     state.catalog.remove(view)
-    if state.views.pop(view.name, None) is not None:
+    if state.maintained.pop(view.name, None) is not None:
         state.keep_promises()
         for collection in state.collections():
             collection.release(User("view", view.name))
         state.subscriptions.pop(view.name, None)  # they end when this is kept
+
+
+def _remove_unused_nodes(state: State) -> None:
+    plans = [view.plan for view in state.views.values() if view.plan is not None]
+    used = {node.output for plan in plans for node in plan.below}
+    for name in [name for name, one in state.maintained.items() if one.plan is None and name not in used]:
+        del state.maintained[name]
+        for collection in state.collections():
+            collection.release(User("node", name))

@@ -38,6 +38,7 @@ from halfjoin.engine.run import Part
 from halfjoin.engine.runners import LOCAL, Runner, Runners, Setting
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.state import State
+from halfjoin.engine.statements.filling import fill_missing, unfilled
 from halfjoin.engine.stats import Stats, stats
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
 from halfjoin.engine.storage.restore import make_errors_anew
@@ -123,6 +124,8 @@ class Engine:
         if not read_only:
             self._state.sinks = self._sinks
             self._sinks.open(self._state)
+            if unfilled(self._state) or self._store.has_stale_nodes():
+                self._define(lambda: fill_missing(self._state))
 
     @retried
     @exclusive

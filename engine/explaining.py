@@ -41,8 +41,9 @@ def explain(state: State, view_or_sql: str, format: Format) -> str:
 
 def explain_view(state: State, name: str | None, format: Format) -> str:
     """The plan by which a materialized view is maintained; a plain view's as if it were."""
-    if name in state.views:
-        return _show(state, state.views[name].dataflow.plan, name, format)
+    found = state.maintained.get(name or "")
+    if found is not None and found.plan is not None:
+        return _show(state, found.plan, str(name), format)
     if name not in state.catalog.names():
         raise UnknownName("view", str(name), state.catalog.names())
     return explain_query(state, parse_query(f"SELECT * FROM {quoted(name)}"), "", format)

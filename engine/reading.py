@@ -15,8 +15,9 @@ from halfjoin.engine.consolidate import cancel, consolidate
 from halfjoin.engine.dataflow import MOST_BYTES, Dataflow
 from halfjoin.engine.run import Part, Run, make_run
 from halfjoin.engine.scalar.bounds import sizes
-from halfjoin.engine.state import MaintainedView, State
-from halfjoin.engine.unreadable import Failure, first_failure, reason, unreadable, with_inputs
+from halfjoin.engine.state import State
+from halfjoin.engine.statements.filling import fill_nodes, runnable
+from halfjoin.engine.unreadable import Failure, first_failure, reason, title, unreadable, with_inputs
 from halfjoin.engine.updates import ARRAY_BYTES, MINIMUM, MOST_ROWS, Updates, concat, constant
 from halfjoin.planner.plan import Version
 from halfjoin.planner.plan_view import plan
@@ -58,8 +59,12 @@ def frame(state: State, name: str, as_of: int | None) -> Any:
         return state.runners.spark.dataframe(collection, state.before_and_after({}).kept(name, Version.AFTER), time)
     planned = plan(bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
-    flow = Dataflow(planned, state.functions)
-    return state.runners.spark.query(flow, state, state.before_and_after({}), time, name)
+    spark = state.runners.spark
+    over, nodes = fill_nodes(state, planned, time, spark)
+    for node in nodes.values():
+        _raise_any(node.errors.up_to(time), name, time)
+    flow = Dataflow(runnable(planned.output), state.functions)
+    return spark.query(flow, over, over.before_and_after({}), time, name)
 
 
 def history(
@@ -105,26 +110,37 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     state = closed(state)
     planned = plan(relation, state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
-    flow = Dataflow(planned, state.functions)
-    users = [state.collection(key.collection) for key in planned.arrangements if not key.collection.startswith("=")]
+    own = {node.output for node in planned.nodes}
+    keys = [key for key in planned.arrangements if key.constant is None and key.collection not in own]
     moment = _Moment(state, time)
     try:
-        for key in planned.arrangements:
-            if not key.collection.startswith("="):
-                state.collection(key.collection).share(key, _QUERY, state.functions)
-        parts, size = list[tuple[Updates, Updates]](), 0
-        for part in flow.fill(moment, time + 1, moment.closed):
-            parts.append(part)
-            size += part[0].nbytes
-            if size > MOST_BYTES:
-                raise DataError(f"the query would make more than {MOST_BYTES:,} bytes of rows")
+        for key in keys:
+            state.collection(key.collection).share(key, _QUERY, state.functions)
+        for node in planned.below:  # anew, since a node that is kept has no past
+            output = _at(moment, Dataflow(runnable(node), state.functions))
+            moment.found[node.output] = (make_run(output, state.upper),)
+        found = _at(moment, Dataflow(runnable(planned.output), state.functions))
     finally:
-        for collection in users:
-            collection.release(_QUERY)
+        for key in keys:
+            state.collection(key.collection).release(_QUERY)
+    return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+
+
+def _at(moment: _Moment, flow: Dataflow) -> Updates:
+    """The updates that add up to the output of a query's node.
+
+    Raises:
+        DataError: a row fails, or there are too many.
+    """
+    parts, size, time = list[tuple[Updates, Updates]](), 0, moment.time
+    for part in flow.fill(moment, time + 1, moment.closed):
+        parts.append(part)
+        size += part[0].nbytes
+        if size > MOST_BYTES:
+            raise DataError(f"the query would make more than {MOST_BYTES:,} bytes of rows")
     output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
     _raise_any(errors, "the query", time)
-    found = output
-    return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+    return output
 
 
 def recover(state: State) -> None:
@@ -169,13 +185,13 @@ def closed(state: State) -> State:
     """
     if state.upper > 0 or not any(map(len, state.tables.values())):
         return state
-    start = replace(state, tables={name: _emptied(table) for name, table in state.tables.items()}, views={})
-    for name, view in state.views.items():
-        made = MaintainedView(view.dataflow, _emptied(view.contents), _emptied(view.errors))
+    start = replace(state, tables={name: _emptied(table) for name, table in state.tables.items()}, maintained={})
+    for name, view in state.maintained.items():
+        made = replace(view, contents=_emptied(view.contents), errors=_emptied(view.errors), standing=None)
         for output, errors in view.dataflow.fill(start.before_and_after({}), start.upper):
             made.contents.publish(make_run(output, 0))
             made.errors.publish(make_run(errors, 0))
-        start.views[name] = made
+        start.maintained[name] = made
     return start
 
 
@@ -194,7 +210,7 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
     names = list(names)
     for name in with_inputs(state, names):
         # Of the views below it takes the errors alone, which are kept as long as what is above promises.
-        since = state.collection(name).since if name in names else state.views[name].errors.since
+        since = state.collection(name).since if name in names else state.maintained[name].errors.since
         if time < since or (as_of is not None and as_of >= state.upper):
             remedy = (
                 "keep more history with Engine(retain=...) or WITH (RETAIN HISTORY FOR ...)"
@@ -205,8 +221,8 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
                 f"cannot read {name} as of {time}: it can be read from since = {since} to below upper = {state.upper}; "
                 + remedy
             )
-        if name in state.views:
-            _raise_any(state.views[name].errors.up_to(time), name, time)
+        if name in state.maintained:
+            _raise_any(state.maintained[name].errors.up_to(time), title(state, name), time)
     return time
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from halfjoin.engine.subscription import Subscription
 from halfjoin.engine.tables import UserFunction
 from halfjoin.engine.unreadable import Standing
 from halfjoin.engine.updates import Updates
-from halfjoin.planner.plan import ArrangementKey, Version
+from halfjoin.planner.plan import ArrangementKey, Join, Version, ViewPlan
 
 if TYPE_CHECKING:
     from halfjoin.engine.sinks.sinks import Sinks
@@ -33,12 +34,17 @@ ROW_BYTES = 100  # that a row and its indexes are taken to need before they are 
 
 @dataclass(slots=True)
 class MaintainedView:
-    """A materialized view: its dataflow, its contents and the errors of its rows, and what is known of these now."""
+    """A node of a plan and its output: a materialized view, or a node collection that views look up.
+
+    Its dataflow, its contents and the errors of its rows, and what is known of these now. `plan`: of a view, with the
+    nodes below it; None for a node collection.
+    """
 
     dataflow: Dataflow
     contents: Collection
     errors: Collection
     standing: Standing | None = None
+    plan: ViewPlan | None = None
 
 
 @dataclass(slots=True)
@@ -52,7 +58,7 @@ class State:
     retain: int
     catalog: Catalog = field(default_factory=Catalog)
     tables: dict[str, Collection] = field(default_factory=dict)
-    views: dict[str, MaintainedView] = field(default_factory=dict)  # in order of dependency
+    maintained: dict[str, MaintainedView] = field(default_factory=dict)  # views and nodes, in order of dependency
     functions: dict[str, UserFunction] = field(default_factory=dict)
     runners: Runners = field(default_factory=Runners)
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
@@ -65,17 +71,22 @@ class State:
     kept: Callable[[Collection], Sequence[Part] | None] = lambda collection: None
     spill: Spill | None = None
 
+    @property
+    def views(self) -> Mapping[str, MaintainedView]:
+        """The materialized views, in order of dependency."""
+        return MappingProxyType({name: one for name, one in self.maintained.items() if one.plan is not None})
+
     def collection(self, name: str) -> Collection:
-        """The collection of a table or materialized view that is known to exist."""
-        return self.tables[name] if name in self.tables else self.views[name].contents
+        """The collection of a table, materialized view or node that is known to exist."""
+        return self.tables[name] if name in self.tables else self.maintained[name].contents
 
     def schema(self, name: str) -> Mapping[str, pa.DataType]:
-        """Columns of a table or materialized view that is known to exist."""
+        """Columns of a table, materialized view or node that is known to exist."""
         return self.collection(name).schema
 
     def collections(self) -> list[Collection]:
-        """Every collection: tables, views, errors of views."""
-        views = [part for view in self.views.values() for part in (view.contents, view.errors)]
+        """Every collection: tables, views, nodes, errors of views and nodes."""
+        views = [part for view in self.maintained.values() for part in (view.contents, view.errors)]
         return [*self.tables.values(), *views]
 
     def keep_promises(self) -> None:
@@ -84,12 +95,12 @@ class State:
         Called where views come or go. What is forgotten by then stays forgotten: a view is readable from where its
         contents, and the errors of all that it reads, begin.
         """
-        for view in self.views.values():
+        for view in self.maintained.values():
             view.errors.retain = view.contents.retain
-        for view in reversed(self.views.values()):
+        for view in reversed(self.maintained.values()):
             for below in view.dataflow.plan.collections:
-                if below in self.views:
-                    errors = self.views[below].errors
+                if below in self.maintained:
+                    errors = self.maintained[below].errors
                     errors.retain = max(errors.retain, view.errors.retain)
 
     @property
@@ -108,12 +119,12 @@ class State:
 
     def checkpoint(self) -> Callable[[], None]:
         """A way back to what is defined now, for when a definition fails half way."""
-        catalog, tables, views = self.catalog.copy(), dict(self.tables), dict(self.views)
+        catalog, tables, views = self.catalog.copy(), dict(self.tables), dict(self.maintained)
         subscriptions = dict(self.subscriptions)
         shared = [(collection, collection.shared()) for collection in self.collections()]
 
         def restore() -> None:
-            self.catalog, self.tables, self.views, self.subscriptions = catalog, tables, views, subscriptions
+            self.catalog, self.tables, self.maintained, self.subscriptions = catalog, tables, views, subscriptions
             for collection, arrangements in shared:
                 collection.arrangements = arrangements
             self.keep_promises()
@@ -127,7 +138,7 @@ class State:
 
     def closing(self, upper: int) -> set[str]:
         """The collections with updates that close, of those of which a view asks whether keys are there."""
-        asked = {name for view in self.views.values() for name in view.dataflow.asked}
+        asked = {name for node in self.maintained.values() for name in node.dataflow.asked}
         return {name for name in asked if len(self.collection(name).closing(self.upper, upper))} if asked else asked
 
     def in_memory(self, changed: Iterable[str]) -> bool:
@@ -142,9 +153,9 @@ class State:
         return sum(len(part) for part in held if not isinstance(part, Run))
 
     def above(self, changed: Iterable[str]) -> list[str]:
-        """The views over changed collections, and the views over those, in order of dependency."""
+        """The views and nodes over changed collections, and those over them, in order of dependency."""
         reached, found = set(changed), list[str]()
-        for name, view in self.views.items():
+        for name, view in self.maintained.items():
             if any(one in reached for one in view.dataflow.plan.collections):
                 reached.add(name)
                 found.append(name)
@@ -152,13 +163,13 @@ class State:
 
     def _read(self, changed: Iterable[str]) -> set[str]:
         """What the views over changed collections read."""
-        return {one for name in self.above(changed) for one in self.views[name].dataflow.plan.collections}
+        return {one for name in self.above(changed) for one in self.maintained[name].dataflow.plan.collections}
 
     # The planner's questions (`catalog.facts.Facts`).
 
     def rows(self, collection: str) -> int:
         """Updates held."""
-        return len(self.collection(collection))
+        return len(self.collection(collection)) if self._has(collection) else 0
 
     def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
         """Sets of columns that identify a row: a table's primary key."""
@@ -167,14 +178,33 @@ class State:
 
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
         """Who shares an existing arrangement."""
-        found = self.collection(key.collection).arrangements.get(key)
+        found = self.collection(key.collection).arrangements.get(key) if self._has(key.collection) else None
         return None if found is None else tuple(map(str, found.users))
 
     def distinct(self, key: ArrangementKey) -> int | None:
         """Distinct keys, from the largest run's index where there is one."""
-        runs = self.collection(key.collection).in_memory
+        runs = self.collection(key.collection).in_memory if self._has(key.collection) else ()
         index = max(runs, key=len).indexes.get(key) if runs else None
         return None if index is None else index.distinct()
+
+    def incarnation(self, collection: str) -> str:
+        """The id of a table or view; a node's name says what it is."""
+        return self.catalog.incarnation(collection)
+
+    def node(self, name: str) -> Join | None:
+        """The node of that name whose output is kept already."""
+        found = self.maintained.get(name)
+        return None if found is None else found.dataflow.plan
+
+    def node_users(self, name: str) -> tuple[str, ...]:
+        """The views that share a node."""
+        return tuple(
+            view for view, found in self.views.items()
+            if found.plan is not None and any(node.output == name for node in found.plan.below)
+        )  # fmt: skip
+
+    def _has(self, name: str) -> bool:
+        return name in self.tables or name in self.maintained
 
 
 def _held(collection: Collection) -> int:

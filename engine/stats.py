@@ -41,11 +41,11 @@ class ArrangementStats(BaseModel):
 
 
 class CollectionStats(BaseModel):
-    """One table or materialized view: its updates, its bytes in memory, its frontiers `[since, upper)`, its runs.
+    """One table, materialized view or node: its updates, its bytes in memory, its frontiers `[since, upper)`, its runs.
 
     `files` and `file_bytes` count what its runs leave on disk and look up there. Of a collection that is on disk and
-    has not been needed yet there are no runs. `foreign`: what somebody else has done to its Delta table, and what takes
-    that back.
+    has not been needed yet there are no runs. `users`: of a node the views that share it. `foreign`: what somebody else
+    has done to its Delta table, and what takes that back.
     """
 
     name: str
@@ -60,6 +60,7 @@ class CollectionStats(BaseModel):
     files: int = 0
     file_bytes: int = 0
     foreign: str | None = None
+    users: list[str] = []
 
 
 class SinkStats(BaseModel):
@@ -91,9 +92,10 @@ def stats(state: State, foreign: Mapping[tuple[str, str], str]) -> Stats:
     collections = [
         _collection(state, table, "table", 0, foreign.get(("tables", name))) for name, table in state.tables.items()
     ]
-    for name, view in state.views.items():
-        strange = foreign.get(("views", name)) or foreign.get(("errors", name))
-        collections.append(_collection(state, view.contents, "materialized view", len(view.errors), strange))
+    for name, view in state.maintained.items():
+        folder, kind = ("nodes", "node") if view.plan is None else ("views", "materialized view")
+        strange = foreign.get((folder, name)) or foreign.get(("errors", name))
+        collections.append(_collection(state, view.contents, kind, len(view.errors), strange))
     arrangements = [
         _arrangement(collection, key, list(map(str, arrangement.users)))
         for collection in state.collections()
@@ -144,4 +146,5 @@ def _collection(state: State, collection: Collection, kind: str, errors: int, fo
         files=sum(run.files for run in runs),
         file_bytes=sum(run.file_bytes for run in runs),
         foreign=foreign,
+        users=list(state.node_users(collection.name)) if kind == "node" else [],
     )

@@ -32,16 +32,22 @@ class Standing(NamedTuple):
 
 
 def with_inputs(state: State, names: Iterable[str]) -> list[str]:
-    """The collections and the materialized views below them, whose errors are theirs too."""
+    """The collections and the views and nodes below them, whose errors are theirs too."""
     found: dict[str, None] = {}
     waiting = list(names)
     while waiting:
         name = waiting.pop()
         if name not in found:
             found[name] = None
-            if name in state.views:
-                waiting += [inner for inner in state.views[name].dataflow.plan.collections if inner in state.views]
+            if name in state.maintained:
+                inner = state.maintained[name].dataflow.plan.collections
+                waiting += [one for one in inner if one in state.maintained]
     return list(found)
+
+
+def title(state: State, name: str) -> str:
+    """What people know a view, or a node, as."""
+    return name if state.maintained[name].plan is not None else f"a part of {', '.join(state.node_users(name))}"
 
 
 def reason(errors: Updates) -> str | None:
@@ -64,8 +70,9 @@ def unreadable(name: str, time: int, why: str) -> str:
 
 def first_failure(state: State, name: str, low: int, high: int) -> Failure | None:
     """Of a view, in the closed times `[low, high)`."""
-    views = [one for one in with_inputs(state, [name]) if one in state.views]
-    found = (_own(state.views[one].errors, one, low, high)[0] for one in views if len(state.views[one].errors))
+    views = [one for one in with_inputs(state, [name]) if one in state.maintained]
+    errors = {one: state.maintained[one].errors for one in views}
+    found = (_own(errors[one], title(state, one), low, high)[0] for one in views if len(errors[one]))
     return min((one for one in found if one is not None), default=None) if low < high else None
 
 
@@ -75,15 +82,15 @@ def closing(state: State, upper: int, errors: Mapping[str, Part]) -> tuple[dict[
     A view without errors costs nothing, and one whose errors stay as they are next to nothing.
     """
     failures, standing, low = dict[str, Failure](), dict[str, Standing](), state.upper
-    for name, view in state.views.items():
+    for name, view in state.maintained.items():
         own = None
         if upper > low and (len(view.errors) or name in errors):
             known = view.standing
             if known is None or known.upper != low or name in errors or len(view.errors.closing(low, upper)):
-                own, why = _own(view.errors, name, low, upper, errors.get(name))
+                own, why = _own(view.errors, title(state, name), low, upper, errors.get(name))
             else:
                 why = known.reason
-                own = None if why is None else Failure(low, unreadable(name, low, why))
+                own = None if why is None else Failure(low, unreadable(title(state, name), low, why))
             standing[name] = Standing(upper, why)
         below = (failures.get(inner) for inner in view.dataflow.plan.collections)
         found = [one for one in (own, *below) if one is not None]

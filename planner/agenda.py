@@ -16,8 +16,6 @@ from halfjoin.planner.plan import InputKind
 from halfjoin.sql.expr import Column, Expr, Literal, columns_of
 from halfjoin.sql.functions import fallible, render
 
-COMPUTED = "="  # begins the name of a column that an equality's member is computed as
-
 Admits = Callable[[Aliases], bool]
 
 
@@ -151,10 +149,10 @@ class Agenda:
                 items.append((column, member))
                 self.computed[member] = column
         self.present |= {column.name for column, _ in items}
-        return [Extend(tuple(items))] if items else []
+        return [Extend(tuple(items), members=True)] if items else []
 
     def _name(self, expr: Expr) -> str:
-        name = f"{COMPUTED}{render(expr)}"
+        name = f"={render(expr)}"  # which no column of a collection is called
         taken = {column.name for column in self.computed.values()}
         while name in self.owners or name in taken:  # members that differ in an implied cast alone are written alike
             name += "'"

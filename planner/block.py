@@ -53,6 +53,11 @@ class Input:
         row = self.default or tuple(Literal(None, column.type) for column in self.columns)
         return {column.name: value for column, value in zip(self.columns, row, strict=True)}
 
+    @property
+    def constant(self) -> str | None:
+        """The alias of constant rows; None for a table or materialized view."""
+        return None if self.rows is None else self.alias
+
     def bare(self, name: str) -> str:
         """The collection's own name of the column `alias.column`."""
         return name[len(self.alias) + 1 :]

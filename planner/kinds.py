@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from halfjoin.planner.agenda import COMPUTED, Agenda
+from halfjoin.planner.agenda import Agenda
 from halfjoin.planner.block import Aliases, Block, Equality, Input, inputs_of
 from halfjoin.planner.equalities import merged
 from halfjoin.planner.linear import Extend, Filter, Linear, Step
@@ -91,7 +91,7 @@ def source(item: Input) -> list[Step]:
     """What an input's own rows go through first: its conditions, and the columns for its key."""
     steps: list[Step] = [Filter(item.conditions)] if item.conditions else []
     keys = key_columns(item)
-    return [*steps, Extend(keys)] if keys else steps
+    return [*steps, Extend(keys, members=True)] if keys else steps
 
 
 def is_ready(agenda: Agenda, item: Input) -> bool:
@@ -115,7 +115,7 @@ def key_columns(item: Input) -> tuple[tuple[Column, Expr], ...]:
     found: dict[str, tuple[Column, Expr]] = {}
     for match in item.on:
         key, _ = aligned(match.key, match.probe)
-        name = f"{COMPUTED}{render(match.key)}"
+        name = f"={render(match.key)}"  # which no column of a collection is called
         while name in found:
             name += "'"
         found[name] = Column(name, key.type), key
@@ -130,7 +130,7 @@ def _half_join(
     order = sorted(range(len(keys)), key=lambda i: (render(keys[i]), i))
     conditions = tuple(substitute(condition, names) for condition in item.conditions)
     through = Linear((Filter(conditions),)) if conditions else None
-    arrangement = ArrangementKey(item.collection, tuple(keys[i] for i in order), through)
+    arrangement = ArrangementKey(item.collection, tuple(keys[i] for i in order), through, item.constant)
     null_safe = tuple(item.on[i].null_safe for i in order)
     return HalfJoin(number, item.alias, arrangement, tuple(probes[i] for i in order), null_safe, version, (), kind)
 

@@ -78,6 +78,7 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
         _reporting(segment, draft.complete),
         item.kind,
         Appearing(draft.appearing[0], default, Linear(tuple(operators[0]))) if draft.appearing else None,
+        constant=item.constant is not None,
     )  # fmt: skip
 
 

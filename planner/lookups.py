@@ -108,7 +108,7 @@ class Lookups:
 
         def way(parts: Iterable[Pair], steps: Linear | None = None) -> Lookup:
             ordered = tuple(sorted(parts, key=lambda pair: render(pair.key)))
-            key = ArrangementKey(item.collection, tuple(pair.key for pair in ordered), steps)
+            key = ArrangementKey(item.collection, tuple(pair.key for pair in ordered), steps, item.constant)
             return Lookup(
                 item, key, ordered, estimates.is_unique(key), estimates.exists(key) or key in self._chosen,
                 estimates.fan_out(key, [pair.probe for pair in ordered], self._sources),

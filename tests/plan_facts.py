@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from halfjoin.planner.plan import ArrangementKey, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Node, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind import bind
 from halfjoin.sql.expr import Column
@@ -22,6 +22,7 @@ class World:
     ddl: str
     sizes: Mapping[str, int] = field(default_factory=dict)
     arranged: dict[ArrangementKey, dict[str, None]] = field(default_factory=dict)
+    incarnations: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.schema = FakeSchema(self.ddl)
@@ -47,6 +48,15 @@ class World:
         unique = {expr.name for expr in key.keys if isinstance(expr, Column)}
         return self.rows(key.collection) if unique == set(self.keys.get(key.collection, ("",))) else None
 
+    def incarnation(self, collection: str) -> str:
+        return self.incarnations.get(collection, "")
+
+    def node(self, name: str) -> Node | None:
+        return None
+
+    def node_users(self, name: str) -> tuple[str, ...]:
+        return ()
+
     def relation(self, sql: str) -> Relation:
         return bind(parse_query(sql), self.schema, sql)
 
@@ -56,7 +66,7 @@ class World:
     def create(self, name: str, sql: str) -> ViewPlan:
         """Plan a view and share its arrangements, as the engine does."""
         planned = self.plan(sql, name)
-        for key in planned.arrangements:
-            if not key.collection.startswith("="):
+        for key in [key for join in planned.joins for key in join.arrangements]:
+            if key.constant is None:
                 self.arranged.setdefault(key, {})[name] = None
         return planned

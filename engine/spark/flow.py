@@ -33,7 +33,7 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import DIFF, TIME, TOO_HEAVY
 from halfjoin.planner.linear import Linear
-from halfjoin.planner.plan import ArrangementKey, HalfJoin, Path, Stage, Version, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, HalfJoin, Join, Path, Stage, Version
 from halfjoin.sql.expr import Column, Expr, columns_of
 
 Spans: TypeAlias = Mapping[str, Range]  # of columns of a collection that is looked up
@@ -45,7 +45,7 @@ _TIME2, _DIFF2 = "__time2", "__diff2"  # of the rows looked up
 class SparkFlow:
     """A plan bound to a session and to the state's files. Frames are lazy, and good as long as this object is there."""
 
-    plan: ViewPlan
+    plan: Join
     registry: Registry
     session: Any
     held: Held

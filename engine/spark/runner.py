@@ -33,7 +33,7 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.tables import Registry
 from halfjoin.engine.updates import DIFF, MAXIMUM, MINIMUM, TIME, TOO_HEAVY, empty
 from halfjoin.planner.linear import Explode
-from halfjoin.planner.plan import ArrangementKey, Version, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Join, Version
 from halfjoin.sql.errors import DataError, UnsupportedSQL
 
 SCRATCH = "spark.halfjoin.scratch"  # a setting of the session: where scratch folders are made
@@ -108,8 +108,8 @@ class SparkRunner:
                 batch = [self._in_place_of(rows, whole[rows.table.name], time) if rows.whole else rows
                          for rows in batch]  # fmt: skip
         runs = {rows.table.name: rows.run for rows in batch}
-        due = [(rows, lookup.kept(rows.table.name, Version.BEFORE)) for rows in batch
-               if rows.table.primary_key and rows.run]  # fmt: skip
+        due = [(rows, lookup.kept(rows.table.name, Version.BEFORE))
+               for rows in batch if rows.table.primary_key and rows.run]  # fmt: skip
         if due:
             with progress(f"holding rows of {', '.join(rows.table.name for rows, _ in due)} against their keys"):
                 found = keyed(self.session, due, self._files, self._scratch)
@@ -205,7 +205,7 @@ class _Known:
         return None if key.collection in self.constants else self.held.distinct(key)
 
 
-def _used(plan: ViewPlan, registry: Registry) -> Registry:
+def _used(plan: Join, registry: Registry) -> Registry:
     """The user's functions that the plan calls; no others need to reach Spark."""
     paths = [path for branch in plan.branches for path in branch.paths]
     operators = [part for path in paths for part in (path.source, *(s.then for s in path.stages), path.final)]

@@ -26,7 +26,9 @@ from halfjoin.sql.errors import StorageError
 
 Value: TypeAlias = str | int | float | bytes | None
 
-FORMAT = 2
+FORMAT = 3  # the newest: with node collections, which an engine that does not know them would let fall behind
+_PLAIN = 2  # without
+NODES = "nodes"  # the kind of node collections
 _BUSY_SECONDS = 60
 _FEW_PAGES = 1000  # of 4 KB, that are given back at a time
 _LARGEST_WAL = 64 << 20  # bytes that the write-ahead file keeps between checkpoints
@@ -66,7 +68,7 @@ class Kept:
     """
 
     id: int
-    kind: str  # the folder: tables, views, errors
+    kind: str  # the folder: tables, views, nodes, errors
     name: str
     since: int
     created: int  # the entry that made it
@@ -146,7 +148,7 @@ class Journal:
         with self._transaction():
             for statement in _SCHEMA.strip().split(";\n"):
                 self._write(statement)
-            self._set(format=FORMAT, id=str(uuid.uuid4()), entry=0, upper=0, defined=0, flushes=0, catalog="")
+            self._set(format=_PLAIN, id=str(uuid.uuid4()), entry=0, upper=0, defined=0, flushes=0, catalog="")
 
     def _check_format(self, *, read_only: bool) -> None:
         found = self.number("format")
@@ -156,7 +158,7 @@ class Journal:
             with self._transaction():
                 self._write("ALTER TABLE run ADD COLUMN file TEXT")
                 self._write(_statement("arrangement"))
-                self._set(format=FORMAT, flushes=0)
+                self._set(format=_PLAIN, flushes=0)
         if found > FORMAT:
             raise StorageError(
                 f"the warehouse of {self.where} has format {found}, and this version of halfjoin knows up to "
@@ -333,6 +335,8 @@ class Journal:
         with self._transaction():
             entry = self._next(upper)
             self._set(catalog=catalog, defined=entry)
+            if any(item.kind == NODES for item in new):
+                self._set(format=FORMAT)
             for id in gone:
                 self._write("DELETE FROM run WHERE collection = ?", (id,))
                 self._write("DELETE FROM arrangement WHERE collection = ?", (id,))

@@ -18,7 +18,7 @@ from halfjoin.sql.errors import StorageError
 FILE = "journal.sqlite"
 LOCK = "lock"
 _BESIDE = tuple(f"{FILE}{end}" for end in ("-journal", "-wal", "-shm"))  # which SQLite makes
-_OURS = ("tables", "views", "errors", "arrangements", "sinks", "staging")
+_OURS = ("tables", "views", "nodes", "errors", "arrangements", "sinks", "staging")
 _HEADER = b"SQLite format 3\0"
 _HOLDER = re.compile(rb"(process \d+ on [^\n]*)?")
 

@@ -98,7 +98,9 @@ class Reader:
         state.clock = opened(self._journal.meta("clock"), None, state.upper)
         newer = self._flushes != self._journal.number("flushes")
         for kept in self._journal.kept():
-            collection = self._collections[kept.id]
+            collection = self._collections.get(kept.id)
+            if collection is None:
+                continue  # a node that no view has, as this version plans it
             if collection.cold is not None or kept.flushed > self._entry or (newer and collection.in_files):
                 # Not loaded, or the journal was trimmed of what is missing here, or files may be removed soon.
                 collection.unload()
@@ -111,6 +113,10 @@ class Reader:
             collection.tidy(state.upper)
         self._entry, self._flushes = entry, self._journal.number("flushes")
         self._defined = defined
+
+    def has_stale_nodes(self) -> bool:
+        """The writer's to see to."""
+        return False
 
     def has_older_errors(self) -> bool:
         """The writer's to see to."""

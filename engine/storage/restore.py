@@ -11,8 +11,10 @@ from halfjoin.engine.collection import Cold, Collection
 from halfjoin.engine.definitions import enter_index, enter_table, enter_view
 from halfjoin.engine.memory import Memory
 from halfjoin.engine.run import Part, make_run
+from halfjoin.engine.runners import LOCAL
 from halfjoin.engine.state import State
-from halfjoin.engine.storage.journal import Kept
+from halfjoin.engine.statements.filling import fill_nodes
+from halfjoin.engine.storage.journal import NODES, Kept
 from halfjoin.engine.unreadable import with_inputs
 from halfjoin.sql.errors import HalfjoinError
 
@@ -49,7 +51,10 @@ def restore(
     catalog.functions.update(document.functions)
 
     def attach(kind: str, collection: Collection, name: str) -> None:
-        found = kept[kind, name]
+        found = kept.get((kind, name))
+        if found is None and kind == NODES:
+            return  # an older version planned the views in another way: the node is still to be filled
+        found = kept[kind, name] if found is None else found
         collection.since = max(found.since, upper - max(collection.retain, 1))
         by_id[found.id] = collection
         collection.stored = OnDisk(found.id, collection, fetch, lambda: state.upper)
@@ -69,17 +74,20 @@ def restore(
     for view in document.views:
         catalog.add(view)
         if view.materialized:
-            maintained = enter_view(state, view)
-            attach("views", maintained.contents, view.name)
-            attach("errors", maintained.errors, view.name)
+            entered = enter_view(state, view)
+            for name, maintained in entered.items():
+                attach(NODES if maintained.plan is None else "views", maintained.contents, name)
+                if maintained.contents.stored is not None:
+                    attach("errors", maintained.errors, name)
             enter_indexes(view.name)
     state.keep_promises()
-    for name, maintained in state.views.items():
+    for name, maintained in state.maintained.items():
         errors = maintained.errors
-        errors.since = max(kept["errors", name].since, upper - max(errors.retain, 1))
-    for name, maintained in state.views.items():
-        contents = maintained.contents
-        contents.since = max([contents.since, *(state.views[one].errors.since for one in with_inputs(state, [name]))])
+        if errors.stored is not None:
+            errors.since = max(kept["errors", name].since, upper - max(errors.retain, 1))
+    for name, maintained in state.maintained.items():
+        contents, inputs = maintained.contents, with_inputs(state, [name])
+        contents.since = max([contents.since, *(state.maintained[one].errors.since for one in inputs)])
     for sink in document.sinks:
         catalog.add(sink)
     catalog.former_sinks = document.former_sinks
@@ -92,13 +100,15 @@ def make_errors_anew(state: State) -> None:
     for name, view in list(state.views.items()):
         if not len(view.errors):
             continue
-        old, inputs = view.errors, [state.collection(name) for name in view.dataflow.plan.collections]
+        assert view.plan is not None  # as of every view
+        old, inputs = view.errors, [state.collection(name) for name in view.plan.collections]
         since = max([old.since, *(collection.since for collection in inputs)])
         made = Collection(old.name, old.schema, old.retain, since)
         try:
-            for _, errors in view.dataflow.fill(state.before_and_after({}), state.upper):
+            over, _ = fill_nodes(state, view.plan, since, LOCAL)
+            for _, errors in view.dataflow.fill(over.before_and_after({}), state.upper):
                 made.publish(make_run(errors.not_before(since), state.upper))
         except HalfjoinError as problem:  # a function of the user's is not there, say
             _log.warning("%s may stay when the failing rows are gone; create the view again: %s", old.name, problem)
             continue
-        state.views[name] = replace(view, errors=made, standing=None)
+        state.maintained[name] = replace(view, errors=made, standing=None)

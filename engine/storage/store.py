@@ -73,6 +73,9 @@ class Store(Protocol):
     def kept(self, collection: Collection) -> Sequence[Part] | None:
         """A collection's acknowledged updates, all that is in files left there; None where that is not to be had."""
 
+    def has_stale_nodes(self) -> bool:
+        """Whether node collections are kept that no view has any more, which the next definition removes."""
+
     def has_older_errors(self) -> bool:
         """Whether the errors that are kept are told apart in an older form."""
 
@@ -168,6 +171,10 @@ class Nowhere:
 
     def kept(self, collection: Collection) -> None:
         """There are no files."""
+
+    def has_stale_nodes(self) -> bool:
+        """There are none from before."""
+        return False
 
     def has_older_errors(self) -> bool:
         """There are none from before."""

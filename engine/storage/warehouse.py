@@ -1,7 +1,7 @@
 """A warehouse in a local folder: what a writing engine keeps, in the order that makes it safe.
 
 `lock` says who writes. `journal.sqlite` is the truth: definitions, frontiers, batches not flushed yet. `tables/`,
-`views/` and `errors/` hold a Delta table for each collection, which follow the journal.
+`views/`, `nodes/` and `errors/` hold a Delta table for each collection, which follow the journal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece, encode
 from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.flusher import Flusher, Target
-from halfjoin.engine.storage.journal import Answered, New
+from halfjoin.engine.storage.journal import NODES, Answered, New
 from halfjoin.engine.storage.names import check_columns, folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
@@ -77,6 +77,7 @@ class Warehouse:
         self._folders: set[str] = set()
         self._ids: dict[int, Collection] = {}
         self._created: dict[int, int] = {}
+        self._stale: set[int] = set()  # nodes that no view has any more, as this version plans it
         self._pending = 0
         self._catalog = ""
 
@@ -104,6 +105,7 @@ class Warehouse:
             state, self._ids = restore(document, kept, upper, retain, memory, self._fetch)
         state.clock = clock
         state.spill = self._spill
+        self._stale = {item.id for item in kept.values()} - self._ids.keys()
         self._created = {item.id: item.created for item in kept.values()}
         self._pending = journal.pending()
         for problem in self.foreign().values():
@@ -149,8 +151,7 @@ class Warehouse:
 
     def adopt(self, state: State, staged: Staged) -> Staged:
         """The files that tasks wrote, now in the folders of their Delta tables, which do not know of them yet."""
-        runs = {name: self._adopted("tables" if name in state.tables else "views", name, part)
-                for name, part in staged.runs.items()}  # fmt: skip
+        runs = {name: self._adopted(_kind(state, name), name, part) for name, part in staged.runs.items()}
         errors = {name: self._adopted("errors", name, part) for name, part in staged.errors.items()}
         return replace(staged, runs=runs, errors=errors)
 
@@ -219,6 +220,11 @@ class Warehouse:
 
         return Entry(commit, kept, follow)
 
+    def has_stale_nodes(self) -> bool:
+        """Whether node collections are kept that no view has any more, as this version plans it. They must go before
+        the next batch, which does not reach them."""
+        return bool(self._stale)
+
     def has_older_errors(self) -> bool:
         """Whether the errors that are kept are told apart in an older form."""
         return self._journal.meta("errors") != ERRORS_FORM
@@ -239,6 +245,7 @@ class Warehouse:
         catalog = state.catalog.document().model_dump_json()
         new = [item for item in now if id(item[2]) not in known]
         gone = [number for number, collection in self._ids.items() if id(collection) not in there]
+        gone += self._stale
         if not new and not gone and catalog == self._catalog:
             return NO_CHANGE
         for kind, name, collection in new:
@@ -266,7 +273,7 @@ class Warehouse:
             self._ids = {item.id: collection for item, collection in found}
             self._created = {item.id: item.created for item, _ in found}
             self._folders = {folder_of(item) for item, _ in found}
-            self._catalog, self._pending = catalog, self._journal.pending()
+            self._catalog, self._pending, self._stale = catalog, self._journal.pending(), set()
             for item in dropped:
                 if folder_of(item) in claimed:  # by what has its name now
                     self._clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
@@ -438,20 +445,27 @@ class Warehouse:
 def _parts(state: State, staged: Staged) -> Iterator[tuple[Part, str, str]]:
     """What is staged, with the kind and the name of its collection."""
     for name, part in staged.runs.items():
-        yield part, "tables" if name in state.tables else "views", name
+        yield part, _kind(state, name), name
     for name, part in staged.errors.items():
         yield part, "errors", name
 
 
 def _collection(state: State, kind: str, name: str) -> Collection:
-    return state.views[name].errors if kind == "errors" else state.collection(name)
+    return state.maintained[name].errors if kind == "errors" else state.collection(name)
+
+
+def _kind(state: State, name: str) -> str:
+    """The kind of a table's, view's or node's contents."""
+    if name in state.tables:
+        return "tables"
+    return NODES if state.maintained[name].plan is None else "views"
 
 
 def _collections(state: State) -> list[tuple[str, str, Collection]]:
     """Kind, name and collection of everything that is kept."""
     found = [("tables", name, collection) for name, collection in state.tables.items()]
-    for name, view in state.views.items():
-        found += [("views", name, view.contents), ("errors", name, view.errors)]
+    for name, view in state.maintained.items():
+        found += [(_kind(state, name), name, view.contents), ("errors", name, view.errors)]
     return found
 
 

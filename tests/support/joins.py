@@ -11,13 +11,12 @@ import halfjoin
 from halfjoin.catalog.facts import Facts
 from halfjoin.catalog.models import ColumnModel, View
 from halfjoin.engine.collection import Collection, User
-from halfjoin.engine.dataflow import Dataflow
-from halfjoin.engine.definitions import _filled, _share
+from halfjoin.engine.definitions import _filled, _share_all
 from halfjoin.engine.state import State
 from halfjoin.planner.block import Block, Input, Match
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.paths import branch
-from halfjoin.planner.plan import InputKind, ViewPlan
+from halfjoin.planner.plan import InputKind, Join, ViewPlan
 from halfjoin.planner.rules import RULES
 from halfjoin.sql.expr import Call, Column, Expr, Literal
 from halfjoin.sql.functions import resolve
@@ -61,7 +60,7 @@ def planned(block: Block, facts: Facts, name: str = "v") -> ViewPlan:
     for rule in RULES:
         blocks = rule(blocks)
     branches = tuple(branch(one, i, Estimates(facts, {}, name), set()) for i, one in enumerate(blocks))
-    return ViewPlan(tuple(column for column, _ in block.outputs), branches)
+    return ViewPlan((Join(name, tuple(column for column, _ in block.outputs), branches),))
 
 
 def create(engine: halfjoin.Engine, block: Block, name: str = "v") -> None:
@@ -70,9 +69,9 @@ def create(engine: halfjoin.Engine, block: Block, name: str = "v") -> None:
     plan = planned(block, state, name)
     columns = tuple(ColumnModel(name=c.name, type=c.type) for c in plan.columns)
     view = View(name=name, columns=columns, text="", materialized=True, reads=plan.collections)
-    state.views[name] = _filled(state, view, Dataflow(plan, {}), User("new view", name))
+    state.maintained[name], _ = _filled(state, view, plan, User("new view", name))
     state.catalog.add(view)
-    _share(state, plan, User("view", name), build=False)
+    _share_all(state, plan, name)
 
 
 def contents(collection: Collection, time: int) -> Counter[Row]:

@@ -1,0 +1,1 @@
+"""Statements carried out: definitions, fills, reads, explanations."""
