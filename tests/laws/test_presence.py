@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +16,11 @@ import pytest
 import halfjoin
 from halfjoin.engine.codes import codes
 from halfjoin.engine.join.presence import AppearingKeys, PresenceOperator
-from halfjoin.engine.run import Part
+from halfjoin.engine.run import Part, Run
 from halfjoin.engine.state import State, Versions
+from halfjoin.engine.storage import parquet
+from halfjoin.engine.storage.place import LocalPlace
+from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates import MAXIMUM, Ints, Updates, empty
 from halfjoin.planner.block import Block, Input, Match
 from halfjoin.planner.plan import InputKind, Version
@@ -173,6 +177,21 @@ def test_keys_whose_codes_are_equal_stay_apart(seed: int, monkeypatch: pytest.Mo
     for room in ("engine.index", "engine.half_join", "engine.join.presence"):
         monkeypatch.setattr(f"halfjoin.{room}.codes", lambda columns, length: codes(columns, length) & 1)
         monkeypatch.setattr(f"halfjoin.{room}.is_exact", lambda columns: False)
+    assert not run(seed, random_block)
+
+
+@pytest.mark.parametrize("seed", SEEDS[:12])
+def test_keys_are_found_in_files_as_in_memory(seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    right, place = Versions._with_staged, LocalPlace(tmp_path)
+
+    def in_files(self: Versions, name: str, version: Version, parts: Sequence[Part]) -> Sequence[Part]:
+        schema = self.state.schema(name)
+        return [
+            StoredRun(place, tuple(parquet.write(place, part.updates, schema, ["k"])), schema)
+            for part in right(self, name, version, parts) if isinstance(part, Run) and len(part)
+        ]  # fmt: skip
+
+    monkeypatch.setattr(Versions, "_with_staged", in_files)
     assert not run(seed, random_block)
 
 
