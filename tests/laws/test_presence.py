@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import random
 from collections import Counter
@@ -15,6 +16,7 @@ import pytest
 
 import halfjoin
 from halfjoin.engine.codes import codes
+from halfjoin.engine.join import presence
 from halfjoin.engine.join.presence import AppearingKeys, PresenceOperator
 from halfjoin.engine.run import Part, Run
 from halfjoin.engine.state import State, Versions
@@ -193,6 +195,10 @@ def test_keys_are_found_in_files_as_in_memory(seed: int, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Versions, "_with_staged", in_files)
     assert not run(seed, random_block)
+
+
+def test_the_examples_of_presence_hold() -> None:
+    assert doctest.testmod(presence, raise_on_error=True).attempted
 
 
 # The wrong ways: each is held against the same streams, and some stream tells it from the right one.
