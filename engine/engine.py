@@ -125,12 +125,7 @@ class Engine:
             self._state.sinks = self._sinks
             self._sinks.open(self._state)
             if unfilled(self._state) or self._store.has_stale_nodes():
-                try:
-                    self._define(lambda: fill_missing(self._state))
-                except BaseException:
-                    self._sinks.close()
-                    self._store.close()
-                    raise
+                self._define(lambda: fill_missing(self._state))
 
     @retried
     @exclusive

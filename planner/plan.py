@@ -72,6 +72,7 @@ class HalfJoin:
     version: Version  # AFTER where input < the path's
     fetch: tuple[tuple[str, str], ...]  # (collection column, its name in the stream), only those still needed
     kind: InputKind = InputKind.PLAIN
+    default: tuple[Expr, ...] = ()  # of a padded input: what a row has for `fetch` where its key is not there
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,21 @@ class Stage:
 
     half_join: HalfJoin
     then: Linear
+
+
+@dataclass(frozen=True, slots=True)
+class Appearing:
+    """What begins the path of a present, absent or padded input besides its rows: keys that come to be there, and go.
+
+    Reduce law. Whether a key is there at a time is a function of the rows at or below it. It is asked anew for each key
+    with an update whose time closes now, whichever batch brought it: not for the keys of the batch's rows alone, and
+    never as the difference between "after" and "before", in both of which rows are that arrived open. Where a key comes
+    to be there, the change is +1 row of a present input, -1 of an absent one, -1 default row of a padded one.
+    """
+
+    half_join: HalfJoin  # asks whether keys are there after the batch, by the columns that the stream has for them
+    default: tuple[tuple[str, Expr], ...]  # the other columns of the row, by their names in the stream
+    then: Linear  # what these rows, and those that `Path.source` gives, go through next
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +110,7 @@ class Path:
     stages: tuple[Stage, ...]
     final: Linear  # ends with exactly the view's columns, by the names of `ViewPlan.columns`
     kind: InputKind = InputKind.PLAIN  # of the path's own input
+    appearing: Appearing | None = None  # where that is not plain
     constant: bool = False  # whether its input never changes, so that the path can only fill
 
 
@@ -133,6 +150,12 @@ class Join:
         return tuple(dict.fromkeys(path.collection for path in paths))
 
     @property
+    def asked(self) -> tuple[str, ...]:
+        """The collections of which it asks whether keys are there: what closes in them matters, whenever it arrived."""
+        paths = (path for branch in self.branches for path in branch.paths if not path.constant)
+        return tuple(dict.fromkeys(path.collection for path in paths if path.appearing is not None))
+
+    @property
     def arrangements(self) -> tuple[ArrangementKey, ...]:
         """The arrangements that its half-joins look up, each once."""
         stages = (stage for branch in self.branches for path in branch.paths for stage in path.stages)
@@ -141,7 +164,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class ReducePart:
-    """Functions of a group that are computed in the same way."""
+    """Functions of a group that are computed in the same way, and what is kept for them."""
 
     kind: Literal["presence", "sums", "order", "windows", "whole groups"]
     functions: tuple[Expr, ...]
@@ -156,8 +179,8 @@ class Reduce:
     an empty group; without keys there is one group, which is always there. The output arrives before the nodes that
     read it run.
 
-    Wrong: "after minus before of the batch", since rows that arrived while their time was open are in both; and to look
-    only at the groups that this batch touched, since what closes now may have come earlier.
+    Wrong: "after minus before of the batch", since rows that arrived while their time was open are in both. Wrong, too:
+    to look only at the groups that this batch touched, since what closes now may have come earlier.
     """
 
     output: str
@@ -191,7 +214,7 @@ class Loop:
     its rounds end before what follows goes on.
 
     Wrong: to begin rounds before all that enters the loop is there, since rows about to be retracted would keep each
-    other alive; and to compute all bindings of a round from the round before.
+    other alive. Wrong, too: to compute all bindings of a round from the round before.
     """
 
     output: str
@@ -231,7 +254,7 @@ class ViewPlan:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The view's columns."""
-        return self.output.columns
+        return self.nodes[-1].columns
 
     @property
     def joins(self) -> tuple[Join, ...]:
@@ -242,6 +265,11 @@ class ViewPlan:
     def arrangements(self) -> tuple[ArrangementKey, ...]:
         """The arrangements that its joins look up, each once."""
         return tuple(dict.fromkeys(chain.from_iterable(join.arrangements for join in self.joins)))
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """The branches of the view's own join; none where the view is the output of another kind of node."""
+        return self.output.branches if isinstance(self.output, Join) else ()
 
     @property
     def collections(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.linear import Filter
 from halfjoin.planner.liveness import reads
 from halfjoin.planner.names import arrangement_name
-from halfjoin.planner.plan import Join, Stage
+from halfjoin.planner.plan import InputKind, Join, Stage
 from halfjoin.sql.functions import render
 
 _SMALL = 1000  # rows of which an index is no matter
@@ -20,7 +20,8 @@ def warnings(join: Join, estimates: Estimates) -> tuple[str, ...]:
     for branch in join.branches:
         for path in branch.paths:
             for stage in path.stages:
-                if stage.half_join.arrangement.constant is None:
+                asks = stage.half_join.kind is not InputKind.PLAIN  # whether its key is there, or whose row is padded
+                if stage.half_join.arrangement.constant is None and not asks:
                     found |= dict.fromkeys(_cross_product(path.alias, stage))
                     if stage.half_join.arrangement.collection not in estimates.nodes:
                         found |= dict.fromkeys(_filtered(stage, estimates))

@@ -158,21 +158,27 @@ def _in_place_of(contents: Updates, updates: Updates, time: int, *, upsert: bool
 def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = LOCAL) -> Staged:
     """Let a runner take each node through the batch, once, in order of dependency; `upper` is what closes with it.
 
+    A view is due when a collection that it reads changes, and when updates close of one of which it asks whether keys
+    are there, even in a batch that brings nothing.
+
     A view that would make more of the whole batch than is bearable, by no single row's doing, fails from the batch's
     time on, and the views above it: it stands in nobody's way, and is made anew once its SQL or the rows are mended.
     """
     runs = dict(batch)
     errors: dict[str, Part] = {}
-    lookup = state.before_and_after(runs)
-    due = state.above(runs)
+    lookup = state.before_and_after(runs, upper)
+    closed = state.closing(upper)
+    due = state.above({*runs, *closed})
     for number, name in enumerate(due, 1):
         view = state.maintained[name]
-        if any(collection in runs for collection in view.dataflow.plan.collections):
+        flow = view.dataflow
+        if not (flow.reads.isdisjoint(runs) and flow.asked.isdisjoint(closed)):
             title = f"{name}, view {number} of {len(due)}"
             try:
-                output, failed = runner.changes(view.dataflow, state, runs, lookup, title)
+                output, failed = runner.changes(flow, state, runs, lookup, title)
             except DataError as problem:
-                output, failed = empty(view.dataflow.schema), of_view(str(problem), _earliest(state, runs))
+                start = state.upper if flow.asked else _earliest(state, runs)
+                output, failed = empty(flow.schema), of_view(str(problem), start)
             if len(output):
                 runs[name] = _part(output, upper)
             if len(failed):

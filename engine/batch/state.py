@@ -17,7 +17,7 @@ from halfjoin.engine.batch.clock import Clock, ClosedBy
 from halfjoin.engine.batch.runner import Runners
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing
-from halfjoin.engine.join.dataflow import Dataflow
+from halfjoin.engine.join.dataflow import Closing, Dataflow
 from halfjoin.engine.linear.tables import UserFunction
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, Join, Version, ViewPlan
@@ -131,9 +131,15 @@ class State:
 
         return restore
 
-    def before_and_after(self, staged: Mapping[str, Part]) -> Versions:
-        """What half-joins look up while a batch is under way."""
-        return Versions(self, staged)
+    def before_and_after(self, staged: Mapping[str, Part], upper: int | None = None) -> Versions:
+        """What half-joins look up while a batch is under way, after which times below `upper` are closed (None: no more
+        than before)."""
+        return Versions(self, staged, self.upper if upper is None else upper)
+
+    def closing(self, upper: int) -> set[str]:
+        """The collections with updates that close, of those of which a view asks whether keys are there."""
+        asked = {name for node in self.maintained.values() for name in node.dataflow.asked}
+        return {name for name in asked if len(self.collection(name).closing(self.upper, upper))} if asked else asked
 
     def in_memory(self, changed: Iterable[str]) -> bool:
         """Whether changed tables, and all that the views over them look up, are in memory, or likely to fit there."""
@@ -211,12 +217,17 @@ class Versions:
 
     state: State
     staged: Mapping[str, Part]
+    upper: int  # below which times are closed after the batch
     found: dict[str, Sequence[Part]] = field(default_factory=dict)  # what `kept` gave, the same for a whole batch
 
     @property
-    def closed(self) -> int:
-        """Times below it cannot be told apart by the batch."""
-        return self.state.upper
+    def closing(self) -> Closing:
+        """What the batch closes; times below the old `upper` cannot be told apart by it."""
+        return Closing(self.state.upper, self.state.upper, self.upper, self.updates)
+
+    def updates(self, name: str) -> Updates:
+        """A collection's updates that the batch closes, the staged run's included."""
+        return self.state.collection(name).closing(self.state.upper, self.upper, self.staged.get(name))
 
     def __call__(self, name: str, version: Version) -> Sequence[Part]:
         """The runs to look up."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow as pa
 from halfjoin.engine.arrange.memory import machine_memory
 from halfjoin.engine.arrange.run import Part, Run, present
 from halfjoin.engine.join.half_join import HalfJoinOperator
+from halfjoin.engine.join.presence import AppearingKeys, PresenceOperator, compile_appearing, compile_presence
 from halfjoin.engine.join.stages import compile_stage
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.heavy import in_limbs, split
@@ -20,7 +22,7 @@ from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, MOST_ROWS, Updates, concat, constant, empty, is_wide
-from halfjoin.planner.plan import Constant, Join, Path, Version
+from halfjoin.planner.plan import Constant, InputKind, Join, Path, Stage, Version
 from halfjoin.sql.errors import DataError
 
 # Rows of a change that go through a path together: enough to spread the cost of calls, few enough for the memory.
@@ -35,27 +37,58 @@ MOST_BYTES = machine_memory() // 4  # of the rows that one batch makes of a view
 Lookup = Callable[[str, Version], Sequence[Part]]
 
 
+class Closing(NamedTuple):
+    """What a batch closes: before it the times below `before` are closed, after it those below `after`.
+
+    Of times below `netted` updates may be added up. `updates` gives a collection's updates of the times that the batch
+    closes, whenever they arrived.
+    """
+
+    netted: int
+    before: int
+    after: int
+    updates: Callable[[str], Updates]
+
+
 @dataclass(frozen=True, slots=True)
 class CompiledPath:
     """An executable delta path."""
 
     spec: Path
     source: LinearOperator
-    stages: tuple[tuple[HalfJoinOperator, LinearOperator], ...]
+    stages: tuple[tuple[HalfJoinOperator | PresenceOperator, LinearOperator], ...]
     final: LinearOperator
+    appearing: AppearingKeys | None = None  # where the path's input is not plain
+    then: LinearOperator | None = None  # what its rows go through next
 
     @property
     def reads(self) -> list[str]:
         """The input's columns."""
         return [column for column, _ in self.spec.fetch]
 
-    def run(self, change: Updates, lookup: Lookup, errors: list[Updates], closed: int) -> Iterator[Updates]:
-        """What a change of this path's input adds to the view, a morsel at a time; not consolidated."""
+    def run(self, change: Updates, lookup: Lookup, errors: list[Updates], closing: Closing) -> Iterator[Updates]:
+        """What a change of this path's input adds to the view, a morsel at a time; not consolidated.
+
+        Rows of a present or an absent input add nothing, but for the errors of those that fail.
+        """
         for morsel in _morsels(change):
-            yield from self._onward(self.source(morsel.renamed(self.spec.fetch), errors), 0, lookup, errors, closed)
+            stream = self.source(morsel.renamed(self.spec.fetch), errors)
+            if self.then is not None:
+                stream = self.then(stream, errors) if self.spec.kind is InputKind.PADDED else stream.slice(0, 0)
+            yield from self._onward(stream, 0, lookup, errors, closing)
+
+    def appear(self, lookup: Lookup, errors: list[Updates], closing: Closing) -> Iterator[Updates]:
+        """What the keys that come and go at the times that close add to the view, where the input is not plain."""
+        name = self.spec.collection
+        updates = closing.updates(name) if self.appearing is not None else None
+        if self.appearing is None or self.then is None or updates is None or not len(updates):
+            return
+        change = self.appearing(updates, lookup(name, Version.AFTER), closing.before, closing.after)
+        for morsel in _morsels(change):
+            yield from self._onward(self.then(morsel, errors), 0, lookup, errors, closing)
 
     def _onward(
-        self, stream: Updates, number: int, lookup: Lookup, errors: list[Updates], closed: int
+        self, stream: Updates, number: int, lookup: Lookup, errors: list[Updates], closing: Closing
     ) -> Iterator[Updates]:
         """The stream through the stages from `number` on; what a cross product makes goes through piece by piece."""
         if not len(stream):  # an operator that ran empty has not made all its columns
@@ -66,10 +99,16 @@ class CompiledPath:
                 yield result
             return
         half_join, then = self.stages[number]
-        runs = lookup(half_join.spec.arrangement.collection, half_join.spec.version)
-        for piece, parts in half_join.pieces(stream, runs, closed):
-            for found in half_join(piece, parts, closed):
-                yield from self._onward(then(found, errors), number + 1, lookup, errors, closed)
+        version = half_join.spec.version
+        runs = lookup(half_join.spec.arrangement.collection, version)
+        if isinstance(half_join, PresenceOperator):
+            upper = closing.after if version is Version.AFTER else closing.before
+            for found in half_join(stream, runs, closing.netted, upper):
+                yield from self._onward(then(found, errors), number + 1, lookup, errors, closing)
+            return
+        for piece, parts in half_join.pieces(stream, runs, closing.netted):
+            for found in half_join(piece, parts, closing.netted):
+                yield from self._onward(then(found, errors), number + 1, lookup, errors, closing)
 
 
 class Dataflow:
@@ -85,13 +124,15 @@ class Dataflow:
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
+        self.reads = frozenset(plan.collections)
+        self.asked = frozenset(plan.asked)  # the collections whose closing updates matter
 
     def changes(
-        self, staged: Mapping[str, Part], lookup: Lookup, closed: int = MINIMUM
+        self, staged: Mapping[str, Part], lookup: Lookup, closing: Closing
     ) -> tuple[Updates, Updates]:
-        """The view's output and error updates for a batch's staged runs, both consolidated.
+        """The view's output and error updates for a batch's staged runs and for what it closes, both consolidated.
 
-        No time of the batch is below `closed`, so what it looks up there is added up.
+        No time of the batch is below `closing.before`, so what it looks up there is added up.
         """
         made = _Made(self.schema)
         for paths in self.branches:
@@ -99,21 +140,25 @@ class Dataflow:
                 run = staged.get(path.spec.collection)
                 if run is not None:
                     for change in run.pieces(names=path.reads):
-                        for part in path.run(change, self._with_constants(lookup), made.errors, closed):
+                        for part in path.run(change, self._with_constants(lookup), made.errors, closing):
                             made.take(part)
+                if path.appearing is not None and not path.spec.constant:
+                    for part in path.appear(self._with_constants(lookup), made.errors, closing):
+                        made.take(part)
         return made.given()
 
-    def fill(self, lookup: Lookup, closed: int = MINIMUM) -> Iterator[tuple[Updates, Updates]]:
+    def fill(self, lookup: Lookup, upper: int, closed: int = MINIMUM) -> Iterator[tuple[Updates, Updates]]:
         """The view's whole history so far, from one path per branch, in parts that memory holds.
 
-        Each part is the output and the error updates, both consolidated; there is at least one. The history of times
-        below `closed` is not asked for, only what it adds up to.
+        Each part is the output and the error updates, both consolidated; there is at least one. Times below `upper` are
+        closed. The history of times below `closed` is not asked for, only what it adds up to.
 
         Corollary of the delta law: it is that path with its input's history as the change and all others "after".
         What fails in another input's own operator is reported by that input's path alone, so those operators run too.
         """
         whole = self._with_constants(lambda name, _: lookup(name, Version.AFTER))
         made = _Made(self.schema)
+        closing = Closing(closed, upper, upper, lambda name: empty({}))  # nothing closes, and all is as it is after
         for branch, paths in zip(self.plan.branches, self.branches, strict=True):
             for number, path in enumerate(paths):
                 if number != branch.fill and not path.source.reports:
@@ -121,7 +166,7 @@ class Dataflow:
                 reads = whole(path.spec.collection, Version.AFTER)
                 for change in present(reads, closed, path.reads):
                     if number == branch.fill:
-                        for part in path.run(change, whole, made.errors, closed):
+                        for part in path.run(change, whole, made.errors, closing):
                             made.take(part)
                             if made.rows >= FILL_ROWS or made.bytes >= FILL_BYTES:
                                 yield made.given()
@@ -187,12 +232,24 @@ def _morsels(change: Updates) -> Iterator[Updates]:
 
 
 def _compile_path(path: Path, registry: Registry) -> CompiledPath:
+    appearing = path.appearing
     return CompiledPath(
         path,
         compile_linear(path.source, registry),
-        tuple(compile_stage(stage, registry) for stage in path.stages),
+        tuple(_compile_stage(stage, registry) for stage in path.stages),
         compile_linear(path.final, registry),
+        None if appearing is None else compile_appearing(appearing, path.kind, registry),
+        None if appearing is None else compile_linear(appearing.then, registry),
     )
+
+
+def _compile_stage(
+    stage: Stage, registry: Registry
+) -> tuple[HalfJoinOperator | PresenceOperator, LinearOperator]:
+    """What follows an input that is not plain is asked of its default row as well, so nothing is asked before."""
+    if stage.half_join.kind is InputKind.PLAIN:
+        return compile_stage(stage, registry)
+    return compile_presence(stage.half_join, registry), compile_linear(stage.then, registry)
 
 
 def _constant_rows(item: Constant) -> Updates:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, Run
-from halfjoin.engine.batch.runner import Held, Output, Versioned
+from halfjoin.engine.batch.runner import LOCAL, Held, Output, Versioned
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
@@ -34,7 +34,7 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, TOO_HEAVY, empty
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey, Join, Version
-from halfjoin.sql.errors import DataError
+from halfjoin.sql.errors import DataError, UnsupportedSQL
 
 SCRATCH = "spark.halfjoin.scratch"  # a setting of the session: where scratch folders are made
 FEW = 1 << 16  # rows of a job's output that are read into memory, as those of a local batch would be there
@@ -65,7 +65,12 @@ class SparkRunner:
     def changes(
         self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
     ) -> tuple[Output, Output]:
-        """As `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated."""
+        """As `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated.
+
+        A view that asks whether keys are there is kept up by this process, whatever the batch.
+        """
+        if flow.plan.asked:
+            return LOCAL.changes(flow, held, staged, lookup, title)
         bound = self._flow(flow, held, lookup)
         with progress(f"changes of {title}"):
             try:
@@ -73,12 +78,14 @@ class SparkRunner:
             except DataError as problem:
                 if TOO_HEAVY not in str(problem):
                     raise
-        return flow.changes(staged, lookup, lookup.closed)  # where weights past an int64 have room
+        return flow.changes(staged, lookup, lookup.closing)  # where weights past an int64 have room
 
     def fill(
         self, flow: Dataflow, held: Held, lookup: Versioned, title: str
     ) -> Iterable[tuple[Output, Output]]:
         """As `Dataflow.fill`: the view's whole history so far."""
+        if flow.plan.asked:
+            return LOCAL.fill(flow, held, lookup, title)
         bound = self._flow(flow, held, lookup)
         with progress(f"filling {title}"):
             try:
@@ -86,7 +93,7 @@ class SparkRunner:
             except DataError as problem:
                 if TOO_HEAVY not in str(problem):
                     raise
-        return flow.fill(lookup)
+        return flow.fill(lookup, lookup.closing.after)
 
     def checked(self, given: Sequence[GivenFrame], time: int, *, marked: bool) -> list[FrameRows]:
         """Rows of a batch that come as DataFrames: evaluated and checked, but for the tables' keys."""
@@ -139,7 +146,16 @@ class SparkRunner:
         return shown(frame if changes.consolidated else summed(frame, layout), layout)
 
     def query(self, flow: Dataflow, held: Held, lookup: Versioned, time: int, name: str) -> Frame:
-        """What a plan's view would contain as of a time."""
+        """What a plan's view would contain as of a time.
+
+        Raises:
+            UnsupportedSQL: it asks whether keys are there, which Spark's joins cannot tell of closed times yet.
+        """
+        if flow.plan.asked:
+            raise UnsupportedSQL(
+                "a DataFrame of a query with an outer join, EXISTS or NOT EXISTS is not made by Spark yet",
+                instead="query it without Spark, or make it a materialized view and read that",
+            )
         bound = self._flow(flow, held, lookup, hold=True)
         frame = bound.fill()
         if frame is None:

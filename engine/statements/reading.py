@@ -133,7 +133,7 @@ def _at(moment: _Moment, flow: Dataflow) -> Updates:
         DataError: a row fails, or there are too many.
     """
     parts, size, time = list[tuple[Updates, Updates]](), 0, moment.time
-    for part in flow.fill(moment, moment.closed):
+    for part in flow.fill(moment, time + 1, moment.closed):
         parts.append(part)
         size += part[0].nbytes
         if size > MOST_BYTES:
@@ -188,7 +188,7 @@ def closed(state: State) -> State:
     start = replace(state, tables={name: _emptied(table) for name, table in state.tables.items()}, maintained={})
     for name, view in state.maintained.items():
         made = replace(view, contents=_emptied(view.contents), errors=_emptied(view.errors), standing=None)
-        for output, errors in view.dataflow.fill(start.before_and_after({})):
+        for output, errors in view.dataflow.fill(start.before_and_after({}), start.upper):
             made.contents.publish(make_run(output, 0))
             made.errors.publish(make_run(errors, 0))
         start.maintained[name] = made

@@ -106,7 +106,7 @@ def make_errors_anew(state: State) -> None:
         made = Collection(old.name, old.schema, old.retain, since)
         try:
             over, _ = fill_nodes(state, view.plan, since, LOCAL)
-            for _, errors in view.dataflow.fill(over.before_and_after({})):
+            for _, errors in view.dataflow.fill(over.before_and_after({}), state.upper):
                 made.publish(make_run(errors.not_before(since), state.upper))
         except HalfjoinError as problem:  # a function of the user's is not there, say
             _log.warning("%s may stay when the failing rows are gone; create the view again: %s", old.name, problem)

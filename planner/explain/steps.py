@@ -53,7 +53,7 @@ def _all(predicates: tuple[Expr, ...]) -> Expr:
 
 
 def _item(column: Column, expr: Expr, member: bool) -> str:
-    if isinstance(expr, Column):
+    if isinstance(expr, Column) and not member:
         own = expr.name.rpartition(".")[2] == column.name
         return render(expr) if own else f"{column.name} = {render(expr)}"
     return render(expr) if member else f"{column.name} = {render(expr)}"

@@ -28,6 +28,8 @@ def find_temporal(blocks: Blocks) -> Blocks:
 def _found(block: Block) -> Block:
     elsewhere = [arg for function in block.functions for arg in function.step.args]
     elsewhere += [expr for _, expr in block.outputs]
+    elsewhere += [expr for item in block.inputs for expr in item.conditions]
+    elsewhere += [side for item in block.inputs for match in item.on for side in (match.key, match.probe)]
     for expr in elsewhere:
         if is_temporal(expr):
             raise _refused(expr)

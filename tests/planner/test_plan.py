@@ -41,7 +41,7 @@ def arrangements(plan: ViewPlan) -> set[str]:
 
 
 def path_of(plan: ViewPlan, alias: str) -> Path:
-    return next(path for path in plan.joins[-1].branches[0].paths if path.alias == alias)
+    return next(path for path in plan.branches[0].paths if path.alias == alias)
 
 
 def order(path: Path) -> list[str]:
@@ -55,15 +55,15 @@ def test_the_order_of_from_decides_nothing(sizes: dict[str, int]) -> None:
     found = set()
     for inputs in permutations(Q5_INPUTS):
         plan = world.plan(Q5.format(", ".join(inputs)))
-        paths = sorted(plan.joins[-1].branches[0].paths, key=lambda path: path.alias)
+        paths = sorted(plan.branches[0].paths, key=lambda path: path.alias)
         costs = tuple((tuple(order(path)), path_cost(path, estimates)) for path in paths)
-        found.add((frozenset(arrangements(plan)), costs, inputs[plan.joins[-1].branches[0].fill]))
+        found.add((frozenset(arrangements(plan)), costs, inputs[plan.branches[0].fill]))
     assert len(found) == 1
 
 
 def test_before_and_after_follow_the_numbers_of_the_inputs() -> None:
     plan = World(DDL).plan(Q5.format(", ".join(Q5_INPUTS)))
-    for path in plan.joins[-1].branches[0].paths:
+    for path in plan.branches[0].paths:
         assert [stage.half_join.version for stage in path.stages] == [
             Version.AFTER if stage.half_join.input < path.input else Version.BEFORE for stage in path.stages
         ]
@@ -140,7 +140,7 @@ def test_columns_are_fetched_only_if_needed_and_dropped_at_once() -> None:
 
 def test_each_path_ends_with_the_columns_of_the_view() -> None:
     plan = World(DDL).plan("SELECT b.y, a.x AS \"b.y#\", a.x AS \"a.k\", a.k AS y2 FROM a JOIN b ON a.k = b.x")
-    for path in plan.joins[-1].branches[0].paths:
+    for path in plan.branches[0].paths:
         last = path.final.steps[-1]
         names = last.columns if isinstance(last, Keep) else [c.name for c, _ in last.items]  # type: ignore[union-attr]
         assert list(names) == ["y", "b.y#", "a.k", "y2"]
@@ -148,7 +148,7 @@ def test_each_path_ends_with_the_columns_of_the_view() -> None:
 
 def test_what_may_fail_over_two_inputs_runs_on_complete_rows() -> None:
     plan = World(DDL).plan("SELECT a.k FROM a, b, c WHERE a.x = b.x AND b.y = c.y AND a.k * b.y > 3")
-    for path in plan.joins[-1].branches[0].paths:
+    for path in plan.branches[0].paths:
         assert path.final.reports
         assert any(isinstance(step, Filter) for step in path.final.steps)
         assert not any(stage.then.reports for stage in path.stages)

@@ -91,6 +91,4 @@ def _check_sink(table: Path, collection: str, found: dict[str, Bag], what: str) 
 
 def _contents(engine: hj.Engine) -> dict[str, Bag]:
     stats = engine.stats()
-    names = [collection.name for collection in stats.collections if collection.kind != "node"]
-    assert len(stats.collections) - len(names) == ("extra" in names)
-    return {name: bag(engine.read(name)) for name in names}
+    return {collection.name: bag(engine.read(collection.name)) for collection in stats.collections}

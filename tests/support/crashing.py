@@ -21,9 +21,6 @@ VIEW = (
 )
 SINKS = """CREATE SINK IF NOT EXISTS joined FROM joined INTO DELTA 'joined';
     CREATE SINK IF NOT EXISTS t FROM t INTO DELTA 'of/t'"""
-UNION = " UNION ALL ".join(["SELECT k FROM t", *(f"SELECT k FROM t WHERE v = '{i}'" for i in range(4))])
-EXTRA = f"""CREATE OR REPLACE MATERIALIZED VIEW extra AS SELECT a.k FROM ({UNION}) AS a, ({UNION}) AS b
-    WHERE a.k = b.k AND a.k % {{}} = 0"""  # the rows of t in two ways that are one node
 BUDGETS = (None, 1, 20_000)  # of memory, by turns: everything is in it, nothing, some
 ROWS = 6  # inserted into t by a batch
 
@@ -53,7 +50,7 @@ def carry_out(engine: hj.Engine, step: int) -> None:
         case "first definitions":
             engine.execute(f"{VIEW}; {SINKS}" if step else TABLES)
         case "create":
-            engine.execute(EXTRA.format(step))
+            engine.execute(f"CREATE OR REPLACE MATERIALIZED VIEW extra AS SELECT k FROM t WHERE k % {step} = 0")
         case "drop":
             engine.execute("DROP MATERIALIZED VIEW extra")
         case "flush":
