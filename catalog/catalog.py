@@ -80,7 +80,7 @@ class Catalog:
         if found is None:
             view = self.views.get(name)
             instead = None if view is None else f"it is a {_kind(view)}, which follows its tables; change those"
-            raise UnknownName("table", name, self.tables, instead=instead)
+            raise UnknownName("table", name, self.tables, remedy=instead)
         return found
 
     def add(self, item: Item) -> None:
@@ -95,7 +95,7 @@ class Catalog:
             names += [column.name for column in item.columns]
         for name in names:
             if not name or name.startswith("=") or "#" in name or "\0" in name:
-                raise UnsupportedSQL(f"the name {name!r} is not supported", instead="a name is not empty, does not "
+                raise UnsupportedSQL(f"the name {name!r} is not supported", remedy="a name is not empty, does not "
                                      "begin with =, and has no #, which mark what the planner makes")
         taken: dict[str, Item] = {**self.tables, **self.views}
         if isinstance(item, Index | Sink):

@@ -108,7 +108,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
         retain=statement.retain,
     )
     if name in view.reads:
-        raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
+        raise UnsupportedSQL(f"{name} reads itself", remedy="recursion is not maintained yet")
     made = User("new view", name)  # until it is filled, which may fail, there is no such view
     try:
         maintained = _filled(state, view, Dataflow(planned, state.functions), made) if view.materialized else None
@@ -204,11 +204,11 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
     if columns is None:
         if name in catalog.views:
             raise UnsupportedSQL(f"{name} is a plain view, which holds no rows to index",
-                                 instead="CREATE MATERIALIZED VIEW, or index the tables it reads")
+                                 remedy="CREATE MATERIALIZED VIEW, or index the tables it reads")
         raise UnknownName("table or materialized view", name, catalog.names())
     keys = [bind_scalar(node, columns, catalog, text, name) for node in statement.keys]
     if any(is_temporal(key) for key in keys):
-        raise UnsupportedSQL("an index key cannot read mz_now()", instead="index the column it is compared with")
+        raise UnsupportedSQL("an index key cannot read mz_now()", remedy="index the column it is compared with")
     texts = tuple(render(key) for key in keys)
     index_name = statement.name or _free_name(state, name, texts)
     index = Index(name=index_name, collection=name, keys=texts, text=statement.text)
@@ -232,7 +232,7 @@ def create_sink(state: State, statement: CreateSink) -> None:
     if columns is None:
         if name in catalog.views:
             raise UnsupportedSQL(f"{name} is a plain view, which reports no changes",
-                                 instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
+                                 remedy=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
         raise UnknownName("table or materialized view", name, catalog.names())
     _check_sink(state, name)
     if statement.or_replace and statement.name in catalog.sinks:
@@ -247,7 +247,7 @@ def create_sink(state: State, statement: CreateSink) -> None:
 def _check_sink(state: State, name: str) -> None:
     """Whether a Delta table can have the columns of a table or view."""
     if not state.schema(name):
-        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", instead="select a constant")
+        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", remedy="select a constant")
     check_columns(name, state.schema(name))
 
 

@@ -173,7 +173,7 @@ class Engine:
         self._check_open(writing=True)
         state = self._state
         if not isinstance(batches, Mapping):
-            raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
+            raise InvalidRow("a batch is a dict of rows by table name", remedy="write engine.apply({'table': rows})")
         given_time = None if time is None else to_time(time)
         default = present(state.clock, state.upper) if given_time is None else given_time
         rows = self._runners.taken(batches, state.catalog.table, default, marked=batch_id is not None)
@@ -273,7 +273,7 @@ class Engine:
             for name, subscription in before:
                 if subscription not in going_on:
                     why = "it was dropped, or replaced, under this subscription; subscribe to what is there now"
-                    subscription.fail(UnknownName("materialized view", name, instead=why))
+                    subscription.fail(UnknownName("materialized view", name, remedy=why))
 
         self._commits.carry_out(prepare, state.checkpoint())
         self._store.settle(state)
@@ -326,7 +326,7 @@ class Engine:
             statements = parse(sql)
             statement = statements[-1] if statements else None
             if not isinstance(statement, Select) or len(statements) > 1:
-                raise UnsupportedSQL("expected one query", instead="write SELECT ...")
+                raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
             time = _optional(as_of) if as_of is not None else time_of(statement.as_of)
             return reading.query(state, statement.query, time, sql)
 
@@ -354,7 +354,7 @@ class Engine:
                 if name in state.catalog.names():
                     kind = "table" if name in state.catalog.tables else "plain view"
                     raise UnsupportedSQL(f"{name} is a {kind}, which reports no changes",
-                                         instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
+                                         remedy=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
                 raise UnknownName("materialized view", name, state.views)
             start, end = _optional(as_of), _optional(up_to)
             first, failure = reading.history(state, name, start, end, snapshot)

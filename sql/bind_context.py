@@ -29,7 +29,7 @@ class Aliases:
         """The name itself if it is free, numbered otherwise; without a dot, which parts alias and column."""
         if len(self._taken) > MOST_NAMES:
             raise UnsupportedSQL(f"the statement reads more than {MOST_NAMES:,} tables, each use of WITH and of views "
-                                 "counted", instead="make a part of it a materialized view of its own")
+                                 "counted", remedy="make a part of it a materialized view of its own")
         name = name.replace(".", "_")
         free, number = name, self._taken.get(name, 1)
         while free in self._taken:

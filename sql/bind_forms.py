@@ -57,7 +57,7 @@ def number(text: str) -> Literal:
     precision = max(len(shape.digits), scale, decimal.adjusted() + 1, 1)
     if precision > WORKING_DIGITS:
         raise UnsupportedSQL(f"a number may have {WORKING_DIGITS} digits",
-                             instead="write it as double precision: '1e300'::double precision")
+                             remedy="write it as double precision: '1e300'::double precision")
     return Literal(decimal, numeric(precision, scale))
 
 

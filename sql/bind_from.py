@@ -147,7 +147,7 @@ class From:
         except UnknownName as error:
             if error.kind in ("column", "table or alias") and _lends(left, error.name):
                 raise UnsupportedSQL(f"{error.name} is to the left of the subquery, and not visible in it",
-                                     instead="write LATERAL before the subquery", sql=error.sql, line=error.line,
+                                     remedy="write LATERAL before the subquery", sql=error.sql, line=error.line,
                                      column=error.column, wrong=True) from None
             raise
         return self.derived(selected, alias, "")

@@ -145,7 +145,7 @@ def _in_a_change() -> Iterator[None]:
         if not not_maintained:
             raise
         raise UnsupportedSQL(f"{what} not supported in INSERT, UPDATE and DELETE",
-                             instead="select the rows with engine.query(...) and hand them to engine.apply(...)",
+                             remedy="select the rows with engine.query(...) and hand them to engine.apply(...)",
                              sql=error.sql, line=error.line, column=error.column) from None
 
 

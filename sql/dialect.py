@@ -261,7 +261,7 @@ class HalfjoinParser(MaterializeParser):
     def _refused(self, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error at the next token, or at the last one."""
         line, column = place_of((self._curr or self._prev).start, self.sql)
-        return UnsupportedSQL(reason, instead=instead, sql=self.sql, line=line, column=column)
+        return UnsupportedSQL(reason, remedy=instead, sql=self.sql, line=line, column=column)
 
 
 class Halfjoin(Materialize):

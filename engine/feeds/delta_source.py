@@ -186,8 +186,9 @@ class DeltaSource:
             has, lacks = ("has", "has not") if extra else ("has not", "has")
             raise InvalidRow(
                 f"version {at.version()} of {self} {has} the columns {', '.join(extra or missing)}, and "
-                f"{self._table.name} {lacks}; choose columns with "
-                f"engine.follow({self._table.name!r}, ..., columns=[...])"
+                f"{self._table.name} {lacks}",
+                remedy=f"choose columns with engine.follow({self._table.name!r}, ..., columns=[...])",
+                table=self._table.name,
             )
         return wanted
 

@@ -26,7 +26,7 @@ def settled(target: str) -> str:
         UnsupportedSQL: it is none.
     """
     if ".." in target.replace("\\", "/").split("/"):
-        raise UnsupportedSQL(f"{target!r} is no path for a sink", instead="write it without .., as it is from the root")
+        raise UnsupportedSQL(f"{target!r} is no path for a sink", remedy="write it without .., as it is from the root")
     try:
         if is_url(target):
             check_url(target)
@@ -69,7 +69,7 @@ def check(target: str, home: Place | None, others: Iterable[Sink], former: Conta
     """
     if home is None and is_relative(target):
         raise UnsupportedSQL(f"the path {target!r} is relative to the warehouse, and this engine has none",
-                             instead="write an absolute path or a URL, or open Engine('folder')")
+                             remedy="write an absolute path or a URL, or open Engine('folder')")
     try:
         parts = _parts(target, home)
     except StorageError as problem:
@@ -79,11 +79,11 @@ def check(target: str, home: Place | None, others: Iterable[Sink], former: Conta
         allowed = parts[: len(warehouse) + 1] == (*warehouse, FOLDER) and len(parts) > len(warehouse) + 1
         if _touch(parts, warehouse) and not allowed:
             raise UnsupportedSQL(f"{target!r} would mix the sink's files with those of the warehouse {home}",
-                                 instead=f"a path without / at its beginning is a folder in {home / FOLDER}")
+                                 remedy=f"a path without / at its beginning is a folder in {home / FOLDER}")
     for sink in others:
         if _touch(parts, _sink_parts(sink, home)):
             raise UnsupportedSQL(f"{target!r} overlaps with the table of the sink {sink.name}, {sink.target!r}",
-                                 instead="choose a folder that is in no other sink's, nor around it")
+                                 remedy="choose a folder that is in no other sink's, nor around it")
     _check_empty(target, home, former)
 
 
