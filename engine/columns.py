@@ -46,8 +46,9 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
         row = _first_bad(given, kind)
         value = _value(given[row]) if isinstance(given, pa.Array) else given[row]
         outside = kind.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool)
-        why, remedy = (f"is out of range for {kind}", None) if outside else (f"is not a valid {kind}", _remedy(value, kind))
-        raise InvalidRow(why, remedy=remedy, table=table, column=name, row=row, value=value) from None
+        why = f"is out of range for {kind}" if outside else f"is not a valid {kind}"
+        raise InvalidRow(why, remedy=None if outside else _remedy(value, kind), table=table, column=name, row=row,
+                         value=value) from None  # fmt: skip
 
 
 def _value(scalar: pa.Scalar) -> Any:

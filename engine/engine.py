@@ -208,7 +208,8 @@ class Engine:
         kept = settled(state.clock, given=to is not None, instead="say advance(to=...)")
         upper = present(kept, state.upper) if to is None else to_time(to)
         if upper < state.upper:
-            raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already")
+            raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already", time=upper,
+                              upper=state.upper)  # fmt: skip
         times = Times(upper - 1, upper, kept)
         return self._publish({}, times, started, None, (LOCAL, "nothing changes but the time"))
 
@@ -226,7 +227,7 @@ class Engine:
         staged = self._store.room(self._state, staged)
         applied = Applied(
             times.time, times.upper, runner.name, perf_counter() - started, diffs_of(staged.diffs), reason,
-            partial(self._changes_frame, staged.diffs), {name: one.text for name, one in staged.failures.items()},
+            partial(self._changes_frame, staged.diffs), {name: str(one.error) for name, one in staged.failures.items()},
         )  # fmt: skip
         state, low = self._state, self._state.upper
         closing = self._sinks.closing(state, staged)

@@ -272,10 +272,13 @@ def _diffs(table: Table, given: Any) -> Ints:
             raise OverflowError
     except (pa.ArrowException, TypeError, OverflowError):
         plain = given.to_pylist() if isinstance(given, pa.Array) else given
-        row, value = next(((row, value) for row, value in enumerate(plain)
-                           if not isinstance(value, Integral) or abs(int(value)) > _MOST_COPIES), (None, None))  # fmt: skip
+        wrong = (row for row, value in enumerate(plain)
+                 if not isinstance(value, Integral) or abs(int(value)) > _MOST_COPIES)  # fmt: skip
+        row = next(wrong, None)
+        value = None if row is None else plain[row]
         why = "must be whole numbers" if row is None else f"{'NULL ' if value is None else ''}is not a whole number"
-        raise InvalidRow(f"{why} within {_MOST_COPIES:,}", table=table.name, column=DIFF, row=row, value=value) from None
+        raise InvalidRow(f"{why} within {_MOST_COPIES:,}", table=table.name, column=DIFF, row=row,
+                         value=value) from None  # fmt: skip
     return values
 
 

@@ -135,7 +135,7 @@ class Warehouse:
                 changes[name] = self._links.lasting(stored) if contents.in_files else stored.table()
                 failure = first_failure(state, name, found.low, found.upper)
                 if failure is not None:
-                    errors[name] = failure.text
+                    errors[name] = str(failure.error)
         diffs, seconds = diffs_of(changes), found.seconds
         return found.mark, Applied(found.time, found.upper, found.runner, seconds, diffs, found.reason, errors=errors)
 
