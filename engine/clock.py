@@ -54,7 +54,8 @@ def closing_of(closings: Iterable[Closing], time: int) -> Closing | None:
 def check(clock: object) -> None:
     """Refuse what is no clock."""
     if clock not in (None, "wall", "own"):
-        raise HalfjoinError(f"clock={clock!r} is not a clock; 'wall': times are milliseconds since 1970 and default to "
+        raise HalfjoinError(f"clock={clock!r} is not a clock",
+                            remedy="'wall': times are milliseconds since 1970 and default to "
                             "now; 'own': they are yours, and never defaulted")  # fmt: skip
 
 

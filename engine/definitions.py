@@ -93,9 +93,10 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
             _leave(there if same else None, there, "MATERIALIZED VIEW" if statement.materialized else "VIEW", name)
             return
         if not statement.or_replace:
-            raise Conflict(f"{name} exists already; drop it first, or write IF NOT EXISTS or OR REPLACE")
+            raise Conflict(f"{name} exists already", remedy="drop it first, or write IF NOT EXISTS or OR REPLACE",
+                           name=name)  # fmt: skip
         if name not in catalog.views:
-            raise Conflict(f"{name} is a table, which a view cannot replace")
+            raise Conflict(f"{name} is a table, which a view cannot replace", name=name)
         catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
     relation = bind(statement.query, catalog, text)
     planned = plan(relation, state, name)
@@ -168,8 +169,8 @@ def enter_view(state: State, view: View) -> MaintainedView:
     planned = plan(bind(parse_query(view.text), state.catalog, view.text), state, view.name)
     if [(c.name, c.type) for c in planned.columns] != [(c.name, c.type) for c in view.columns]:
         raise StorageError(
-            f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns; "
-            "open the warehouse with that one, drop the view, and create it again with this one"
+            f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns",
+            remedy="open the warehouse with that one, drop the view, and create it again with this one"
         )
     maintained = state.views[view.name] = _maintained(state, view, Dataflow(planned, state.functions))
     _share(state, planned, User("view", view.name), build=False)

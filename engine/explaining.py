@@ -65,7 +65,7 @@ def _show(state: State, planned: ViewPlan, name: str, format: Format) -> str:
         case "html":
             return explanations.html(planned, state, name)
         case _:
-            raise HalfjoinError(f"unknown format {format!r}; formats: text, mermaid, json, html")
+            raise HalfjoinError(f"unknown format {format!r}", remedy="formats: text, mermaid, json, html")
 
 
 def _on_disk(state: State, planned: ViewPlan) -> list[str]:

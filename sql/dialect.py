@@ -182,9 +182,8 @@ class HalfjoinParser(MaterializeParser):
         """`E'...'`, read from the text itself: the tokenizer's reading of escapes is not PostgreSQL's."""
         try:
             text = unescaped(self.sql[token.start + 2 : token.end])
-        except ValueError as error:
-            line, column = place_of(token.start, self.sql)
-            raise UnsupportedSQL(str(error), sql=self.sql, line=line, column=column, wrong=True) from None
+        except UnsupportedSQL as error:
+            raise error.at(self.sql, *place_of(token.start, self.sql)) from None
         return self.expression(exp.Literal(this=text, is_string=True), token=token)
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
