@@ -27,6 +27,8 @@ def unescaped(body: str) -> str:
         if code:
             char = high + _character(int(code, 16), body)
             high = char if 0xD800 <= ord(char[0]) < 0xDC00 and len(char) == 1 else ""
+            if not high and 0xDC00 <= ord(char[0]) < 0xE000:  # a second half without a first
+                raise _refused(f"invalid Unicode escape in E'{body}'")
             if not high:
                 out += char.encode("utf-16", "surrogatepass").decode("utf-16", "strict").encode()
         elif part["octal"] or part["hex"]:
