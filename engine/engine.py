@@ -92,9 +92,9 @@ class Engine:
         memory: int | str | None = None,
     ) -> None:
         if runner not in ("auto", "local", "spark"):
-            raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
+            raise HalfjoinError(f"unknown runner {runner!r}", remedy="runners: auto, local, spark")
         if spark is not None and not hasattr(spark, "createDataFrame"):
-            raise HalfjoinError(f"spark={spark!r} is no Spark session; leave it out for a local one")
+            raise HalfjoinError(f"spark={spark!r} is not a Spark session", remedy="leave it out for a local one")
         history = None if retain is None else duration(retain)
         check(clock)
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
@@ -106,7 +106,8 @@ class Engine:
         self._commits = Commits()
         self._torn = False  # whether the last call ended by an exception, or is under way
         if read_only and warehouse is None:
-            raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
+            raise HalfjoinError("read_only=True reads a warehouse",
+                                remedy="say which: Engine('folder', read_only=True)")
         self._read_only = read_only
         self._store = _store(warehouse, read_only)
         try:
@@ -173,7 +174,7 @@ class Engine:
         self._check_open(writing=True)
         state = self._state
         if not isinstance(batches, Mapping):
-            raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
+            raise InvalidRow("a batch is a dict of rows by table name", remedy="write engine.apply({'table': rows})")
         given_time = None if time is None else to_time(time)
         default = present(state.clock, state.upper) if given_time is None else given_time
         rows = self._runners.taken(batches, state.catalog.table, default, marked=batch_id is not None)
@@ -184,7 +185,7 @@ class Engine:
             if known is not None:
                 if agree(known[0], batch.mark):
                     return replace(known[1], frames=partial(self._changes_frame, changes_of(known[1].diffs)))
-                raise Conflict(reused(batch_id))
+                raise Conflict(reused(batch_id), name=batch_id)
         rows = dict(self._runners.near(rows, state.in_memory))
         times = batch_times(state, rows, given_time, default, close=close)
         runs = runs_of(state, rows, times.time, times.upper)
@@ -208,7 +209,8 @@ class Engine:
         kept = settled(state.clock, given=to is not None, instead="say advance(to=...)")
         upper = present(kept, state.upper) if to is None else to_time(to)
         if upper < state.upper:
-            raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already")
+            raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already", time=upper,
+                              upper=state.upper)  # fmt: skip
         times = Times(upper - 1, upper, kept)
         return self._publish({}, times, started, None, (LOCAL, "nothing changes but the time"))
 
@@ -226,7 +228,7 @@ class Engine:
         staged = self._store.room(self._state, staged)
         applied = Applied(
             times.time, times.upper, runner.name, perf_counter() - started, diffs_of(staged.diffs), reason,
-            partial(self._changes_frame, staged.diffs), {name: one.text for name, one in staged.failures.items()},
+            partial(self._changes_frame, staged.diffs), {name: str(one.error) for name, one in staged.failures.items()},
         )  # fmt: skip
         state, low = self._state, self._state.upper
         closing = self._sinks.closing(state, staged)
@@ -273,7 +275,7 @@ class Engine:
             for name, subscription in before:
                 if subscription not in going_on:
                     why = "it was dropped, or replaced, under this subscription; subscribe to what is there now"
-                    subscription.fail(UnknownName("materialized view", name, instead=why))
+                    subscription.fail(UnknownName("materialized view", name, remedy=why))
 
         self._commits.carry_out(prepare, state.checkpoint())
         self._store.settle(state)
@@ -326,7 +328,7 @@ class Engine:
             statements = parse(sql)
             statement = statements[-1] if statements else None
             if not isinstance(statement, Select) or len(statements) > 1:
-                raise UnsupportedSQL("expected one query", instead="write SELECT ...")
+                raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
             time = _optional(as_of) if as_of is not None else time_of(statement.as_of)
             return reading.query(state, statement.query, time, sql)
 
@@ -354,7 +356,7 @@ class Engine:
                 if name in state.catalog.names():
                     kind = "table" if name in state.catalog.tables else "plain view"
                     raise UnsupportedSQL(f"{name} is a {kind}, which reports no changes",
-                                         instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
+                                         remedy=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
                 raise UnknownName("materialized view", name, state.views)
             start, end = _optional(as_of), _optional(up_to)
             first, failure = reading.history(state, name, start, end, snapshot)
@@ -478,7 +480,7 @@ class Engine:
         """
         self._check_open()
         if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
-            raise HalfjoinError(f"{name!r} is no name for a function; use lower case letters, digits and _")
+            raise HalfjoinError(f"{name!r} is not a name for a function", remedy="use lower case letters, digits and _")
         if not callable(function):
             raise HalfjoinError(f"{name}: {function!r} cannot be called")
         if not isinstance(returns, Mapping) or not all(isinstance(kind, str) for kind in returns.values()):
@@ -487,14 +489,14 @@ class Engine:
             raise HalfjoinError(f"{name}: returns must name the result's columns, none of which begins with __")
         there = name not in self._state.catalog.functions and returns_rows(name, self._state.catalog)
         if name in self._state.functions or there or name in ENTRIES:
-            raise Conflict(f"there is a function {name} already; choose another name")
+            raise Conflict(f"there is a function {name} already", remedy="choose another name", name=name)
         types = {column: type_named(kind) for column, kind in returns.items()}
         kept = self._state.catalog.table_function(name)
         if kept is None:
             self._define(lambda: self._state.catalog.functions.update({name: tuple(types.items())}))
         elif kept != tuple(types.items()):
             columns = ", ".join(f"{column} {kind}" for column, kind in kept)
-            raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})")
+            raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})", name=name)
         self._state.functions[name] = UserFunction(name, function, types)
 
     @exclusive

@@ -206,7 +206,7 @@ class Collection:
         try:
             return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
         except DataError as problem:
-            raise DataError(f"{self.name} cannot be read as of {time}: {problem}") from None
+            raise problem.with_(view=self.name, time=time) from None
 
     def up_to(self, time: int) -> Updates:
         """Updates at or before a time that add up to the contents then."""

@@ -87,7 +87,8 @@ def batch_times(
     at = max(own) if given is None and timed else present
     last = max([at, *own])
     if last >= MAXIMUM:
-        raise InvalidTime(f"every time below upper = {state.upper} is closed, and there is none after it for a batch")
+        raise InvalidTime(f"every time below upper = {state.upper} is closed, and there is none after it for a batch",
+                          time=last, upper=state.upper)  # fmt: skip
     if not close:
         return Times(at, state.upper, clock)
     if last - state.upper > YEAR:
@@ -95,9 +96,9 @@ def batch_times(
     return Times(at, last + 1, clock)
 
 
-def closed_at(state: State, words: str, time: int, instead: str) -> InvalidTime:
+def closed_at(state: State, words: str, time: int, remedy: str) -> InvalidTime:
     """The error for a closed time."""
-    return closed(words, time, state.upper, state.clock, state.closed_by(time), instead)
+    return closed(words, time, state.upper, state.clock, state.closed_by(time), remedy)
 
 
 def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -> dict[str, Part]:
@@ -110,7 +111,7 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
     frames = {name: rows for name, rows in batch.items() if not isinstance(rows, Submitted)}
     for name, given in frames.items():
         if given.first < state.upper:
-            raise closed_at(state, f"{name}: the time {given.first} of a row", given.first, _LATER)
+            raise closed_at(state, f"{name}: the time {given.first} of a row", given.first, _LATER).with_(table=name)
     runs: dict[str, Part] = {}
     if frames:
         outputs = state.runners.spark.runs_of(list(frames.values()), state.before_and_after({}), time)
@@ -123,7 +124,7 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
             position = int(np.flatnonzero(times < state.upper)[0])
             early = int(times[position])
             where = f"row {position}: time {early}" if rows.numbered else f"the time {early} of a row"
-            raise closed_at(state, f"{name}: {where}", early, _LATER)
+            raise closed_at(state, f"{name}: {where}", early, _LATER).with_(table=name)
         updates = Updates(rows.columns, times, constant(1, rows.length) if rows.diff is None else rows.diff)
         table, collection = state.catalog.tables[name], state.tables[name]
         if rows.whole:

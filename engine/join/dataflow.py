@@ -160,7 +160,7 @@ class _Made:
             most = f"{MOST_ROWS:,} rows" if self._total > MOST_ROWS else f"{MOST_BYTES:,} bytes"
             raise DataError(
                 f"one batch would make more than {most} of a view: a join without an equality, or by a key "
-                "that many rows share; EXPLAIN shows where"
+                "that many rows share", remedy="EXPLAIN shows where"
             )
 
     def given(self) -> tuple[Updates, Updates]:

@@ -93,9 +93,10 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
             _leave(there if same else None, there, "MATERIALIZED VIEW" if statement.materialized else "VIEW", name)
             return
         if not statement.or_replace:
-            raise Conflict(f"{name} exists already; drop it first, or write IF NOT EXISTS or OR REPLACE")
+            raise Conflict(f"{name} exists already", remedy="drop it first, or write IF NOT EXISTS or OR REPLACE",
+                           name=name)  # fmt: skip
         if name not in catalog.views:
-            raise Conflict(f"{name} is a table, which a view cannot replace")
+            raise Conflict(f"{name} is a table, which a view cannot replace", name=name)
         catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
     relation = bind(statement.query, catalog, text)
     planned = plan(relation, state, name)
@@ -108,7 +109,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
         retain=statement.retain,
     )
     if name in view.reads:
-        raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
+        raise UnsupportedSQL(f"{name} reads itself", remedy="recursion is not maintained yet")
     made = User("new view", name)  # until it is filled, which may fail, there is no such view
     try:
         maintained = _filled(state, view, Dataflow(planned, state.functions), made) if view.materialized else None
@@ -168,8 +169,8 @@ def enter_view(state: State, view: View) -> MaintainedView:
     planned = plan(bind(parse_query(view.text), state.catalog, view.text), state, view.name)
     if [(c.name, c.type) for c in planned.columns] != [(c.name, c.type) for c in view.columns]:
         raise StorageError(
-            f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns; "
-            "open the warehouse with that one, drop the view, and create it again with this one"
+            f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns",
+            remedy="open the warehouse with that one, drop the view, and create it again with this one"
         )
     maintained = state.views[view.name] = _maintained(state, view, Dataflow(planned, state.functions))
     _share(state, planned, User("view", view.name), build=False)
@@ -204,11 +205,11 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
     if columns is None:
         if name in catalog.views:
             raise UnsupportedSQL(f"{name} is a plain view, which holds no rows to index",
-                                 instead="CREATE MATERIALIZED VIEW, or index the tables it reads")
+                                 remedy="CREATE MATERIALIZED VIEW, or index the tables it reads")
         raise UnknownName("table or materialized view", name, catalog.names())
     keys = [bind_scalar(node, columns, catalog, text, name) for node in statement.keys]
     if any(is_temporal(key) for key in keys):
-        raise UnsupportedSQL("an index key cannot read mz_now()", instead="index the column it is compared with")
+        raise UnsupportedSQL("an index key cannot read mz_now()", remedy="index the column it is compared with")
     texts = tuple(render(key) for key in keys)
     index_name = statement.name or _free_name(state, name, texts)
     index = Index(name=index_name, collection=name, keys=texts, text=statement.text)
@@ -232,7 +233,7 @@ def create_sink(state: State, statement: CreateSink) -> None:
     if columns is None:
         if name in catalog.views:
             raise UnsupportedSQL(f"{name} is a plain view, which reports no changes",
-                                 instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
+                                 remedy=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
         raise UnknownName("table or materialized view", name, catalog.names())
     _check_sink(state, name)
     if statement.or_replace and statement.name in catalog.sinks:
@@ -247,7 +248,7 @@ def create_sink(state: State, statement: CreateSink) -> None:
 def _check_sink(state: State, name: str) -> None:
     """Whether a Delta table can have the columns of a table or view."""
     if not state.schema(name):
-        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", instead="select a constant")
+        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", remedy="select a constant")
     check_columns(name, state.schema(name))
 
 

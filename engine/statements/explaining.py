@@ -36,7 +36,7 @@ def explain(state: State, view_or_sql: str, format: Format) -> str:
         case Explain(query=query) if query is not None:
             return explain_query(state, query, view_or_sql, format)
         case _:
-            raise UnsupportedSQL("only a view or a query has a plan", instead="give a view's name or a SELECT")
+            raise UnsupportedSQL("only a view or a query has a plan", remedy="give a view's name or a SELECT")
 
 
 def explain_view(state: State, name: str | None, format: Format) -> str:
@@ -65,7 +65,7 @@ def _show(state: State, planned: ViewPlan, name: str, format: Format) -> str:
         case "html":
             return explanations.html(planned, state, name)
         case _:
-            raise HalfjoinError(f"unknown format {format!r}; formats: text, mermaid, json, html")
+            raise HalfjoinError(f"unknown format {format!r}", remedy="formats: text, mermaid, json, html")
 
 
 def _on_disk(state: State, planned: ViewPlan) -> list[str]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from halfjoin.engine.arrange.collection import Collection, User
 from halfjoin.engine.arrange.run import Part, Run, make_run
 from halfjoin.engine.batch.state import MaintainedView, State
-from halfjoin.engine.batch.unreadable import Failure, first_failure, reason, unreadable, with_inputs
+from halfjoin.engine.batch.unreadable import Failure, first_failure, reason, with_inputs
 from halfjoin.engine.join.dataflow import MOST_BYTES, Dataflow
 from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.statements.adhoc import run
@@ -201,9 +201,9 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
                 else "later times are not closed yet: apply a batch, or advance"
             )
             raise InvalidTime(
-                f"cannot read {name} as of {time}: it can be read from since = {since} to below upper = {state.upper}; "
-                + remedy
-            )
+                f"cannot read {name} as of {time}: it can be read from since = {since} to below upper = {state.upper}",
+                remedy=remedy, time=time, since=since, upper=state.upper, table=name,
+            )  # fmt: skip
         if name in state.views:
             _raise_any(state.views[name].errors.up_to(time), name, time)
     return time
@@ -234,20 +234,20 @@ def expand(updates: Updates, name: str) -> Updates:
         row = {column: values[position].as_py() for column, values in updates.columns.items()}
         raise DataError(
             f"{name} holds a row {int(updates.diff[position])} times, which no table can show: {row}; "
-            "more copies were deleted than inserted. read(..., multiplicity=True) gives the counts"
-        )
+            "more copies were deleted than inserted",
+            remedy="read(..., multiplicity=True) gives the counts", view=name,
+        )  # fmt: skip
     if float(updates.diff.sum(dtype=np.float64)) > MOST_ROWS:
-        raise DataError(
-            f"{name} holds more than {MOST_ROWS:,} rows, copies counted; read(..., multiplicity=True) gives each once"
-        )
+        raise DataError(f"{name} holds more than {MOST_ROWS:,} rows, copies counted",
+                        remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
     for column, values in updates.columns.items():
         if values.nbytes * int(updates.diff.max()) > ARRAY_BYTES and float(sizes(values) @ updates.diff) > ARRAY_BYTES:
-            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, copies counted; "
-                            "read(..., multiplicity=True) gives each once")
+            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, copies counted",
+                            remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
     return updates.take(np.repeat(np.arange(len(updates)), updates.diff))
 
 
 def _raise_any(errors: Updates, name: str, time: int) -> None:
     why = reason(errors)
     if why is not None:
-        raise DataError(unreadable(name, time, why))
+        raise why.with_(view=name, time=time)

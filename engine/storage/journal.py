@@ -151,7 +151,8 @@ class Journal:
     def _check_format(self, *, read_only: bool) -> None:
         found = self.number("format")
         if found == 1 and read_only:
-            raise StorageError(f"the warehouse of {self.where} has the older format 1; open it once without read_only")
+            raise StorageError(f"the warehouse of {self.where} has the older format 1",
+                               remedy="open it once without read_only", path=str(self.where))
         if found == 1:  # all updates were in the journal itself
             with self._transaction():
                 self._write("ALTER TABLE run ADD COLUMN file TEXT")
@@ -160,7 +161,7 @@ class Journal:
         if found > FORMAT:
             raise StorageError(
                 f"the warehouse of {self.where} has format {found}, and this version of halfjoin knows up to "
-                f"{FORMAT}; open it with a newer one"
+                f"{FORMAT}", remedy="open it with a newer one", path=str(self.where),
             )
         for table in ("unclaimed", "closing"):  # what journals of before do not have
             if not read_only and not self._has(table):
@@ -243,7 +244,7 @@ class Journal:
             ).fetchall()
         for row in rows:
             if not all(isinstance(value, int) for value in (*row[:1], *row[3:6], *row[7:])):
-                raise StorageError(f"{self.where} cannot be read: {row[:7]} is no collection")
+                raise StorageError(f"{self.where} cannot be read: {row[:7]} is not a collection", path=str(self.where))
         return [Kept(*row) for row in rows]
 
     def pieces(self, collection: int, after: int, to: int = 2**63 - 1) -> list[bytes | StoredFile]:
@@ -438,7 +439,8 @@ class Journal:
         try:
             yield
         except sqlite3.Error as problem:
-            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept") from problem
+            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept",
+                               path=str(self.where)) from problem
 
 
 def _bytes(data: object) -> bytes:

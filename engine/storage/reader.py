@@ -52,7 +52,7 @@ class Reader:
             Conflict: another clock is kept.
         """
         if retain is not None:
-            raise HalfjoinError("retain is for the engine that writes; read_only=True takes what is there")
+            raise HalfjoinError("retain is for the engine that writes", remedy="read_only=True takes what is there")
         with self._journal.snapshot():
             opened(self._journal.meta("clock"), clock, 0)
             self._disk = Disk(self._site, self._journal, memory)

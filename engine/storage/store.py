@@ -43,7 +43,8 @@ class BatchId:
         try:
             str.encode(self.text)
         except (TypeError, UnicodeEncodeError):
-            raise HalfjoinError(f"batch_id={self.text!r} is no text; give each batch a str of its own") from None
+            raise HalfjoinError(f"batch_id={self.text!r} is not text",
+                                remedy="give each batch a str of its own") from None
 
 
 class Store(Protocol):

@@ -135,7 +135,7 @@ class Warehouse:
                 changes[name] = self._links.lasting(stored) if contents.in_files else stored.table()
                 failure = first_failure(state, name, found.low, found.upper)
                 if failure is not None:
-                    errors[name] = failure.text
+                    errors[name] = str(failure.error)
         diffs, seconds = diffs_of(changes), found.seconds
         return found.mark, Applied(found.time, found.upper, found.runner, seconds, diffs, found.reason, errors=errors)
 
@@ -162,7 +162,8 @@ class Warehouse:
             place.make()
             place.link(part.place.path, [file.name for file in part.files])
         except OSError as problem:
-            raise StorageError(f"the files of {name} cannot be taken into {place}: {problem}") from problem
+            raise StorageError(f"the files of {name} cannot be taken into {place}: {problem}",
+                               path=str(place)) from problem
         return StoredRun(place, part.files, part.schema)
 
     def newest(self, prefix: str) -> str | None:
@@ -356,7 +357,8 @@ class Warehouse:
             place.make()
             return StoredRun(place, tuple(write(place, updates, schema, sort)), schema)
         except OSError as problem:
-            raise StorageError(f"the rows of {name} cannot be written to {place}: {problem}") from problem
+            raise StorageError(f"the rows of {name} cannot be written to {place}: {problem}",
+                               path=str(place)) from problem
 
     def _filed(self, kind: str, name: str, part: Part, sort: Sequence[str]) -> Part:
         """A run in files."""
@@ -430,9 +432,10 @@ class Warehouse:
         try:
             free = folder in self._folders or not any(place.names()) or folder in self._journal.unclaimed()
         except (DeltaError, OSError) as problem:
-            raise StorageError(f"{place} cannot be looked at: {problem}") from problem
+            raise StorageError(f"{place} cannot be looked at: {problem}", path=str(place)) from problem
         if not free:
-            raise StorageError(f"{place} holds what is not of this warehouse; move it away, or use another name")
+            raise StorageError(f"{place} holds what is not of this warehouse",
+                               remedy="move it away, or use another name", path=str(place))
 
 
 def _parts(state: State, staged: Staged) -> Iterator[tuple[Part, str, str]]:

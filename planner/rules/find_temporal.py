@@ -57,5 +57,5 @@ def formula(expr: Expr) -> Formula:
 def _refused(expr: Expr) -> UnsupportedSQL:
     return UnsupportedSQL(
         f"mz_now() is used in {render(expr)}, which does not say from when and until when a row is in",
-        instead="compare it in WHERE, alone on one side: mz_now() < expires_at",
+        remedy="compare it in WHERE, alone on one side: mz_now() < expires_at",
     )
