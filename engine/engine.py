@@ -17,13 +17,14 @@ from typing import Any, NoReturn, Self
 import pyarrow as pa
 
 from halfjoin.engine.arrange.changes import Changes, changes_of, diffs_of
-from halfjoin.engine.arrange.memory import Memory, machine_memory, to_bytes
+from halfjoin.engine.arrange.expand import expand
+from halfjoin.engine.arrange.memory import Memory, to_bytes
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Clock, Times, check, present, settled
 from halfjoin.engine.batch.commit import Commits, Entry, Step, nothing
-from halfjoin.engine.batch.ids import WHOLE, follow_prefix, place_of, reused
-from halfjoin.engine.batch.runner import LOCAL, Runner, Runners, Setting
+from halfjoin.engine.batch.ids import WHOLE, follow_prefix, position_of, reused
+from halfjoin.engine.batch.runner import LOCAL, Runner
 from halfjoin.engine.batch.stage import Staged, batch_times, fingerprints, publishing, runs_of, stage
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.subscription import Subscription
@@ -36,15 +37,19 @@ from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.intake.times import Time, time_of, to_time
 from halfjoin.engine.linear.tables import UserFunction
 from halfjoin.engine.sinks.sinks import Sinks
+from halfjoin.engine.spark.runners import Runners, Setting
 from halfjoin.engine.statements import reading
-from halfjoin.engine.statements.execute import Session, execute
+from halfjoin.engine.statements.execute import execute
 from halfjoin.engine.statements.explaining import Format, explain
+from halfjoin.engine.statements.replan import reconsider
+from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.stats import Stats, stats
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
 from halfjoin.engine.storage.restore import make_errors_anew
 from halfjoin.engine.storage.store import BatchId, Nowhere, Store, retried
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.system.exclusive import exclusive
+from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.system.process import check_process, is_this
 from halfjoin.engine.system.turns import Turns
 from halfjoin.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
@@ -115,14 +120,13 @@ class Engine:
         except BaseException:
             self._store.close()
             raise
-        self._runners = self._state.runners = Runners(runner, spark, self._store.staging)
+        self._runners = Runners(runner, spark, self._store.staging)
         self._state.kept, self._state.closed_by = self._store.kept, self._store.closed_by
-        self._session = Session()
         self._closed: str | None = None  # why no more calls are taken
         self._released = False
         self._sinks = Sinks(self._store.place, self._store.staging)
+        self._session = Session(_Host(self))
         if not read_only:
-            self._state.sinks = self._sinks
             self._sinks.open(self._state)
 
     @retried
@@ -139,7 +143,7 @@ class Engine:
         """
         self._wait()
         with self._reading() as state:
-            return execute(self, state, sql, self._define, self._session)
+            return execute(self._session, state, sql)
 
     @exclusive
     def apply(
@@ -188,7 +192,7 @@ class Engine:
                 raise Conflict(reused(batch_id), name=batch_id)
         rows = dict(self._runners.near(rows, state.in_memory))
         times = batch_times(state, rows, given_time, default, close=close)
-        runs = runs_of(state, rows, times.time, times.upper)
+        runs = runs_of(state, rows, times.time, times.upper, self._runners)
         choice = self._runners.choose(
             sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
             stored=lambda: state.stored(runs),
@@ -249,6 +253,7 @@ class Engine:
         with suppress(HalfjoinError, MemoryError):  # the batch is done; what is not tidied now is so after a later one
             for collection in state.collections():
                 collection.tidy(state.upper)
+        reconsider(state, self._runners, staged.runs, self._define)
         self._store.settle(state)
         return replace(applied, seconds=perf_counter() - started)
 
@@ -256,7 +261,7 @@ class Engine:
     def _changes_frame(self, changes: Mapping[str, Changes], view: str) -> Any:
         """For `Applied.dataframe`."""
         with self._reading() as state:
-            return state.runners.spark.changes_frame(state.schema(view), changes[view])
+            return self._runners.spark.changes_frame(state.schema(view), changes[view])
 
     def _define(self, change: Callable[[], None]) -> None:
         """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
@@ -300,7 +305,7 @@ class Engine:
             found = reading.contents(state, name, _optional(as_of), distinct=multiplicity)
             if multiplicity:
                 return found.table(changes=True).drop_columns(["__time"])
-            return reading.expand(found, name).table(changes=False)
+            return expand(found, name).table(changes=False)
 
     @retried
     @exclusive
@@ -314,7 +319,7 @@ class Engine:
             UnknownName, InvalidTime; DataError as for `read`.
         """
         with self._reading() as state:
-            return reading.frame(state, name, _optional(as_of))
+            return reading.frame(state, self._runners, name, _optional(as_of))
 
     @retried
     @exclusive
@@ -370,7 +375,7 @@ class Engine:
     def explain(self, view_or_sql: str, format: Format = "text") -> str:
         """The dataflow of a view, or of a query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
         with self._reading() as state:
-            return explain(state, view_or_sql, format)
+            return explain(state, self._runners, view_or_sql, format)
 
     @property
     @exclusive
@@ -383,7 +388,7 @@ class Engine:
     def stats(self) -> Stats:
         """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
-            return stats(state, self._store.foreign())
+            return stats(state, None if self._read_only else self._sinks, self._store.foreign())
 
     @exclusive
     def sink(
@@ -449,7 +454,7 @@ class Engine:
                 self._check_open(writing=True)
                 definition = self._state.catalog.table(table)
                 newest = self._store.newest(follow_prefix(table))
-                last, at = place_of(newest), None
+                last, at = position_of(newest), None
                 if newest is not None and last is not None and last.piece != WHOLE:
                     known = self._store.answered(self._state, newest)
                     at = None if known is None else known[1].time
@@ -560,7 +565,6 @@ class Engine:
         """The state at one moment; the lock is held."""
         self._check_open()
         with self._store.moment(self._state) as self._state:
-            self._state.runners = self._runners
             yield self._state
             self._store.settle(self._state)
 
@@ -583,6 +587,14 @@ class Engine:
             raise HalfjoinError(self._closed)
         if writing and self._read_only:
             raise HalfjoinError(READ_ONLY)
+
+
+class _Host:
+    """The engine as its session sees it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.apply, self.subscribe, self.define = engine.apply, engine.subscribe, engine._define
+        self.runners, self.sinks, self.writes = engine._runners, engine._sinks, not engine._read_only
 
 
 def _store(warehouse: str | PathLike[str] | None, read_only: bool) -> Store:

@@ -7,6 +7,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from halfjoin.version import VERSION
+
 if TYPE_CHECKING:
     from halfjoin.cli.show import show
     from halfjoin.engine.batch.applied import Applied
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
         UnsupportedSQL,
     )
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Applied",
@@ -51,7 +53,7 @@ __all__ = [
 _HOMES = {
     "Applied": "engine.batch.applied", "Engine": "engine.engine", "Stats": "engine.statements.stats",
     "Subscription": "engine.batch.subscription", "debezium": "engine.feeds.debezium", "deletes": "engine.intake.rows",
-    "inserts": "engine.intake.rows", "show": "halfjoin.cli.show", "upserts": "engine.intake.rows",
+    "inserts": "engine.intake.rows", "show": "cli.show", "upserts": "engine.intake.rows",
 }  # fmt: skip
 
 

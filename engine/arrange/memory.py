@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from halfjoin.engine.arrange.run import Part
 from halfjoin.errors import HalfjoinError, StorageError
@@ -67,13 +65,3 @@ def to_bytes(size: int | str) -> int:
                             remedy="write it like 512MB or 4GB, or give a number of bytes")
     number, unit, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
-
-
-def machine_memory() -> int:
-    """Bytes of memory that this process may count on: the machine's, or its container's."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-    except OSError:
-        return total
-    return min(total, int(limit)) if limit.isdigit() else total

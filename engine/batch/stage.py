@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from halfjoin.engine.arrange.changes import Changes
 from halfjoin.engine.arrange.run import Part, Run, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
-from halfjoin.engine.batch.runner import LOCAL, Output, Runner
+from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import Failure, Standing, closing
 from halfjoin.engine.intake.fingerprint import Partial, partial
@@ -26,9 +25,6 @@ from halfjoin.engine.linear.failures import of_view
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty
 from halfjoin.errors import DataError, InvalidRow, InvalidTime
-
-if TYPE_CHECKING:
-    from halfjoin.engine.spark.batches import FrameRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +49,6 @@ class Staged:
 
 
 _LATER = "submit the row at upper or later"
-Checked: TypeAlias = "Submitted | FrameRows"  # rows of a table, in memory, or in files that tasks wrote
 
 
 def fingerprints(state: State, batch: Mapping[str, Checked]) -> dict[str, Partial]:
@@ -101,8 +96,12 @@ def closed_at(state: State, words: str, time: int, remedy: str) -> InvalidTime:
     return closed(words, time, state.upper, state.clock, state.closed_by(time), remedy)
 
 
-def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -> dict[str, Part]:
+def runs_of(
+    state: State, batch: Mapping[str, Checked], time: int, upper: int, tasks: Tasks | None = None
+) -> dict[str, Part]:
     """A run of each table's updates, checked against what is closed and against the primary key.
+
+    `tasks` make those of rows in files.
 
     Raises:
         InvalidTime: a time is closed.
@@ -113,8 +112,8 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
         if given.first < state.upper:
             raise closed_at(state, f"{name}: the time {given.first} of a row", given.first, _LATER).with_(table=name)
     runs: dict[str, Part] = {}
-    if frames:
-        outputs = state.runners.spark.runs_of(list(frames.values()), state.before_and_after({}), time)
+    if frames and tasks is not None:
+        outputs = tasks.runs_of(list(frames.values()), state.before_and_after({}), time)
         runs = {name: _part(output, upper) for name, output in outputs.items() if len(output)}
     for name, rows in batch.items():
         if not isinstance(rows, Submitted):

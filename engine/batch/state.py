@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -13,16 +12,12 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.batch.clock import Clock, ClosedBy
-from halfjoin.engine.batch.runner import Runners
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.tables import UserFunction
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
-
-if TYPE_CHECKING:
-    from halfjoin.engine.sinks.sinks import Sinks
 
 # Writes updates of a collection, of the kind and the name given, to files where they will be kept.
 Spill = Callable[[str, str, Updates, Sequence[str]], Part]
@@ -33,12 +28,16 @@ ROW_BYTES = 100  # that a row and its indexes are taken to need before they are 
 
 @dataclass(slots=True)
 class MaintainedView:
-    """A materialized view: its dataflow, its contents and the errors of its rows, and what is known of these now."""
+    """A materialized view: its dataflow, its contents and the errors of its rows, and what is known of these now.
+
+    `limits`: the rows of the collections that it reads from which on its plan is looked at again (`planner.drift`).
+    """
 
     dataflow: Dataflow
     contents: Collection
     errors: Collection
     standing: Standing | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -54,9 +53,7 @@ class State:
     tables: dict[str, Collection] = field(default_factory=dict)
     views: dict[str, MaintainedView] = field(default_factory=dict)  # in order of dependency
     functions: dict[str, UserFunction] = field(default_factory=dict)
-    runners: Runners = field(default_factory=Runners)
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
-    sinks: Sinks | None = None  # of an engine that writes
     upper: int = 0
     clock: Clock | None = None
     closed_by: ClosedBy = lambda time: None

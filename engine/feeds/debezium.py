@@ -20,9 +20,9 @@ from halfjoin.engine.feeds.encodings import Encoding, from_schema, from_user
 from halfjoin.engine.feeds.envelopes import Images, images
 from halfjoin.engine.feeds.messages import Texts, invalid_message, texts
 from halfjoin.engine.feeds.order import Places, last_of_keys, unplaced
-from halfjoin.engine.intake.columns import convert
 from halfjoin.engine.intake.rows import Rows, Submitted
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.columns import convert
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints

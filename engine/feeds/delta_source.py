@@ -24,7 +24,7 @@ from halfjoin.engine.updates.updates import DIFF
 from halfjoin.errors import InvalidRow, StorageError, UnknownName
 
 # Of files that are read at a time; several times that in memory. The pieces of a version are counted across restarts.
-PIECE_BYTES = 256 << 20
+READ_BYTES = 256 << 20
 
 _CHANGE = "_change_type"
 _ADDS = ["insert", "update_postimage"]
@@ -124,7 +124,7 @@ class DeltaSource:
         size = 0
         for bytes_, part in parts:
             size += bytes_
-            if groups[-1] and size > PIECE_BYTES:
+            if groups[-1] and size > READ_BYTES:
                 groups.append([])
                 size = bytes_
             groups[-1].append(part)
@@ -165,9 +165,9 @@ class DeltaSource:
 
         comes = pc.field(_CHANGE).cast(pa.string()).isin(_ADDS)
         parts: list[_Part] = []
-        for which in (None,) if sum(file["size"] for file in files) <= PIECE_BYTES else (~comes, comes):
+        for which in (None,) if sum(file["size"] for file in files) <= READ_BYTES else (~comes, comes):
             for file in files:
-                whole = file["size"] <= PIECE_BYTES
+                whole = file["size"] <= READ_BYTES
                 groups = [None] if whole else list(range(self._change_file(file).num_row_groups))
                 parts += [(file["size"] // len(groups), partial(read, file, group, which)) for group in groups]
         return parts
@@ -222,8 +222,8 @@ def _unviewed(kind: pa.DataType) -> pa.DataType:
 
 def _split(fragment: Any, size: int | None) -> list[tuple[int, Any]]:
     """A file, or its row groups where it is more than a piece, and about how many bytes each has."""
-    size = PIECE_BYTES if size is None else size
-    groups = [fragment] if size <= PIECE_BYTES else fragment.split_by_row_group()
+    size = READ_BYTES if size is None else size
+    groups = [fragment] if size <= READ_BYTES else fragment.split_by_row_group()
     return [(size // len(groups), group) for group in groups]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.batch.ids import CHANGES, ROWS, WHOLE, Place, follow_id
+from halfjoin.engine.batch.ids import CHANGES, ROWS, WHOLE, Position, follow_id
 from halfjoin.engine.feeds.delta_source import RESTART, DeltaSource, Piece
 from halfjoin.engine.intake.rows import Rows, submitted
 from halfjoin.errors import Conflict
@@ -27,7 +27,7 @@ class Due:
     close: bool = True
 
 
-def versions(table: Table, source: DeltaSource, last: Place | None, *, restart: bool) -> Iterator[list[Due]]:
+def versions(table: Table, source: DeltaSource, last: Position | None, *, restart: bool) -> Iterator[list[Due]]:
     """The batches that are due, version by version.
 
     Raises:
@@ -36,10 +36,10 @@ def versions(table: Table, source: DeltaSource, last: Place | None, *, restart: 
             take.
     """
     if last is None:
-        yield _due(table, Place(0, source.id, source.version), source.rows(source.version), ROWS)
+        yield _due(table, Position(0, source.id, source.version), source.rows(source.version), ROWS)
         return
     if restart:
-        start = Place(last.start + 1, source.id, source.version)
+        start = Position(last.start + 1, source.id, source.version)
         yield [Due(lambda: Rows(source.snapshot(), "contents"), follow_id(table.name, start), source.version)]
         return
     if last.source != source.id:
@@ -61,10 +61,10 @@ def versions(table: Table, source: DeltaSource, last: Place | None, *, restart: 
         if len(pieces) > 1:
             for piece in pieces:  # once one of them is in the table, the others should follow
                 submitted(table, piece())
-        yield _due(table, Place(last.start, source.id, version), pieces, CHANGES)
+        yield _due(table, Position(last.start, source.id, version), pieces, CHANGES)
 
 
-def _due(table: Table, place: Place, pieces: Sequence[Piece], first: int) -> list[Due]:
+def _due(table: Table, place: Position, pieces: Sequence[Piece], first: int) -> list[Due]:
     """A batch for each piece of a version."""
     final = len(pieces) - 1
     numbers = [WHOLE if i == final else first + i for i in range(len(pieces))]

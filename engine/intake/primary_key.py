@@ -11,11 +11,11 @@ import numpy as np
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.index import Index, build
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
-from halfjoin.engine.intake.key_pairs import Place, plain
+from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.intake.upserts import last_of_each
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate, groups
-from halfjoin.engine.updates.updates import MAXIMUM, Ints, Positions, Updates, concat
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat
 from halfjoin.errors import InvalidRow, key_text
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
@@ -32,7 +32,7 @@ class PrimaryKey:
     def near(self, there: Iterable[Part], updates: Updates) -> list[Run]:
         """What is there, as runs in memory with at least all that has one of the updates' keys."""
         arrays, _ = self.columns(updates)
-        return [part.narrowed(self.arrangement, self.columns, arrays, updates.columns) for part in there]
+        return [run for part in there for run in part.narrowed(self.arrangement, self.columns, arrays, updates.columns)]
 
     def check(self, near: Sequence[Run], updates: Updates) -> Index:
         """Refuse updates after which some time has two rows of a key, or a row less than none.
@@ -54,7 +54,7 @@ class PrimaryKey:
         if not held and len(distinct) == len(updates) and bool((updates.diff == 1).all()):
             return index
         keys = first.cumsum() - 1
-        sure = plain(held, Place(updates, index.rows, keys), len(distinct))
+        sure = plain(held, KeyedRows(updates, index.rows, keys), len(distinct))
         if not sure.all():
             positions = np.sort(index.rows[~sure[keys]].astype(np.int64))
             theirs = [place.updates.take(place.rows[~sure[place.keys]]) for place in held]
@@ -70,12 +70,11 @@ class PrimaryKey:
         ended = self._ended(concat([place.updates.take(place.rows) for place in held]), first)
         return ended.filter(ended.diff < 0)
 
-    def _held(self, near: Sequence[Run], wanted: Ints) -> list[Place]:
+    def _held(self, near: Sequence[Run], wanted: Ints) -> list[KeyedRows]:
         """What is there under these codes, each of which is wanted once; its number is that in `wanted`."""
         found = []
         for run in near:
-            numbers, rows = run.index(self.arrangement, self.columns).find(wanted)
-            if len(rows):
+            for numbers, rows in run.index(self.arrangement, self.columns).find(wanted):
                 found.append(_place(run, rows, numbers))
         return found
 
@@ -87,7 +86,7 @@ class PrimaryKey:
         before = len(held)
         both = concat([held.not_before(int(updates.time.min()) - 1), updates])
         rows = groups(list(both.columns.values()), len(both))
-        missing = _first_outside(rows, both, 0, np.iinfo(np.int64).max, before)
+        missing = _first_outside(rows, both, 0, MAXIMUM, before)
         keys = groups([both.columns[name] for name in self.table.primary_key], len(both))
         if missing is not None:
             raise self._missing(both, keys, missing, before).with_(row=int(positions[missing - before]))
@@ -125,10 +124,10 @@ class PrimaryKey:
         """
         both = concat([first, held])
         numbers = groups([both.columns[name] for name in self.table.primary_key], len(both))
-        start = np.full(int(numbers.max()) + 1, np.iinfo(np.int64).min)
+        start = np.full(int(numbers.max()) + 1, MINIMUM)
         start[numbers[: len(first)]] = first.time
         begins = start[numbers[len(first) :]]
-        known = (held.time <= begins) & (begins != np.iinfo(np.int64).min)
+        known = (held.time <= begins) & (begins != MINIMUM)
         return consolidate(Updates(held.columns, begins, -held.diff).filter(known))
 
     def _key(self, updates: Updates, row: int) -> dict[str, Any]:
@@ -149,12 +148,12 @@ class PrimaryKey:
         return InvalidRow(text, table=self.table.name, key=key)
 
 
-def _place(run: Run, rows: Positions, numbers: Ints) -> Place:
+def _place(run: Run, rows: Positions, numbers: Ints) -> KeyedRows:
     diffs = run.diffs(rows, MAXIMUM)
     if (diffs == run.updates.diff[rows]).all():
-        return Place(run.updates, rows, numbers)
+        return KeyedRows(run.updates, rows, numbers)
     found = run.updates.take(rows)
-    return Place(Updates(found.columns, found.time, diffs), np.arange(len(rows)), numbers)
+    return KeyedRows(Updates(found.columns, found.time, diffs), np.arange(len(rows)), numbers)
 
 
 def arrangement_of(table: Table) -> ArrangementKey:

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.intake.columns import convert
 from halfjoin.engine.intake.times import to_time
 from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.columns import convert
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, Mask
 from halfjoin.errors import InvalidRow, InvalidTime, UnknownName
 

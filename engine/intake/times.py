@@ -10,12 +10,11 @@ from datetime import UTC, date, datetime
 from typing import TypeAlias
 
 from halfjoin.engine.scalar import compile
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM
 from halfjoin.errors import InvalidTime
 from halfjoin.sql.expr import Expr
 
 Time: TypeAlias = int | datetime | date | str
-
-_LEAST, _MOST = -(2**63), 2**63 - 2  # the greatest int64 stands for never
 
 
 def to_time(value: Time) -> int:
@@ -39,7 +38,7 @@ def to_time(value: Time) -> int:
         number = value.__index__()
     except AttributeError:
         raise _no_time(value, "give a whole number or a timestamp") from None
-    if isinstance(value, bool) or not _LEAST <= number <= _MOST:
+    if isinstance(value, bool) or not MINIMUM <= number < MAXIMUM:
         raise _no_time(value, "give a number between -2**63 and 2**63 - 2")
     return number
 

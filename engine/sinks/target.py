@@ -41,7 +41,7 @@ def settled(target: str) -> str:
                              remedy=problem.remedy) from problem
 
 
-def place_of(target: str, home: Place | None) -> Place:
+def target_place(target: str, home: Place | None) -> Place:
     """The place that a settled path or URL means, for an engine whose warehouse is at `home`.
 
     Raises:
@@ -92,7 +92,7 @@ def check(target: str, home: Place | None, others: Iterable[Sink], former: Conta
 
 def _check_empty(target: str, home: Place | None, former: Container[str]) -> None:
     try:
-        place = place_of(target, home)
+        place = target_place(target, home)
         if isinstance(place, LocalPlace) and place.path.exists() and not place.path.is_dir():
             there = "is a file"
         elif DeltaTable.is_deltatable(place.uri):
@@ -119,7 +119,7 @@ def _sink_parts(sink: Sink, home: Place | None) -> tuple[str, ...]:
 def _parts(target: str, home: Place | None) -> tuple[str, ...]:
     """The path from the root of its file system or store, without a look at the store."""
     if isinstance(home, LocalPlace) or not is_relative(target):
-        target = str(place_of(target, home)) if not is_url(target) else target
+        target = str(target_place(target, home)) if not is_url(target) else target
     else:
         target = f"{home}/{FOLDER}/{target}"
     if not is_url(target):

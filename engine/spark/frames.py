@@ -42,7 +42,7 @@ def mapped(frame: Frame, task: Task) -> Frame:
 
 
 def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
-    """Equal rows (of one time) as one, diffs summed, zeros dropped; as `engine.updates.consolidate` does, sums being exact.
+    """Equal rows (of one time) as one, diffs summed, zeros dropped; as `updates.consolidate` does, sums being exact.
 
     The floats of a group are equal but perhaps not the same (-0.0 and 0.0): one of them stands for all, as given.
     """

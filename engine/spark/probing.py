@@ -33,7 +33,6 @@ from halfjoin.planner.plan import Stage
 STREAM_ROWS = 1_000_000  # of a stream that every task loads
 STREAM_BYTES = 1 << 26  # that they take in memory, about
 SHARE_ROWS = 1 << 20  # of an arrangement, for one task
-FOUND_ROWS = 1 << 20  # that a task puts together at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +123,14 @@ class Probe:
             return
         stream = concat(rows)
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
-            for piece, parts in half_join.portions(stream, self.shares[number], FOUND_ROWS):
-                for found in half_join(piece, parts):
-                    errors, made = list[Updates](), found
-                    for operator in operators:
-                        made = operator(made, errors)
-                    if len(made):
-                        yield from outgoing(made, [], self.outputs)
-                    for failed in errors:
-                        yield from failing(failed, self.outputs)
+            for found in half_join(stream, self.shares[number]):
+                errors, made = list[Updates](), found
+                for operator in operators:
+                    made = operator(made, errors)
+                if len(made):
+                    yield from outgoing(made, [], self.outputs)
+                for failed in errors:
+                    yield from failing(failed, self.outputs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ import duckdb
 import pyarrow as pa
 
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.memory import Memory, machine_memory
+from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import interruptible
+from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.updates import MINIMUM, Updates, constant
 from halfjoin.errors import DataError, UnsupportedSQL
 from halfjoin.sql.adhoc.script import Compute, Evaluate, Loop, Made, Script, Step

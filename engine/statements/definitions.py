@@ -4,46 +4,55 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from halfjoin.catalog.models import ColumnModel, Definition, Index, Sink, Table, View
 from halfjoin.engine.arrange.collection import Collection, User
 from halfjoin.engine.arrange.run import loaded_runs
+from halfjoin.engine.batch.enter import arranged, empty_view, enter_table, ordered, share
 from halfjoin.engine.batch.runner import LOCAL, Output
 from halfjoin.engine.batch.state import MaintainedView, State
-from halfjoin.engine.intake.primary_key import arrangement_of
 from halfjoin.engine.join.dataflow import Dataflow
-from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
-from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.sinks.target import check, settled
+from halfjoin.engine.spark.runners import Runners
+from halfjoin.engine.statements.statistics import Statistics
 from halfjoin.engine.storage.names import check_columns
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.errors import Conflict, StorageError, UnknownName, UnsupportedSQL
-from halfjoin.planner.plan import ArrangementKey, ViewPlan
+from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.planner.figures import Noted
+from halfjoin.planner.plan import ArrangementKey
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc.adhoc import names_of
 from halfjoin.sql.bind.bind import bind, bind_scalar
-from halfjoin.sql.expr import Expr, is_temporal
+from halfjoin.sql.expr import is_temporal
 from halfjoin.sql.functions import render
-from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateView, Drop
 
 _log = logging.getLogger("halfjoin")
 
 
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What definitions need besides the state: who fills views, and where sinks are written."""
+
+    runners: Runners
+    sinks: Sinks
+
+
 def define(
-    state: State, statement: CreateTable | CreateView | CreateIndex | CreateSink | Drop, text: str
+    state: State, means: Means, statement: CreateTable | CreateView | CreateIndex | CreateSink | Drop, text: str
 ) -> None:
     """Carry a definition out."""
     match statement:
         case CreateTable():
             create_table(state, statement)
         case CreateView():
-            create_view(state, statement, text)
+            create_view(state, means.runners, statement, text)
         case CreateIndex():
             create_index(state, statement, text)
         case CreateSink():
-            create_sink(state, statement)
+            create_sink(state, means.sinks, statement)
         case Drop():
             drop(state, statement)
 
@@ -63,18 +72,6 @@ def create_table(state: State, statement: CreateTable) -> None:
     enter_table(state, table)
 
 
-def enter_table(state: State, table: Table) -> Collection:
-    """The empty collection of a table that is in the catalog."""
-    schema = {column.name: arrow_type(column.type) for column in table.columns}
-    retain = state.retain if table.retain is None else table.retain
-    collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)),
-                            order=table.primary_key)  # fmt: skip
-    if table.primary_key:
-        collection.share(arrangement_of(table), User("primary key of", table.name), state.functions)
-    state.tables[table.name] = collection
-    return collection
-
-
 def _leave(there: Definition | None, wanted: Definition | None, kind: str, name: str = "") -> None:
     """Say that CREATE ... IF NOT EXISTS leaves what is there as it is, if that is not what was wanted."""
     if there != wanted:
@@ -82,7 +79,7 @@ def _leave(there: Definition | None, wanted: Definition | None, kind: str, name:
         _log.warning("CREATE %s IF NOT EXISTS: %s is there with another definition, and stays as it is", kind, name)
 
 
-def create_view(state: State, statement: CreateView, text: str) -> None:
+def create_view(state: State, runners: Runners, statement: CreateView, text: str) -> None:
     """A view, checked whether or not it is maintained; a materialized one is filled from its inputs' history."""
     name, catalog = statement.name, state.catalog
     if name in catalog.names():
@@ -99,7 +96,8 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
             raise Conflict(f"{name} is a table, which a view cannot replace", name=name)
         catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
     relation = bind(statement.query, catalog, text)
-    planned = plan(relation, state, name)
+    facts = Noted(Statistics(state), aside=(name,))
+    planned = plan(relation, facts, name)
     view = View(
         name=name,
         columns=tuple(ColumnModel(name=c.name, type=c.type, not_null=not c.nullable) for c in planned.columns),
@@ -107,19 +105,21 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
         materialized=statement.materialized,
         reads=tuple(sorted(names_of(statement.query, catalog))),
         retain=statement.retain,
+        planned=facts.figures(state.upper) if statement.materialized else None,
     )
     if name in view.reads:
         raise UnsupportedSQL(f"{name} reads itself", remedy="recursion is not maintained yet")
     made = User("new view", name)  # until it is filled, which may fail, there is no such view
     try:
-        maintained = _filled(state, view, Dataflow(planned, state.functions), made) if view.materialized else None
+        flow = Dataflow(planned, state.functions, name)
+        maintained = _filled(state, runners, view, flow, made) if view.materialized else None
         if name in catalog.views:
             drop_view(state, catalog.views[name])
         catalog.add(view)
         if maintained is not None:
             state.views[name] = maintained
             state.keep_promises()
-            _share(state, planned, User("view", name), build=False)
+            share(state, planned, User("view", name), build=False)
             _renew_sinks(state, name)
     finally:
         for collection in state.collections():
@@ -134,12 +134,12 @@ def _renew_sinks(state: State, name: str) -> None:
         state.catalog.add(sink.model_copy(update={"id": uuid.uuid4().hex}))
 
 
-def _filled(state: State, view: View, flow: Dataflow, user: User) -> MaintainedView:
+def _filled(state: State, runners: Runners, view: View, flow: Dataflow, user: User) -> MaintainedView:
     """The view with its collections, readable since all its inputs are, filled from their history."""
-    maintained = _maintained(state, view, flow)
+    maintained = empty_view(state, view, flow)
     size = max((len(state.collection(name)) for name in flow.plan.collections), default=0)
-    runner, _ = state.runners.choose(size)
-    _share(state, flow.plan, user, build=runner is LOCAL)
+    runner, _ = runners.choose(size)
+    share(state, flow.plan, user, build=runner is LOCAL)
     for output, errors in runner.fill(flow, state, state.before_and_after({}), view.name):
         _take_in(state, "views", view.name, maintained.contents, output)
         _take_in(state, "errors", view.name, maintained.errors, errors)
@@ -158,44 +158,6 @@ def _take_in(state: State, kind: str, name: str, collection: Collection, made: O
         collection.publish(run)
     elif len(updates):
         collection.publish(state.spill(kind, name, updates, ()))
-
-
-def enter_view(state: State, view: View) -> MaintainedView:
-    """The dataflow and the empty collections of a materialized view that is in the catalog; no index is built.
-
-    Raises:
-        StorageError: its text means something else now than when the view was made.
-    """
-    planned = plan(bind(parse_query(view.text), state.catalog, view.text), state, view.name)
-    if [(c.name, c.type) for c in planned.columns] != [(c.name, c.type) for c in view.columns]:
-        raise StorageError(
-            f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns",
-            remedy="open the warehouse with that one, drop the view, and create it again with this one"
-        )
-    maintained = state.views[view.name] = _maintained(state, view, Dataflow(planned, state.functions))
-    _share(state, planned, User("view", view.name), build=False)
-    return maintained
-
-
-def _maintained(state: State, view: View, flow: Dataflow) -> MaintainedView:
-    """The view's collections, readable since all its inputs are."""
-    retain = state.retain if view.retain is None else view.retain
-    since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in flow.plan.collections])
-    return MaintainedView(
-        flow,
-        Collection(view.name, flow.schema, retain, since),
-        Collection(f"{view.name} errors", ERROR_SCHEMA, retain, since),
-    )
-
-
-def _share(state: State, planned: ViewPlan, user: User, *, build: bool = True) -> None:
-    """Use the plan's arrangements; with `build` no later batch waits for an index of a whole table."""
-    for key in planned.arrangements:
-        if not key.collection.startswith("="):
-            collection = state.collection(key.collection)
-            collection.share(key, user, state.functions)
-            if build:
-                collection.build(key)
 
 
 def create_index(state: State, statement: CreateIndex, text: str) -> None:
@@ -218,10 +180,10 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
         _leave(index if (there.collection, there.keys) == (name, texts) else there, index, "INDEX")
         return
     catalog.add(index)
-    _arranged(state, index_name, name, keys).build(ArrangementKey(name, _ordered(keys)))
+    arranged(state, index_name, name, keys).build(ArrangementKey(name, ordered(keys)))
 
 
-def create_sink(state: State, statement: CreateSink) -> None:
+def create_sink(state: State, sinks: Sinks, statement: CreateSink) -> None:
     """A sink, not filled yet."""
     catalog, name = state.catalog, statement.collection
     if statement.if_not_exists and statement.name in catalog.sinks:
@@ -240,9 +202,8 @@ def create_sink(state: State, statement: CreateSink) -> None:
         catalog.remove(catalog.sinks[statement.name])
     sink = Sink(name=statement.name, collection=name, target=settled(statement.target), id=uuid.uuid4().hex)
     catalog.add(sink)
-    assert state.sinks is not None  # whoever defines, writes
     others = [other for other in catalog.sinks.values() if other is not sink]
-    check(sink.target, state.sinks.home, others, catalog.former_sinks)
+    check(sink.target, sinks.home, others, catalog.former_sinks)
 
 
 def _check_sink(state: State, name: str) -> None:
@@ -250,26 +211,6 @@ def _check_sink(state: State, name: str) -> None:
     if not state.schema(name):
         raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", remedy="select a constant")
     check_columns(name, state.schema(name))
-
-
-def enter_index(state: State, index: Index) -> None:
-    """Share the arrangement of an index that is in the catalog."""
-    columns = state.catalog.columns(index.collection)
-    assert columns is not None
-    (statement,) = parse(index.text)
-    assert isinstance(statement, CreateIndex)
-    keys = [bind_scalar(node, columns, state.catalog, index.text, index.collection) for node in statement.keys]
-    _arranged(state, index.name, index.collection, keys)
-
-
-def _arranged(state: State, index: str, name: str, keys: Sequence[Expr]) -> Collection:
-    collection = state.collection(name)
-    collection.share(ArrangementKey(name, _ordered(keys)), User("index", index), state.functions)
-    return collection
-
-
-def _ordered(keys: Sequence[Expr]) -> tuple[Expr, ...]:
-    return tuple(sorted(keys, key=render))
 
 
 def _free_name(state: State, collection: str, keys: tuple[str, ...]) -> str:

@@ -15,10 +15,10 @@ import pyarrow as pa
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.clock import present
+from halfjoin.engine.batch.readable import closed
 from halfjoin.engine.batch.stage import runs_of
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.rows import submitted
-from halfjoin.engine.statements.reading import closed
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.errors import UnsupportedSQL

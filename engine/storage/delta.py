@@ -250,14 +250,14 @@ class DeltaFolder:
         self.place.make()
         table = DeltaTable.create(self.place.uri, file_schema(layout.schema), configuration=_CONFIGURATION,
                                   commit_properties=CommitProperties({MARK: self._app}))  # fmt: skip
-        self.place.settle()
+        self.place.make_durable()
         return table
 
     def _commit(self, table: DeltaTable, actions: list[Any], layout: Layout, entry: int | None) -> int:
         marks = [] if entry is None else [Transaction(self._app, entry)]
         properties = CommitProperties({MARK: self._app}, app_transactions=marks, max_commit_retries=0)
         table.create_write_transaction(actions, "append", file_schema(layout.schema), commit_properties=properties)
-        self.place.settle()
+        self.place.make_durable()
         table.update_incremental()  # a commit does not refresh its handle
         return int(table.version())
 

@@ -2,6 +2,22 @@
 
 Durability law. A batch is acknowledged after its entry is on disk, and only then: one transaction holds the updates of
 every collection it touched, the new `upper` and the batch's id. Definitions change in the same way.
+
+>>> import tempfile
+>>> import halfjoin as hj
+>>> folder = tempfile.TemporaryDirectory()
+>>> with hj.Engine(folder.name + "/w", clock="own") as engine:
+...     engine.execute("CREATE TABLE t (k bigint)")
+...     applied = engine.apply({"t": [{"k": 1}]}, time=5, batch_id="first")
+>>> with hj.Engine(folder.name + "/w") as engine:  # whoever has no answer asks again, with the same id
+...     again = engine.apply({"t": [{"k": 1}]}, time=5, batch_id="first")
+...     engine.read("t").num_rows, again.upper == applied.upper
+(1, True)
+>>> folder.cleanup()
+
+Wrong ways. An acknowledgement before the entry is on disk loses batches when the machine stops. One transaction a
+collection leaves, after a kill between two, a view that is not its tables'. An id in an entry of its own, before the
+batch's, loses the batch that is tried again; after it, applies that batch twice.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Reader:
             if self._journal.number("defined") != self._defined or state is not self._made:
                 before, state = state, self._opened()
                 state.functions.update(before.functions)
-                state.runners, state.kept, state.closed_by = before.runners, before.kept, before.closed_by
+                state.kept, state.closed_by = before.kept, before.closed_by
                 self._made = state
             elif entry != self._entry or self._flushes != self._journal.number("flushes"):
                 self._follow(state, entry)

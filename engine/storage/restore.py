@@ -10,9 +10,9 @@ from halfjoin.catalog.models import Document
 from halfjoin.engine.arrange.collection import Cold, Collection
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import Part, make_run
+from halfjoin.engine.batch.enter import enter_index, enter_table, enter_view
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import with_inputs
-from halfjoin.engine.statements.definitions import enter_index, enter_table, enter_view
 from halfjoin.engine.storage.journal import Kept
 from halfjoin.errors import HalfjoinError
 

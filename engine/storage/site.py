@@ -123,7 +123,7 @@ def arrangements_folder(kept: Kept) -> str:
     return f"{ARRANGEMENTS}/{folder_name(kept.name)}-{kept.id}"
 
 
-def place_of(site: Site, kept: Kept) -> Place:
+def collection_place(site: Site, kept: Kept) -> Place:
     """Where a collection's Delta table is."""
     return in_site(site, folder_of(kept))
 

@@ -39,7 +39,7 @@ from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.restore import OnDisk, restore
 from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftovers
-from halfjoin.engine.storage.site import arrangements_folder, folder_of, in_site, place_of, site_of
+from halfjoin.engine.storage.site import arrangements_folder, collection_place, folder_of, in_site, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import Updates
@@ -270,7 +270,7 @@ class Warehouse:
             self._catalog, self._pending = catalog, self._journal.pending()
             for item in dropped:
                 if folder_of(item) in claimed:  # by what has its name now
-                    self._clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
+                    self._clear(collection_place(self._site, item), files.get((item.kind, item.name), ()))
             if left:
                 self._remove_unclaimed()
 

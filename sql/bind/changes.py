@@ -10,7 +10,7 @@ from halfjoin.errors import UnknownName
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.scalar import Scalars
-from halfjoin.sql.bind.scope import Scope, Source
+from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.select import project, select
 from halfjoin.sql.bind.temporal import mentions_now
 from halfjoin.sql.expr import Column, Expr, Literal
@@ -68,7 +68,7 @@ def _old_rows(statement: Delete | Update, context: Context) -> tuple[Relation, S
     qualified = tuple(Column(f"{alias}.{column.name}", column.type, column.nullable) for column in columns)
     named = tuple((column.name, inner) for column, inner in zip(columns, qualified, strict=True))
     rows: Relation = Scan(statement.table, alias, qualified)
-    scope = Scope.of(Source(alias, named))
+    scope = Scope.of(FromItem(alias, named))
     if statement.where is not None:
         _refuse_now(statement.where, context)
         rows = Filter(rows, Scalars(context, (scope,)).condition(statement.where))

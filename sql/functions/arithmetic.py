@@ -94,7 +94,7 @@ ARITHMETIC = (
         ("-2 * 1.0", "-2.0"),
         ("1e300::double precision * 1e300::double precision", "ERROR: value out of range: overflow")],
         "interval, double precision -> interval or error", "double precision, interval -> interval or error"),
-    _operator("/", "Quotient; of integers without the fraction, of numerics with at least 16 decimals", [
+    _operator("/", "Quotient; integers drop the fraction, numerics have at least 16 decimals", [
         ("7 / 2", "3"), ("-7 / 2", "-3"), ("1 / 0", "ERROR: division by zero"), ("7.0 / 2", "3.5000000000000000"),
         ("1 / 8.0", "0.12500000000000000000"), ("1.0 / 0", "ERROR: division by zero"),
         ("1::double precision / 0", "ERROR: division by zero"), ("7::double precision / 2", "3.5"),

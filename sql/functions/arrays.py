@@ -66,16 +66,16 @@ ARRAYS = (
     function("<> all", "arrays", "Whether it equals no element", "any, any[] -> boolean", special=_compared("<> all"),
         examples=[("2 <> ALL(ARRAY[1,2])", "false"), ("3 <> ALL(ARRAY[1,NULL])", None),
         ("3 <> ALL(ARRAY[1,2])", "true")]),
-    function("array_position", "arrays", "Index of the first equal element, NULL if none; finds NULL too",
+    function("array_position", "arrays", "Index of the first equal element, NULL if none; finds NULL as well",
         "any[], any -> integer", examples=[
         ("array_position(ARRAY['sun','mon'], 'mon')", "2"), ("array_position(ARRAY[1,2], 3)", None),
         ("array_position(ARRAY[1,NULL], NULL)", "2")]),
-    function("array_append", "arrays", "With an element at the end", "any[], any -> any[]", examples=[
+    function("array_append", "arrays", "Appends an element", "any[], any -> any[]", examples=[
         ("array_append(ARRAY[1,2], 3)", "{1,2,3}"), ("array_append(ARRAY[1], NULL)", "{1,NULL}"),
         ("array_append(NULL, 1)", "{1}")]),
-    function("array_prepend", "arrays", "With an element at the beginning", "any, any[] -> any[]", examples=[
+    function("array_prepend", "arrays", "Prepends an element", "any, any[] -> any[]", examples=[
         ("array_prepend(1, ARRAY[2,3])", "{1,2,3}")]),
-    function("array_cat", "arrays", "Two arrays joined; also ||", "any[], any[] -> any[]", examples=[
+    function("array_cat", "arrays", "Concatenates two arrays; also ||", "any[], any[] -> any[]", examples=[
         ("array_cat(ARRAY[1,2], ARRAY[3])", "{1,2,3}"), ("array_cat(ARRAY[1], NULL)", "{1}"),
         ("ARRAY[1] || ARRAY[2]", "{1,2}"), ("ARRAY[1] || 2", "{1,2}"), ("0 || ARRAY[1]", "{0,1}")]),
 )  # fmt: skip

@@ -100,7 +100,7 @@ def _to_char(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 _MOMENT = "text, timestamp -> numeric"
 
 DATES = (
-    function("date_trunc", "dates", "Cut to a unit: " + ", ".join(TRUNCATIONS), "text, timestamp -> timestamp",
+    function("date_trunc", "dates", "Truncates to a unit: " + ", ".join(TRUNCATIONS), "text, timestamp -> timestamp",
         "text, timestamptz -> timestamptz", special=_date_trunc, examples=[
         ("date_trunc('hour', timestamp '2001-02-16 20:38:40')", "2001-02-16 20:00:00"),
         ("date_trunc('month', timestamp '2001-02-16 20:38:40')", "2001-02-01 00:00:00"),
@@ -127,7 +127,7 @@ DATES = (
         "text, interval -> double precision", special=_field("date_part"), examples=[
         ("date_part('day', timestamp '2001-02-16 20:38:40')", "16"), ("date_part('month', date '2024-06-30')", "6"),
         ("date_part('epoch', timestamp '1970-01-01 00:00:01.5')", "1.5")]),
-    function("to_char", "dates", "Printed by a pattern of YYYY, MM, DD, HH24, MI, SS, MS, US, Mon, Day, IW, ...",
+    function("to_char", "dates", "Formats by a pattern of YYYY, MM, DD, HH24, MI, SS, MS, US, Mon, Day, IW, ...",
         "timestamp, text -> text", "timestamptz, text -> text", special=_to_char, examples=[
         ("to_char(timestamp '2002-04-20 17:31:12.66', 'HH12:MI:SS')", "05:31:12"),
         ("to_char(date '2024-01-05', 'YYYY-MM-DD')", "2024-01-05"),

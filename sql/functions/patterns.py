@@ -88,7 +88,7 @@ PATTERNS = (
         ("'thomas' !~ 't.*max'", "true")]),
     function("!~*", "patterns", "Does not match, without regard to case", _MATCH, check=_check_regex(False),
         blanks=True, examples=[("'thomas' !~* 'T.*ma'", "false")]),
-    function("regexp_replace", "patterns", "The first match replaced, or all with flag g; `\\1` is a group",
+    function("regexp_replace", "patterns", "Replaces the first match, or all with flag g; `\\1` is a group",
         "text, text, text -> text", "text, text, text, text -> text", check=_check_regex(True, 3), examples=[
         ("regexp_replace('Thomas', '.[mN]a.', 'M')", "ThM"), ("regexp_replace('foobarbaz', 'b..', 'X', 'g')", "fooXX"),
         ("regexp_replace('foobarbaz', 'b(..)', 'X\\1Y', 'g')", "fooXarYXazY"),

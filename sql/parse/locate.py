@@ -17,12 +17,12 @@ def place(node: exp.Expr | None, sql: str) -> tuple[int | None, int | None]:
     while node is not None:
         starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
         if starts and min(starts) < len(sql):
-            return place_of(min(starts), sql)
+            return line_and_column(min(starts), sql)
         node = node.parent
     return None, None
 
 
-def place_of(offset: int, sql: str) -> tuple[int, int]:
+def line_and_column(offset: int, sql: str) -> tuple[int, int]:
     """Line and column (from 1) of a character of the text."""
     before = sql[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1

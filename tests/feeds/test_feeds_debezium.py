@@ -74,7 +74,7 @@ def _rows(contents: dict[int, str | None]) -> Counter[Any]:
 
 
 @given(st.lists(STEP, min_size=1, max_size=12), st.data())
-def test_with_a_key_any_split_and_any_redelivery_gives_the_table(steps: Any, data: st.DataObject) -> None:
+def test_any_split_and_redelivery_gives_the_keyed_table(steps: Any, data: st.DataObject) -> None:
     messages, states = _history(steps)
     engine, done = _engine(), 0
     while done < len(messages):

@@ -16,14 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.engine.batch import runner as runners
 from halfjoin.engine.feeds.debezium import Messages
 from halfjoin.engine.spark import messages as in_tasks
-from halfjoin.engine.spark import runner
+from halfjoin.engine.spark import runner, runners
 from halfjoin.engine.spark.intake import Intake
 from halfjoin.engine.spark.layout import Layout
 from halfjoin.engine.storage.fetch import Disk
-from halfjoin.engine.storage.parquet_reader import Source
+from halfjoin.engine.storage.parquet_reader import OpenFile
 from halfjoin.engine.storage.stored_run import StoredRun
 from tests.feeds.test_feeds_debezium import _history, _rows, message
 from tests.oracle.rows import bag, updates
@@ -138,7 +137,7 @@ def test_each_partition_has_offsets_of_its_own(session: Any) -> None:
 
 def test_no_message_comes_to_this_process(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "FEW", 0)
-    for holder, name in ((StoredRun, "narrowed"), (Source, "columns"), (Disk, "fetch")):
+    for holder, name in ((StoredRun, "narrowed"), (OpenFile, "columns"), (Disk, "fetch")):
         monkeypatch.setattr(holder, name, _forbidden)
     messages: list[str | None] = [message("c", None, {"k": k, "v": "a"}) for k in range(20)]
     with _engine(tmp_path / "w", spark=session) as engine:

@@ -88,7 +88,7 @@ def test_if_not_exists_says_when_it_is_something_else(engine, caplog, sql, other
     assert caplog.records[0].levelno == logging.WARNING
 
 
-def test_the_same_process_is_told_which_line_opened_the_warehouse(tmp_path):
+def test_a_second_opening_is_told_which_line_was_first(tmp_path):
     with hj.Engine(tmp_path / "w"):
         with pytest.raises(hj.Conflict, match=r"this very process: .* opened at .*test_first_day\.py:\d+"):
             hj.Engine(tmp_path / "w")

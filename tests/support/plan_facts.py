@@ -22,6 +22,7 @@ class World:
     ddl: str
     sizes: Mapping[str, int] = field(default_factory=dict)
     arranged: dict[ArrangementKey, dict[str, None]] = field(default_factory=dict)
+    counted: Mapping[str, int] = field(default_factory=dict)  # distinct keys, by the arrangement's text
 
     def __post_init__(self) -> None:
         self.schema = FakeSchema(self.ddl)
@@ -45,7 +46,9 @@ class World:
 
     def distinct(self, key: ArrangementKey) -> int | None:
         unique = {expr.name for expr in key.keys if isinstance(expr, Column)}
-        return self.rows(key.collection) if unique == set(self.keys.get(key.collection, ("",))) else None
+        if unique == set(self.keys.get(key.collection, ("",))):
+            return self.rows(key.collection)
+        return self.counted.get(str(key))
 
     def relation(self, sql: str) -> Relation:
         return bind(parse_query(sql), self.schema, sql)

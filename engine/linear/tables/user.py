@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.intake.columns import convert
 from halfjoin.engine.linear.tables.exploded import Exploded
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.columns import convert
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, constant
 from halfjoin.errors import DataError, InvalidRow
 from halfjoin.sql.types import RESULT_ROWS, SqlType
