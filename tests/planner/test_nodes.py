@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from halfjoin.engine.statements.filling import runnable
+from halfjoin.engine.storage.filling import runnable
 from halfjoin.planner import cut
 from halfjoin.planner.explain import as_json, html, mermaid, text
 from halfjoin.planner.plan import Binding, Join, Loop, Reduce, ReducePart, ViewPlan
