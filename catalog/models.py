@@ -39,6 +39,20 @@ class Table(Definition):
     id: str = ""
 
 
+class Figures(BaseModel):
+    """On what a view's plan was made, when times below `upper` were closed: the answers to the planner's questions.
+
+    `rows`: rows of each collection. `keys`: distinct keys of arrangements, by what EXPLAIN calls them, None where
+    that was not known. `shared`: arrangements that others used.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    upper: int
+    rows: dict[str, int]
+    keys: dict[str, int | None]
+    shared: tuple[str, ...]
+
+
 class View(Definition):
     """A view by its SQL text. A materialized one is maintained, a plain one is inlined where it is used."""
 
@@ -48,6 +62,7 @@ class View(Definition):
     reads: tuple[str, ...]  # tables, views and plain views that the text names, directly or through plain views
     retain: int | None = None
     id: str = ""  # tells the view from any other that had or gets its name
+    planned: Figures | None = None  # of a plain view, or one that an older version of halfjoin made, there are none
 
 
 class Index(Definition):

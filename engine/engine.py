@@ -17,13 +17,14 @@ from typing import Any, NoReturn, Self
 import pyarrow as pa
 
 from halfjoin.engine.arrange.changes import Changes, changes_of, diffs_of
-from halfjoin.engine.arrange.memory import Memory, machine_memory, to_bytes
+from halfjoin.engine.arrange.expand import expand
+from halfjoin.engine.arrange.memory import Memory, to_bytes
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Clock, Times, check, present, settled
 from halfjoin.engine.batch.commit import Commits, Entry, Step, nothing
-from halfjoin.engine.batch.ids import WHOLE, follow_prefix, place_of, reused
-from halfjoin.engine.batch.runner import LOCAL, Runner, Runners, Setting
+from halfjoin.engine.batch.ids import WHOLE, follow_prefix, position_of, reused
+from halfjoin.engine.batch.runner import LOCAL, Runner
 from halfjoin.engine.batch.stage import Staged, batch_times, fingerprints, publishing, runs_of, stage
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.subscription import Subscription
@@ -36,19 +37,23 @@ from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.intake.times import Time, time_of, to_time
 from halfjoin.engine.linear.tables import UserFunction
 from halfjoin.engine.sinks.sinks import Sinks
+from halfjoin.engine.spark.runners import Runners, Setting
 from halfjoin.engine.statements import reading
-from halfjoin.engine.statements.execute import Session, execute
+from halfjoin.engine.statements.execute import execute
 from halfjoin.engine.statements.explaining import Format, explain
-from halfjoin.engine.statements.filling import fill_missing, unfilled
+from halfjoin.engine.statements.replan import reconsider
+from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.stats import Stats, stats
+from halfjoin.engine.storage.filling import fill_missing, unfilled
 from halfjoin.engine.storage.reader import READ_ONLY, Reader
 from halfjoin.engine.storage.restore import make_errors_anew
 from halfjoin.engine.storage.store import BatchId, Nowhere, Store, retried
 from halfjoin.engine.storage.warehouse import Warehouse
 from halfjoin.engine.system.exclusive import exclusive
+from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.system.process import check_process, is_this
 from halfjoin.engine.system.turns import Turns
-from halfjoin.sql.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
+from halfjoin.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName, UnsupportedSQL
 from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.parse import parse
@@ -93,9 +98,9 @@ class Engine:
         memory: int | str | None = None,
     ) -> None:
         if runner not in ("auto", "local", "spark"):
-            raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
+            raise HalfjoinError(f"unknown runner {runner!r}", remedy="runners: auto, local, spark")
         if spark is not None and not hasattr(spark, "createDataFrame"):
-            raise HalfjoinError(f"spark={spark!r} is no Spark session; leave it out for a local one")
+            raise HalfjoinError(f"spark={spark!r} is not a Spark session", remedy="leave it out for a local one")
         history = None if retain is None else duration(retain)
         check(clock)
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
@@ -107,7 +112,8 @@ class Engine:
         self._commits = Commits()
         self._torn = False  # whether the last call ended by an exception, or is under way
         if read_only and warehouse is None:
-            raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
+            raise HalfjoinError("read_only=True reads a warehouse",
+                                remedy="say which: Engine('folder', read_only=True)")
         self._read_only = read_only
         self._store = _store(warehouse, read_only)
         try:
@@ -115,14 +121,13 @@ class Engine:
         except BaseException:
             self._store.close()
             raise
-        self._runners = self._state.runners = Runners(runner, spark, self._store.staging)
+        self._runners = Runners(runner, spark, self._store.staging)
         self._state.kept, self._state.closed_by = self._store.kept, self._store.closed_by
-        self._session = Session()
         self._closed: str | None = None  # why no more calls are taken
         self._released = False
         self._sinks = Sinks(self._store.place, self._store.staging)
+        self._session = Session(_Host(self))
         if not read_only:
-            self._state.sinks = self._sinks
             self._sinks.open(self._state)
             if unfilled(self._state) or self._store.has_stale_nodes():
                 self._define(lambda: fill_missing(self._state))
@@ -141,7 +146,7 @@ class Engine:
         """
         self._wait()
         with self._reading() as state:
-            return execute(self, state, sql, self._define, self._session)
+            return execute(self._session, state, sql)
 
     @exclusive
     def apply(
@@ -176,7 +181,7 @@ class Engine:
         self._check_open(writing=True)
         state = self._state
         if not isinstance(batches, Mapping):
-            raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
+            raise InvalidRow("a batch is a dict of rows by table name", remedy="write engine.apply({'table': rows})")
         given_time = None if time is None else to_time(time)
         default = present(state.clock, state.upper) if given_time is None else given_time
         rows = self._runners.taken(batches, state.catalog.table, default, marked=batch_id is not None)
@@ -187,10 +192,10 @@ class Engine:
             if known is not None:
                 if agree(known[0], batch.mark):
                     return replace(known[1], frames=partial(self._changes_frame, changes_of(known[1].diffs)))
-                raise Conflict(reused(batch_id))
+                raise Conflict(reused(batch_id), name=batch_id)
         rows = dict(self._runners.near(rows, state.in_memory))
         times = batch_times(state, rows, given_time, default, close=close)
-        runs = runs_of(state, rows, times.time, times.upper)
+        runs = runs_of(state, rows, times.time, times.upper, self._runners)
         choice = self._runners.choose(
             sum(map(len, runs.values())), frame=not all(isinstance(given, Submitted) for given in rows.values()),
             stored=lambda: state.stored(runs),
@@ -211,7 +216,8 @@ class Engine:
         kept = settled(state.clock, given=to is not None, instead="say advance(to=...)")
         upper = present(kept, state.upper) if to is None else to_time(to)
         if upper < state.upper:
-            raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already")
+            raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already", time=upper,
+                              upper=state.upper)  # fmt: skip
         times = Times(upper - 1, upper, kept)
         return self._publish({}, times, started, None, (LOCAL, "nothing changes but the time"))
 
@@ -229,7 +235,7 @@ class Engine:
         staged = self._store.room(self._state, staged)
         applied = Applied(
             times.time, times.upper, runner.name, perf_counter() - started, diffs_of(staged.diffs), reason,
-            partial(self._changes_frame, staged.diffs), {name: one.text for name, one in staged.failures.items()},
+            partial(self._changes_frame, staged.diffs), {name: str(one.error) for name, one in staged.failures.items()},
         )  # fmt: skip
         state, low = self._state, self._state.upper
         closing = self._sinks.closing(state, staged)
@@ -250,6 +256,7 @@ class Engine:
         with suppress(HalfjoinError, MemoryError):  # the batch is done; what is not tidied now is so after a later one
             for collection in state.collections():
                 collection.tidy(state.upper)
+        reconsider(state, self._runners, staged.runs, self._define)
         self._store.settle(state)
         return replace(applied, seconds=perf_counter() - started)
 
@@ -257,7 +264,7 @@ class Engine:
     def _changes_frame(self, changes: Mapping[str, Changes], view: str) -> Any:
         """For `Applied.dataframe`."""
         with self._reading() as state:
-            return state.runners.spark.changes_frame(state.schema(view), changes[view])
+            return self._runners.spark.changes_frame(state.schema(view), changes[view])
 
     def _define(self, change: Callable[[], None]) -> None:
         """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
@@ -276,7 +283,7 @@ class Engine:
             for name, subscription in before:
                 if subscription not in going_on:
                     why = "it was dropped, or replaced, under this subscription; subscribe to what is there now"
-                    subscription.fail(UnknownName("materialized view", name, instead=why))
+                    subscription.fail(UnknownName("materialized view", name, remedy=why))
 
         self._commits.carry_out(prepare, state.checkpoint())
         self._store.settle(state)
@@ -301,7 +308,7 @@ class Engine:
             found = reading.contents(state, name, _optional(as_of), distinct=multiplicity)
             if multiplicity:
                 return found.table(changes=True).drop_columns(["__time"])
-            return reading.expand(found, name).table(changes=False)
+            return expand(found, name).table(changes=False)
 
     @retried
     @exclusive
@@ -315,7 +322,7 @@ class Engine:
             UnknownName, InvalidTime; DataError as for `read`.
         """
         with self._reading() as state:
-            return reading.frame(state, name, _optional(as_of))
+            return reading.frame(state, self._runners, name, _optional(as_of))
 
     @retried
     @exclusive
@@ -329,7 +336,7 @@ class Engine:
             statements = parse(sql)
             statement = statements[-1] if statements else None
             if not isinstance(statement, Select) or len(statements) > 1:
-                raise UnsupportedSQL("expected one query", instead="write SELECT ...")
+                raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
             time = _optional(as_of) if as_of is not None else time_of(statement.as_of)
             return reading.query(state, statement.query, time, sql)
 
@@ -357,7 +364,7 @@ class Engine:
                 if name in state.catalog.names():
                     kind = "table" if name in state.catalog.tables else "plain view"
                     raise UnsupportedSQL(f"{name} is a {kind}, which reports no changes",
-                                         instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
+                                         remedy=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
                 raise UnknownName("materialized view", name, state.views)
             start, end = _optional(as_of), _optional(up_to)
             first, failure = reading.history(state, name, start, end, snapshot)
@@ -371,7 +378,7 @@ class Engine:
     def explain(self, view_or_sql: str, format: Format = "text") -> str:
         """The dataflow of a view, or of a query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
         with self._reading() as state:
-            return explain(state, view_or_sql, format)
+            return explain(state, self._runners, view_or_sql, format)
 
     @property
     @exclusive
@@ -384,7 +391,7 @@ class Engine:
     def stats(self) -> Stats:
         """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
-            return stats(state, self._store.foreign())
+            return stats(state, None if self._read_only else self._sinks, self._store.foreign())
 
     @exclusive
     def sink(
@@ -450,7 +457,7 @@ class Engine:
                 self._check_open(writing=True)
                 definition = self._state.catalog.table(table)
                 newest = self._store.newest(follow_prefix(table))
-                last, at = place_of(newest), None
+                last, at = position_of(newest), None
                 if newest is not None and last is not None and last.piece != WHOLE:
                     known = self._store.answered(self._state, newest)
                     at = None if known is None else known[1].time
@@ -481,7 +488,7 @@ class Engine:
         """
         self._check_open()
         if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
-            raise HalfjoinError(f"{name!r} is no name for a function; use lower case letters, digits and _")
+            raise HalfjoinError(f"{name!r} is not a name for a function", remedy="use lower case letters, digits and _")
         if not callable(function):
             raise HalfjoinError(f"{name}: {function!r} cannot be called")
         if not isinstance(returns, Mapping) or not all(isinstance(kind, str) for kind in returns.values()):
@@ -490,14 +497,14 @@ class Engine:
             raise HalfjoinError(f"{name}: returns must name the result's columns, none of which begins with __")
         there = name not in self._state.catalog.functions and returns_rows(name, self._state.catalog)
         if name in self._state.functions or there or name in ENTRIES:
-            raise Conflict(f"there is a function {name} already; choose another name")
+            raise Conflict(f"there is a function {name} already", remedy="choose another name", name=name)
         types = {column: type_named(kind) for column, kind in returns.items()}
         kept = self._state.catalog.table_function(name)
         if kept is None:
             self._define(lambda: self._state.catalog.functions.update({name: tuple(types.items())}))
         elif kept != tuple(types.items()):
             columns = ", ".join(f"{column} {kind}" for column, kind in kept)
-            raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})")
+            raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})", name=name)
         self._state.functions[name] = UserFunction(name, function, types)
 
     @exclusive
@@ -561,7 +568,6 @@ class Engine:
         """The state at one moment; the lock is held."""
         self._check_open()
         with self._store.moment(self._state) as self._state:
-            self._state.runners = self._runners
             yield self._state
             self._store.settle(self._state)
 
@@ -584,6 +590,14 @@ class Engine:
             raise HalfjoinError(self._closed)
         if writing and self._read_only:
             raise HalfjoinError(READ_ONLY)
+
+
+class _Host:
+    """The engine as its session sees it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.apply, self.subscribe, self.define = engine.apply, engine.subscribe, engine._define
+        self.runners, self.sinks, self.writes = engine._runners, engine._sinks, not engine._read_only
 
 
 def _store(warehouse: str | PathLike[str] | None, read_only: bool) -> Store:

@@ -7,6 +7,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from halfjoin.version import VERSION
+
 if TYPE_CHECKING:
     from halfjoin.cli.show import show
     from halfjoin.engine.batch.applied import Applied
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from halfjoin.engine.feeds.debezium import debezium
     from halfjoin.engine.intake.rows import deletes, inserts, upserts
     from halfjoin.engine.statements.stats import Stats
-    from halfjoin.sql.errors import (
+    from halfjoin.errors import (
         Conflict,
         DataError,
         HalfjoinError,
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
         UnsupportedSQL,
     )
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Applied",
@@ -51,7 +53,7 @@ __all__ = [
 _HOMES = {
     "Applied": "engine.batch.applied", "Engine": "engine.engine", "Stats": "engine.statements.stats",
     "Subscription": "engine.batch.subscription", "debezium": "engine.feeds.debezium", "deletes": "engine.intake.rows",
-    "inserts": "engine.intake.rows", "show": "halfjoin.cli.show", "upserts": "engine.intake.rows",
+    "inserts": "engine.intake.rows", "show": "cli.show", "upserts": "engine.intake.rows",
 }  # fmt: skip
 
 
@@ -59,7 +61,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: Spark's workers import the package, and need none of them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"halfjoin.{_HOMES.get(name, 'sql.errors')}"), name)
+    found = globals()[name] = getattr(import_module(f"halfjoin.{_HOMES.get(name, 'errors')}"), name)
     return found
 
 

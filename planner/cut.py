@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from halfjoin.catalog.facts import Facts
 from halfjoin.planner.block import Blocks
 from halfjoin.planner.canonical import canonical
+from halfjoin.planner.facts import Facts
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.linear import Explode

@@ -11,12 +11,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from halfjoin.catalog.facts import Facts
+from halfjoin.planner.facts import Facts
 from halfjoin.planner.linear import Filter, Linear, Temporal
 from halfjoin.planner.plan import ArrangementKey, Constant
 from halfjoin.sql.expr import Call, Column, Expr, Literal
 
-UNKNOWN_ROWS = 1000.0  # of a collection that is still empty
+UNKNOWN_ROWS = 1000.0  # of a collection that is still empty; from so many on its distinct keys tell something
 _ROWS_PER_PARENT = 10.0  # that refer to one row of another collection, where sizes are unknown
 _SELECTIVITY = {"=": 0.1, "in": 0.2, "<": 0.4, "<=": 0.4, ">": 0.4, ">=": 0.4, "like": 0.2, "is null": 0.1}
 _TEMPORAL_SELECTIVITY = 0.4
@@ -49,6 +49,12 @@ class Estimates:
     def is_known(self, collection: str) -> bool:
         """Whether there are rows to judge by."""
         return collection in self.constants or self.facts.rows(collection) > 0
+
+    def is_measured(self, key: ArrangementKey) -> bool:
+        """Whether the distinct keys of an arrangement are known, and of enough rows to say what more will be like."""
+        if key.collection in self.constants:
+            return True
+        return self.facts.rows(key.collection) >= UNKNOWN_ROWS and self.facts.distinct(key) is not None
 
     def unique_keys(self, collection: str) -> tuple[frozenset[str], ...]:
         """Sets of columns that identify a row; the smallest first."""

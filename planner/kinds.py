@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.agenda import Agenda
 from halfjoin.planner.block import Aliases, Block, Equality, Input, inputs_of
 from halfjoin.planner.equalities import merged
 from halfjoin.planner.linear import Extend, Filter, Linear, Step
 from halfjoin.planner.lookups import aligned
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, InputKind, Version
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Cast, Column, Expr, Literal, substitute
 from halfjoin.sql.functions import fallible, render
 from halfjoin.sql.types import Kind
@@ -56,11 +56,11 @@ def check(block: Block) -> None:
         if fallible(match.probe) and not (len(read) == 1 and read <= plain):
             raise UnsupportedSQL(
                 f"{render(match.probe)} in {text} may fail, and reads more than one table or an outer join's side",
-                instead="compute it in a materialized view below, and join by its column",
+                remedy="compute it in a materialized view below, and join by its column",
             )
         if match.key.type.kind is Kind.INTERVAL:
             raise UnsupportedSQL(f"{text} compares intervals, which are no key",
-                                 instead="compare extract(epoch from ...) of both")  # fmt: skip
+                                 remedy="compare extract(epoch from ...) of both")  # fmt: skip
 
 
 def seen_from(block: Block, start: Input) -> View:

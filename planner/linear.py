@@ -4,6 +4,21 @@ Linear law. An operator is its logic `row -> {(row2, time2, diff2)}`; an update 
 `(row2, max(time, time2), diff * diff2)` for each. Filters, computed columns and projections have `time2` = the minimum
 and `diff2 = 1`; a table function gives several rows, each with its own weight and time; a temporal filter gives the
 times at which its formula turns true (+1) and false (-1). Two operators in a row are one.
+
+A table function that makes `x` copies of `2x`, which are there from time `3x` until `4x`:
+
+>>> def logic(x):
+...     return [(2 * x, 3 * x, x), (2 * x, 4 * x, -x)]
+>>> def linear(row, time, diff):
+...     return [(row2, max(time, time2), diff * diff2) for row2, time2, diff2 in logic(row)]
+>>> linear(5, 0, 1)
+[(10, 15, 5), (10, 20, -5)]
+>>> linear(5, 17, -1)  # the row goes at 17: so do the five copies, which would have gone at 20
+[(10, 17, -5), (10, 20, 5)]
+
+Wrong ways. With `time2` for the time, the deletion at 17 would take the copies away from time 15 on, which is closed
+and has been read. With `time` for the time, they would be there before 15. With `diff2` for the diff, a row that comes
+twice would give five copies, and a deletion would add five.
 """
 
 from __future__ import annotations

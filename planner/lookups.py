@@ -100,17 +100,24 @@ class Lookups:
     def _lookup(self, agenda: Agenda, item: Input, pairs: Sequence[Pair]) -> Lookup:
         """The best way to look `item` up by these equalities.
 
-        A unique key, if they cover one; else the longest key of an arrangement that exists, or that this plan has
-        chosen already, unless it finds many more rows than the key of all equalities; else that key.
+        A unique key, if they cover one; else the key of all equalities; or the longest key of an arrangement that
+        exists, or that this plan has chosen already, where it is measured to find not many more rows than that.
+        A guess is not enough: a key of few values goes on finding more, the more rows there are.
         Equalities that are not in the key are filters after the lookup.
         """
         estimates = self._estimates
 
-        def way(parts: Iterable[Pair], steps: Linear | None = None) -> Lookup:
+        def keyed(parts: Iterable[Pair], steps: Linear | None = None) -> tuple[ArrangementKey, tuple[Pair, ...]]:
             ordered = tuple(sorted(parts, key=lambda pair: render(pair.key)))
-            key = ArrangementKey(item.collection, tuple(pair.key for pair in ordered), steps, item.constant)
+            return ArrangementKey(item.collection, tuple(pair.key for pair in ordered), steps, item.constant), ordered
+
+        def exists(key: ArrangementKey) -> bool:
+            return estimates.exists(key) or key in self._chosen
+
+        def way(parts: Iterable[Pair], steps: Linear | None = None) -> Lookup:
+            key, ordered = keyed(parts, steps)
             return Lookup(
-                item, key, ordered, estimates.is_unique(key), estimates.exists(key) or key in self._chosen,
+                item, key, ordered, estimates.is_unique(key), exists(key),
                 estimates.fan_out(key, [pair.probe for pair in ordered], self._sources),
             )  # fmt: skip
 
@@ -125,7 +132,8 @@ class Lookups:
         if full.exists or len(plain) > _MOST_SEARCHED:
             return full
         for size in range(len(plain) - 1, 0, -1):
-            found = [part for part in map(way, combinations(plain, size)) if part.exists]
+            there = [parts for parts in combinations(plain, size) if exists(keyed(parts)[0])]
+            found = [part for part in map(way, there) if estimates.is_measured(part.arrangement)]
             found = [part for part in found if part.fan_out <= max(_FEW, 4 * full.fan_out)]
             if found:
                 return min(found, key=lambda part: (part.fan_out, _text(part.arrangement)))

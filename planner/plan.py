@@ -7,6 +7,21 @@ Delta law. Number a join's inputs. A result tuple is produced once, by the path 
 several arrived in the same batch, by the one with the highest number. So path `i` looks input `j < i` up after the
 batch's updates went in, and `j > i` before. With "after" everywhere, rows that arrive together would be joined twice;
 with "before" everywhere, never. Its time is the maximum of its components' times, its diff their product.
+
+Two inputs in which nothing is yet, and a batch that brings the key `k` to both:
+
+>>> before, after = [[], []], [["k"], ["k"]]
+>>> def joined(version):  # path i looks up the other input, j, in a version of it
+...     return [key for i, j in ((0, 1), (1, 0)) for key in after[i] if key in version(i, j)[j]]
+>>> joined(lambda i, j: after if j < i else before)
+['k']
+>>> joined(lambda i, j: after)  # wrong: what arrives together is joined twice
+['k', 'k']
+>>> joined(lambda i, j: before)  # wrong: and here never
+[]
+
+It is wrong, too, to choose the version by the updates' times instead of their arrival: a row may arrive after another
+with an earlier time, and then each path would take the other's row for its own to find, or neither.
 """
 
 from __future__ import annotations

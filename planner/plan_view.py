@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from halfjoin.catalog.facts import Facts
 from halfjoin.planner.block import Blocks
 from halfjoin.planner.cost import path_cost
 from halfjoin.planner.cut import cut
 from halfjoin.planner.estimates import Estimates
+from halfjoin.planner.facts import Facts
 from halfjoin.planner.paths import branch
 from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, ViewPlan
 from halfjoin.planner.rules import normal_form

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.expr import Expr
 from halfjoin.sql.types import SqlType
 
 Query: TypeAlias = exp.Query  # a parsed query, which only this room looks into
@@ -123,6 +123,13 @@ class Explain:
 
 
 @dataclass(frozen=True)
+class RefreshPlan:
+    """REFRESH PLAN view: plan it anew, on what is known of the collections now."""
+
+    view: str
+
+
+@dataclass(frozen=True)
 class Show:
     """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name."""
 
@@ -163,14 +170,5 @@ class Drop:
 
 Statement: TypeAlias = (
     CreateTable | CreateView | CreateIndex | CreateSink | Insert | Delete | Update | Select | Subscribe | Explain
-    | Show | SetTime | Begin | Commit | Rollback | Drop
+    | RefreshPlan | Show | SetTime | Begin | Commit | Rollback | Drop
 )
-
-
-@dataclass(frozen=True)
-class BoundIndex:
-    """Key expressions of an index over the collection's bare column names."""
-
-    collection: str
-    keys: tuple[Expr, ...]
-    columns: tuple[Column, ...] = ()

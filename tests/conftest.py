@@ -14,14 +14,14 @@ _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_to
 settings.register_profile("everyday", max_examples=50, derandomize=True, deadline=None, database=None,
                           suppress_health_check=_SLOW)  # fmt: skip
 settings.register_profile("fuzz", max_examples=int(os.environ.get("HALFJOIN_FUZZ", "1000")), deadline=None,
-                          suppress_health_check=_SLOW)  # fmt: skip
+                          print_blob=True, suppress_health_check=_SLOW)  # fmt: skip
 settings.load_profile("fuzz" if "HALFJOIN_FUZZ" in os.environ else "everyday")
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """One quiet session for all Spark tests: small data, so few partitions."""
-    from halfjoin.engine.batch import runner as runners
+    from halfjoin.engine.spark import runners
     from halfjoin.engine.spark.session import start_session
 
     runners.NEAR = 0  # frames go to Spark, however few their rows are

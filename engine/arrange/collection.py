@@ -16,8 +16,8 @@ from halfjoin.engine.arrange.run import KeyColumns, Part, Run, loaded_runs, merg
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty, fits, fitting
+from halfjoin.errors import DataError
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import DataError
 
 # A run is merged into the one before unless that is this many times larger: few runs to look up in, and each row is
 # copied a logarithmic number of times.
@@ -206,7 +206,7 @@ class Collection:
         try:
             return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
         except DataError as problem:
-            raise DataError(f"{self.name} cannot be read as of {time}: {problem}") from None
+            raise problem.with_(view=self.name, time=time) from None
 
     def up_to(self, time: int) -> Updates:
         """Updates at or before a time that add up to the contents then."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from halfjoin.engine.arrange.guide import Guide, guide_to
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact
-from halfjoin.engine.updates.updates import MOST_ROWS, Ints, Mask
-from halfjoin.sql.errors import DataError
+from halfjoin.engine.updates.updates import Ints, Mask
 
 Rows = NDArray[np.uint32]
 
-_NONE = np.zeros(0, np.int64), np.zeros(0, np.uint32)
 _GUIDE_FROM = 1 << 10  # entries
 _GUIDED_FROM = 1 << 20  # probes times entries: for less, a plain search has less to set up, and finds most in a cache
 _FEW = 16  # probes: whatever the index, a plain search is as quick
@@ -27,7 +26,10 @@ _NEXT = np.arange(1, 8)[:, None]  # entries after the first of a group
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Entries sorted by code. `exact`: equal codes are equal keys, nothing to verify. A large index has a guide."""
+    """Entries sorted by code, none of them twice. `exact`: equal codes are equal keys, nothing to verify.
+
+    A large index has a guide.
+    """
 
     codes: Ints
     rows: Rows
@@ -46,23 +48,37 @@ class Index:
         """The number of distinct codes."""
         return int(np.count_nonzero(self.codes[1:] != self.codes[:-1])) + 1 if len(self.codes) else 0
 
-    def find(self, probes: Ints) -> tuple[Ints, Rows]:
-        """Pairs (position in `probes`, row number) whose codes are equal."""
+    def find(self, probes: Ints) -> Iterable[tuple[Ints, Rows]]:
+        """Pairs (position in `probes`, row number) whose codes are equal, in pieces.
+
+        A piece has at most `limits.PIECE_ROWS` pairs, however many one probe finds, or one pair for each probe. Pairs
+        come in order of position, and are made when a piece is asked for.
+        """
         if not len(probes) or not len(self.codes):
-            return _NONE
+            return ()
         low = self._first_at_least(probes)
         positions = (self.codes.take(low, mode="clip") == probes).nonzero()[0]  # beyond the end: less than the probe
         if not len(positions):
-            return _NONE
+            return ()
         low, values = low[positions], probes[positions]
         if not (self.codes.take(low + 1, mode="clip") == values).any():  # every code is there once
-            return positions, self.rows[low]
+            return ((positions, self.rows[low]),)
         counts = self._counts(low, values)
-        found = int(counts.sum())
-        if found > MOST_ROWS:
-            raise DataError(f"one lookup would find {found:,} rows, the most are {MOST_ROWS:,}: many rows share a key")
-        entries = np.arange(found) + np.repeat(low - (counts.cumsum() - counts), counts)
-        return positions.repeat(counts), self.rows[entries]
+        ends = counts.cumsum()
+        found = int(ends[-1])
+        if found > limits.PIECE_ROWS:
+            return self._pieces(positions, low, counts, ends)
+        entries = np.arange(found) + np.repeat(low - (ends - counts), counts)
+        return ((positions.repeat(counts), self.rows[entries]),)
+
+    def _pieces(self, positions: Ints, low: Ints, counts: Ints, ends: Ints) -> Iterator[tuple[Ints, Rows]]:
+        """The pairs numbered 0, 1, ... where those of `positions[i]` end before `ends[i]`, a piece at a time."""
+        first, found = low - (ends - counts), int(ends[-1])  # add a pair's number to get its entry
+        for start in range(0, found, limits.PIECE_ROWS):
+            stop = min(start + limits.PIECE_ROWS, found)
+            some = slice(int(ends.searchsorted(start, "right")), int(ends.searchsorted(stop)) + 1)
+            within = np.diff(np.minimum(ends[some], stop), prepend=start)
+            yield positions[some].repeat(within), self.rows[np.arange(start, stop) + first[some].repeat(within)]
 
     def count(self, probes: Ints) -> Ints:
         """How many entries each probe would find."""
@@ -112,8 +128,18 @@ class Index:
 
 
 def build(keys: Sequence[pa.Array], rows: NDArray[Any] | None, length: int) -> Index:
-    """Index key columns of `length` entries; entry `i` points to `rows[i]` (to row `i` where None)."""
-    return build_from_codes(codes(keys, length), rows, is_exact(keys))
+    """Index key columns of `length` entries; entry `i` points to `rows[i]` (to row `i` where None).
+
+    A row that has a code several times (a table function made its keys) gets one entry for it.
+    """
+    values = codes(keys, length)
+    if rows is None:
+        return build_from_codes(values, None, is_exact(keys))
+    order = np.lexsort((rows, values))
+    values, rows = values[order], rows[order]
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = (values[1:] != values[:-1]) | (rows[1:] != rows[:-1])
+    return _index(values[fresh], rows[fresh], is_exact(keys))
 
 
 def build_from_codes(values: Ints, rows: NDArray[Any] | None, exact: bool) -> Index:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from halfjoin.engine.arrange.run import Part
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 # Of the budget: what is brought into memory leaves room for the indexes on it and for what is to come, or it would
 # have to go again at once.
@@ -49,7 +47,8 @@ class Memory:
         """
         if not self.takes(size):
             raise StorageError(
-                f"this would bring the state to {self.used() + size:,} bytes, past the budget of {self.limit:,}; give "
+                f"this would bring the state to {self.used() + size:,} bytes, past the budget of {self.limit:,}",
+                remedy="give "
                 "the engine more memory, a folder to keep its state in, less history to retain, or fewer views and "
                 "indexes"
             )
@@ -62,16 +61,7 @@ def to_bytes(size: int | str) -> int:
     pattern = r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*"
     match = re.fullmatch(pattern, size, re.IGNORECASE) if isinstance(size, str) else None
     if match is None:
-        raise HalfjoinError(f"memory={size!r} is no size; write it like 512MB or 4GB, or give a number of bytes")
+        raise HalfjoinError(f"memory={size!r} is not a size",
+                            remedy="write it like 512MB or 4GB, or give a number of bytes")
     number, unit, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
-
-
-def machine_memory() -> int:
-    """Bytes of memory that this process may count on: the machine's, or its container's."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-    except OSError:
-        return total
-    return min(total, int(limit)) if limit.isdigit() else total

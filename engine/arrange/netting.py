@@ -19,7 +19,7 @@ import numpy as np
 
 from halfjoin.engine.arrange.index import Index
 from halfjoin.engine.updates.consolidate import cancelled
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Positions, Updates, bits, constant
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Positions, Updates, bits, constant, is_wide
 
 NET_FROM = 64  # updates of a run: adding up fewer costs more than looking at all of them
 
@@ -121,7 +121,7 @@ def laid(parts: Sequence[tuple[Net | None, int]]) -> Net:
 def together(updates: Updates, closed: int) -> tuple[Positions, Ints] | None:
     """Which of these updates are there, and how often, where those with times below `closed` are added up; None where
     that is all of them as they are. Updates of later times stay apart by time."""
-    if not _may_cancel(updates.diff) or bits(updates.diff) + len(updates).bit_length() > 62:
+    if not _may_cancel(updates.diff) or is_wide(updates.diff) or bits(updates.diff) + len(updates).bit_length() > 62:
         return None
     open_ = updates.time >= closed
     time = np.maximum(updates.time, closed - 1) if open_.any() else constant(closed - 1, len(updates))

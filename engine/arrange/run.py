@@ -39,11 +39,12 @@ class Part(Protocol):
 
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
-    ) -> Run:
-        """A run in memory with at least the updates that have one of these keys in an arrangement.
+    ) -> Iterable[Run]:
+        """Runs in memory that together have at least the updates with one of these keys in an arrangement.
 
-        `columns` computes the arrangement's keys; `keys` has a column for each of them; `names` are the collection's
-        columns that the result must have, besides those that `columns` reads.
+        What is in files comes in several, each of as much as memory should hold at a time. `columns` computes the
+        arrangement's keys; `keys` has a column for each of them; `names` are the collection's columns that the result
+        must have, besides those that `columns` reads.
         """
 
     def closing(self, low: int, high: int) -> Updates:
@@ -143,9 +144,9 @@ class Run:
 
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
-    ) -> Run:
+    ) -> Iterable[Run]:
         """This run: its index finds what is looked for."""
-        return self
+        return (self,)
 
     def closing(self, low: int, high: int) -> Updates:
         """The updates with times in `[low, high)`, where `low` is no less than `upper` was when the run was made."""
@@ -236,6 +237,19 @@ def merge_runs(
 
     Compaction law. Times below `since` may be moved up to `since`, after which equal rows are added up and zeros
     dropped. No read at or above `since` can tell.
+
+    >>> def run(*updates):
+    ...     rows, times, diffs = zip(*updates)
+    ...     return make_run(Updates({"x": pa.array(rows)}, np.array(times), np.array(diffs)), 6)
+    >>> runs = [run(("fig", 1, 1), ("lime", 2, 1)), run(("fig", 3, -1), ("lime", 5, 1))]
+    >>> for update in merge_runs(runs, 4, 6, {}, final=True).updates.table(changes=True).to_pylist():
+    ...     print(update)
+    {'x': 'lime', '__time': 4, '__diff': 1}
+    {'x': 'lime', '__time': 5, '__diff': 1}
+
+    Wrong ways. With times moved to `since - 1`, or up to the newest time of the run, a read at 4 would see another
+    number of limes. Rows added up before their times are moved keep both figs for ever. A limit on age that forgets
+    updates, instead of moving them, forgets rows that are still there.
     """
     joined = concat([run.updates for run in runs]).not_before(since)
     # Rows of different times cannot cancel, so a deletion does only once its time is moved up to since.

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from halfjoin.engine.arrange.changes import changes_of, size
-from halfjoin.sql.errors import UnknownName
+from halfjoin.errors import UnknownName
 
 
 @dataclass(frozen=True, slots=True)

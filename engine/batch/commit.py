@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from halfjoin.sql.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError
 
 Step: TypeAlias = Callable[[], None]
 

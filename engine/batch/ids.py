@@ -32,7 +32,7 @@ CHANGES = 500_000_000  # the number of the first piece of what a version changed
 WHOLE = 999_999_999  # in place of the number of a piece: the version is complete
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """How far a table has followed a Delta table: which, to which version, and how often it has started anew.
 
     A version comes in pieces, of which `piece` was the last so far.
@@ -49,18 +49,18 @@ def follow_prefix(table: str) -> str:
     return f"{prefix_of(table)}follow/"
 
 
-def follow_id(table: str, place: Place) -> str:
+def follow_id(table: str, place: Position) -> str:
     """Of a version of the Delta table that a table follows."""
     source = quote(place.source, safe="")
     return f"{follow_prefix(table)}{place.start:09}/{source}/{place.version:020}/{place.piece:09}"
 
 
-def place_of(batch_id: str | None) -> Place | None:
+def position_of(batch_id: str | None) -> Position | None:
     """What a `follow_id` was made from."""
     if batch_id is None:
         return None
     start, source, version, piece = batch_id.split("/")[-4:]
-    return Place(int(start), unquote(source), int(version), int(piece))
+    return Position(int(start), unquote(source), int(version), int(piece))
 
 
 def reused(batch_id: str) -> str:

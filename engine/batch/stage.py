@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from halfjoin.engine.arrange.changes import Changes
 from halfjoin.engine.arrange.run import Part, Run, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
-from halfjoin.engine.batch.runner import LOCAL, Output, Runner
+from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import Failure, Standing, closing
 from halfjoin.engine.intake.fingerprint import Partial, partial
@@ -25,10 +24,7 @@ from halfjoin.engine.intake.upserts import latest
 from halfjoin.engine.linear.failures import of_view
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty
-from halfjoin.sql.errors import DataError, InvalidRow, InvalidTime
-
-if TYPE_CHECKING:
-    from halfjoin.engine.spark.batches import FrameRows
+from halfjoin.errors import DataError, InvalidRow, InvalidTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +49,6 @@ class Staged:
 
 
 _LATER = "submit the row at upper or later"
-Checked: TypeAlias = "Submitted | FrameRows"  # rows of a table, in memory, or in files that tasks wrote
 
 
 def fingerprints(state: State, batch: Mapping[str, Checked]) -> dict[str, Partial]:
@@ -87,7 +82,8 @@ def batch_times(
     at = max(own) if given is None and timed else present
     last = max([at, *own])
     if last >= MAXIMUM:
-        raise InvalidTime(f"every time below upper = {state.upper} is closed, and there is none after it for a batch")
+        raise InvalidTime(f"every time below upper = {state.upper} is closed, and there is none after it for a batch",
+                          time=last, upper=state.upper)  # fmt: skip
     if not close:
         return Times(at, state.upper, clock)
     if last - state.upper > YEAR:
@@ -95,13 +91,17 @@ def batch_times(
     return Times(at, last + 1, clock)
 
 
-def closed_at(state: State, words: str, time: int, instead: str) -> InvalidTime:
+def closed_at(state: State, words: str, time: int, remedy: str) -> InvalidTime:
     """The error for a closed time."""
-    return closed(words, time, state.upper, state.clock, state.closed_by(time), instead)
+    return closed(words, time, state.upper, state.clock, state.closed_by(time), remedy)
 
 
-def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -> dict[str, Part]:
+def runs_of(
+    state: State, batch: Mapping[str, Checked], time: int, upper: int, tasks: Tasks | None = None
+) -> dict[str, Part]:
     """A run of each table's updates, checked against what is closed and against the primary key.
+
+    `tasks` make those of rows in files.
 
     Raises:
         InvalidTime: a time is closed.
@@ -110,10 +110,10 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
     frames = {name: rows for name, rows in batch.items() if not isinstance(rows, Submitted)}
     for name, given in frames.items():
         if given.first < state.upper:
-            raise closed_at(state, f"{name}: the time {given.first} of a row", given.first, _LATER)
+            raise closed_at(state, f"{name}: the time {given.first} of a row", given.first, _LATER).with_(table=name)
     runs: dict[str, Part] = {}
-    if frames:
-        outputs = state.runners.spark.runs_of(list(frames.values()), state.before_and_after({}), time)
+    if frames and tasks is not None:
+        outputs = tasks.runs_of(list(frames.values()), state.before_and_after({}), time)
         runs = {name: _part(output, upper) for name, output in outputs.items() if len(output)}
     for name, rows in batch.items():
         if not isinstance(rows, Submitted):
@@ -123,7 +123,7 @@ def runs_of(state: State, batch: Mapping[str, Checked], time: int, upper: int) -
             position = int(np.flatnonzero(times < state.upper)[0])
             early = int(times[position])
             where = f"row {position}: time {early}" if rows.numbered else f"the time {early} of a row"
-            raise closed_at(state, f"{name}: {where}", early, _LATER)
+            raise closed_at(state, f"{name}: {where}", early, _LATER).with_(table=name)
         updates = Updates(rows.columns, times, constant(1, rows.length) if rows.diff is None else rows.diff)
         table, collection = state.catalog.tables[name], state.tables[name]
         if rows.whole:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -14,16 +13,12 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.batch.clock import Clock, ClosedBy
-from halfjoin.engine.batch.runner import Runners
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing
 from halfjoin.engine.join.dataflow import Closing, Dataflow
 from halfjoin.engine.linear.tables import UserFunction
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, Join, Version, ViewPlan
-
-if TYPE_CHECKING:
-    from halfjoin.engine.sinks.sinks import Sinks
 
 # Writes updates of a collection, of the kind and the name given, to files where they will be kept.
 Spill = Callable[[str, str, Updates, Sequence[str]], Part]
@@ -37,7 +32,8 @@ class MaintainedView:
     """A node of a plan and its output: a materialized view, or a node collection that views look up.
 
     Its dataflow, its contents and the errors of its rows, and what is known of these now. `plan`: of a view, with the
-    nodes below it; None for a node collection.
+    nodes below it; None for a node collection. `limits`: of a view, the rows of the collections that it reads from
+    which on its plan is looked at again (`planner.drift`).
     """
 
     dataflow: Dataflow
@@ -45,6 +41,7 @@ class MaintainedView:
     errors: Collection
     standing: Standing | None = None
     plan: ViewPlan | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -60,9 +57,7 @@ class State:
     tables: dict[str, Collection] = field(default_factory=dict)
     maintained: dict[str, MaintainedView] = field(default_factory=dict)  # views and nodes, in order of dependency
     functions: dict[str, UserFunction] = field(default_factory=dict)
-    runners: Runners = field(default_factory=Runners)
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
-    sinks: Sinks | None = None  # of an engine that writes
     upper: int = 0
     clock: Clock | None = None
     closed_by: ClosedBy = lambda time: None
@@ -165,11 +160,11 @@ class State:
         """What the views over changed collections read."""
         return {one for name in self.above(changed) for one in self.maintained[name].dataflow.plan.collections}
 
-    # The planner's questions (`catalog.facts.Facts`).
+    # The planner's questions (`planner.facts.Facts`).
 
     def rows(self, collection: str) -> int:
         """Updates held."""
-        return len(self.collection(collection)) if self._has(collection) else 0
+        return len(self.collection(collection)) if self.has(collection) else 0
 
     def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
         """Sets of columns that identify a row: a table's primary key."""
@@ -178,12 +173,12 @@ class State:
 
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
         """Who shares an existing arrangement."""
-        found = self.collection(key.collection).arrangements.get(key) if self._has(key.collection) else None
+        found = self.collection(key.collection).arrangements.get(key) if self.has(key.collection) else None
         return None if found is None else tuple(map(str, found.users))
 
     def distinct(self, key: ArrangementKey) -> int | None:
         """Distinct keys, from the largest run's index where there is one."""
-        runs = self.collection(key.collection).in_memory if self._has(key.collection) else ()
+        runs = self.collection(key.collection).in_memory if self.has(key.collection) else ()
         index = max(runs, key=len).indexes.get(key) if runs else None
         return None if index is None else index.distinct()
 
@@ -203,7 +198,8 @@ class State:
             if found.plan is not None and any(node.output == name for node in found.plan.below)
         )  # fmt: skip
 
-    def _has(self, name: str) -> bool:
+    def has(self, name: str) -> bool:
+        """Whether there is a table, materialized view or node of that name."""
         return name in self.tables or name in self.maintained
 
 

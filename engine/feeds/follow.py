@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from halfjoin.catalog.models import Table
-from halfjoin.engine.batch.ids import CHANGES, ROWS, WHOLE, Place, follow_id
+from halfjoin.engine.batch.ids import CHANGES, ROWS, WHOLE, Position, follow_id
 from halfjoin.engine.feeds.delta_source import RESTART, DeltaSource, Piece
 from halfjoin.engine.intake.rows import Rows, submitted
-from halfjoin.sql.errors import Conflict
+from halfjoin.errors import Conflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Due:
     close: bool = True
 
 
-def versions(table: Table, source: DeltaSource, last: Place | None, *, restart: bool) -> Iterator[list[Due]]:
+def versions(table: Table, source: DeltaSource, last: Position | None, *, restart: bool) -> Iterator[list[Due]]:
     """The batches that are due, version by version.
 
     Raises:
@@ -36,20 +36,22 @@ def versions(table: Table, source: DeltaSource, last: Place | None, *, restart: 
             take.
     """
     if last is None:
-        yield _due(table, Place(0, source.id, source.version), source.rows(source.version), ROWS)
+        yield _due(table, Position(0, source.id, source.version), source.rows(source.version), ROWS)
         return
     if restart:
-        start = Place(last.start + 1, source.id, source.version)
+        start = Position(last.start + 1, source.id, source.version)
         yield [Due(lambda: Rows(source.snapshot(), "contents"), follow_id(table.name, start), source.version)]
         return
     if last.source != source.id:
         raise Conflict(
             f"{table.name} has followed the Delta table {last.source} up to version {last.version}, and {source} is "
-            f"{source.id}: it was made anew, or is another one. A table follows one source; {RESTART}"
+            f"{source.id}: it was made anew, or is another one. A table follows one source", remedy=RESTART,
+            name=table.name, holder=str(last.source),
         )
     if source.version < last.version:
         raise Conflict(f"{source} is at version {source.version}, and {table.name} has followed it up to "
-                       f"{last.version}: it was put back to an older state; {RESTART}")  # fmt: skip
+                       f"{last.version}: it was put back to an older state", remedy=RESTART,
+                       name=table.name, holder=str(last.source))  # fmt: skip
     if last.piece < CHANGES:
         yield _due(table, last, source.rows(last.version), ROWS)[last.piece - ROWS + 1 :]
     elif last.piece < WHOLE:
@@ -59,10 +61,10 @@ def versions(table: Table, source: DeltaSource, last: Place | None, *, restart: 
         if len(pieces) > 1:
             for piece in pieces:  # once one of them is in the table, the others should follow
                 submitted(table, piece())
-        yield _due(table, Place(last.start, source.id, version), pieces, CHANGES)
+        yield _due(table, Position(last.start, source.id, version), pieces, CHANGES)
 
 
-def _due(table: Table, place: Place, pieces: Sequence[Piece], first: int) -> list[Due]:
+def _due(table: Table, place: Position, pieces: Sequence[Piece], first: int) -> list[Due]:
     """A batch for each piece of a version."""
     final = len(pieces) - 1
     numbers = [WHOLE if i == final else first + i for i in range(len(pieces))]

@@ -44,7 +44,7 @@ class Partial:
 
 
 def partial(rows: Submitted) -> Partial:
-    """Of checked rows. Of upserts no key may come twice, since their order would count (`engine.intake.upserts.latest`)."""
+    """Of checked rows. No key of upserts may come twice, since their order would count (`intake.upserts.latest`)."""
     time = pa.nulls(rows.length, pa.int64()) if rows.time is None else pa.array(rows.time)
     diff = pa.array(np.ones(rows.length, np.int64) if rows.diff is None else rows.diff)
     hashes = np.zeros((2, rows.length), np.uint64)

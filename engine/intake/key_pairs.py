@@ -16,7 +16,7 @@ from halfjoin.engine.updates.codes import same_rows
 from halfjoin.engine.updates.updates import Ints, Mask, Positions, Updates, gather, indices_of
 
 
-class Place(NamedTuple):
+class KeyedRows(NamedTuple):
     """Rows of `updates`, and the number of the key that each has."""
 
     updates: Updates
@@ -24,7 +24,7 @@ class Place(NamedTuple):
     keys: Ints
 
 
-def plain(held: Sequence[Place], batch: Place, count: int) -> Mask:
+def plain(held: Sequence[KeyedRows], batch: KeyedRows, count: int) -> Mask:
     """For each of `count` keys whether after the batch it plainly has one row at most, and none less than no times.
 
     A key may also be a code that several keys share: their rows do not pair.
@@ -36,7 +36,7 @@ def plain(held: Sequence[Place], batch: Place, count: int) -> Mask:
     begins[batch.keys] = time
     doubtful[batch.keys[time != begins[batch.keys]]] = True
     gone = (diff == -1).nonzero()[0]
-    places = [*held, Place(batch.updates, batch.rows[gone], batch.keys[gone])]
+    places = [*held, KeyedRows(batch.updates, batch.rows[gone], batch.keys[gone])]
     keys = np.concatenate([place.keys for place in places])
     if not len(keys):
         return ~doubtful
@@ -55,7 +55,7 @@ def plain(held: Sequence[Place], batch: Place, count: int) -> Mask:
     return ~doubtful
 
 
-def _compare(places: Sequence[Place], inserted: Ints, deleted: Ints, keys: Ints, doubtful: Mask) -> None:
+def _compare(places: Sequence[KeyedRows], inserted: Ints, deleted: Ints, keys: Ints, doubtful: Mask) -> None:
     """Mark keys of pairs that are not the same row. Pairs are numbers of rows, counted through all the places."""
     sizes = [len(place.rows) for place in places]
     rows = np.concatenate([place.rows for place in places])

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.index import Index, build
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
-from halfjoin.engine.intake.key_pairs import Place, plain
+from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.intake.upserts import last_of_each
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate, groups
-from halfjoin.engine.updates.updates import MAXIMUM, Ints, Positions, Updates, concat
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat
+from halfjoin.errors import InvalidRow, key_text
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import InvalidRow
 from halfjoin.sql.expr import Column
 
 
@@ -31,7 +32,7 @@ class PrimaryKey:
     def near(self, there: Iterable[Part], updates: Updates) -> list[Run]:
         """What is there, as runs in memory with at least all that has one of the updates' keys."""
         arrays, _ = self.columns(updates)
-        return [part.narrowed(self.arrangement, self.columns, arrays, updates.columns) for part in there]
+        return [run for part in there for run in part.narrowed(self.arrangement, self.columns, arrays, updates.columns)]
 
     def check(self, near: Sequence[Run], updates: Updates) -> Index:
         """Refuse updates after which some time has two rows of a key, or a row less than none.
@@ -53,7 +54,7 @@ class PrimaryKey:
         if not held and len(distinct) == len(updates) and bool((updates.diff == 1).all()):
             return index
         keys = first.cumsum() - 1
-        sure = plain(held, Place(updates, index.rows, keys), len(distinct))
+        sure = plain(held, KeyedRows(updates, index.rows, keys), len(distinct))
         if not sure.all():
             positions = np.sort(index.rows[~sure[keys]].astype(np.int64))
             theirs = [place.updates.take(place.rows[~sure[place.keys]]) for place in held]
@@ -69,12 +70,11 @@ class PrimaryKey:
         ended = self._ended(concat([place.updates.take(place.rows) for place in held]), first)
         return ended.filter(ended.diff < 0)
 
-    def _held(self, near: Sequence[Run], wanted: Ints) -> list[Place]:
+    def _held(self, near: Sequence[Run], wanted: Ints) -> list[KeyedRows]:
         """What is there under these codes, each of which is wanted once; its number is that in `wanted`."""
         found = []
         for run in near:
-            numbers, rows = run.index(self.arrangement, self.columns).find(wanted)
-            if len(rows):
+            for numbers, rows in run.index(self.arrangement, self.columns).find(wanted):
                 found.append(_place(run, rows, numbers))
         return found
 
@@ -86,16 +86,15 @@ class PrimaryKey:
         before = len(held)
         both = concat([held.not_before(int(updates.time.min()) - 1), updates])
         rows = groups(list(both.columns.values()), len(both))
-        missing = _first_outside(rows, both, 0, np.iinfo(np.int64).max, before)
+        missing = _first_outside(rows, both, 0, MAXIMUM, before)
         keys = groups([both.columns[name] for name in self.table.primary_key], len(both))
         if missing is not None:
-            raise InvalidRow(self._missing(both, keys, missing, before, int(positions[missing - before])))
+            raise self._missing(both, keys, missing, before).with_(row=int(positions[missing - before]))
         double = _first_outside(keys, both, 0, 1, before)
         if double is not None:
-            raise InvalidRow(
-                f"{self.table.name}: row {int(positions[double - before])}: would be a second row with the key "
-                f"{self._key(both, double)}; delete the first in the same batch, or submit hj.upserts(rows)"
-            )
+            raise InvalidRow(f"would be a second row with the key {key_text(self._key(both, double))}",
+                             remedy="delete the first in the same batch, or submit hj.upserts(rows)",
+                             table=self.table.name, row=int(positions[double - before]), key=self._key(both, double))
 
     def replaced(self, near: Sequence[Run], updates: Updates) -> Updates:
         """Upserts: the new rows, and for each the deletion of the row that has its key at its time, if any.
@@ -125,18 +124,18 @@ class PrimaryKey:
         """
         both = concat([first, held])
         numbers = groups([both.columns[name] for name in self.table.primary_key], len(both))
-        start = np.full(int(numbers.max()) + 1, np.iinfo(np.int64).min)
+        start = np.full(int(numbers.max()) + 1, MINIMUM)
         start[numbers[: len(first)]] = first.time
         begins = start[numbers[len(first) :]]
-        known = (held.time <= begins) & (begins != np.iinfo(np.int64).min)
+        known = (held.time <= begins) & (begins != MINIMUM)
         return consolidate(Updates(held.columns, begins, -held.diff).filter(known))
 
-    def _key(self, updates: Updates, row: int) -> str:
-        values = ", ".join(repr(updates.columns[name][row].as_py()) for name in self.table.primary_key)
-        return f"({', '.join(self.table.primary_key)}) = ({values})"
+    def _key(self, updates: Updates, row: int) -> dict[str, Any]:
+        return {name: updates.columns[name][row].as_py() for name in self.table.primary_key}
 
-    def _missing(self, both: Updates, keys: Ints, row: int, held: int, number: int) -> str:
-        text = f"{self.table.name}: row {number}: deletes a row that is not there: {self._key(both, row)}"
+    def _missing(self, both: Updates, keys: Ints, row: int, held: int) -> InvalidRow:
+        key = self._key(both, row)
+        text = f"deletes a row that is not there: {key_text(key)}"
         others = np.flatnonzero((keys == keys[row]) & (both.diff > 0))
         others = others[others < held]
         if len(others):
@@ -146,15 +145,15 @@ class PrimaryKey:
             differing = [f"{name} is {there[name]!r}, not {given[name]!r}" for name in unequal]
             if differing:
                 text += f"; in the row with that key {', '.join(differing[:3])}"
-        return text
+        return InvalidRow(text, table=self.table.name, key=key)
 
 
-def _place(run: Run, rows: Positions, numbers: Ints) -> Place:
+def _place(run: Run, rows: Positions, numbers: Ints) -> KeyedRows:
     diffs = run.diffs(rows, MAXIMUM)
     if (diffs == run.updates.diff[rows]).all():
-        return Place(run.updates, rows, numbers)
+        return KeyedRows(run.updates, rows, numbers)
     found = run.updates.take(rows)
-    return Place(Updates(found.columns, found.time, diffs), np.arange(len(rows)), numbers)
+    return KeyedRows(Updates(found.columns, found.time, diffs), np.arange(len(rows)), numbers)
 
 
 def arrangement_of(table: Table) -> ArrangementKey:

@@ -9,29 +9,25 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.memory import machine_memory
 from halfjoin.engine.arrange.run import Part, Run, present
 from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.join.presence import AppearingKeys, PresenceOperator, compile_appearing, compile_presence
 from halfjoin.engine.join.stages import compile_stage
+from halfjoin.engine.join.too_large import TooLarge
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.heavy import in_limbs, split
 from halfjoin.engine.linear.operators import LinearOperator, compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.system.machine import machine_memory
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import MINIMUM, MOST_ROWS, Updates, concat, constant, empty, is_wide
+from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, empty, is_wide
 from halfjoin.planner.plan import Constant, InputKind, Join, Path, Stage, Version
-from halfjoin.sql.errors import DataError
 
-# Rows of a change that go through a path together: enough to spread the cost of calls, few enough for the memory.
-MORSEL = 1 << 18
-MORSEL_BYTES = 1 << 28
-
-FILL_ROWS = 1 << 19  # of a view's output that a first fill gathers before it gives them out
-FILL_BYTES = 1 << 28  # the same, of their columns
-MOST_BYTES = machine_memory() // 4  # of the rows that one batch makes of a view; `MOST_ROWS` says how many those may be
+MOST_BYTES = machine_memory() // 4  # of the rows that one batch makes of a view; `limits.MOST_ROWS` bounds their number
+_STEPS = 8  # in which the rows that one batch makes of a view come to a bound, added up after each
 
 # The runs of a collection before or after the batch.
 Lookup = Callable[[str, Version], Sequence[Part]]
@@ -66,37 +62,53 @@ class CompiledPath:
         """The input's columns."""
         return [column for column, _ in self.spec.fetch]
 
-    def run(self, change: Updates, lookup: Lookup, errors: list[Updates], closing: Closing) -> Iterator[Updates]:
-        """What a change of this path's input adds to the view, a morsel at a time; not consolidated.
+    def run(self, change: Updates, lookup: Lookup, made: Made, closing: Closing) -> Iterator[None]:
+        """Put what a change of this path's input adds to the view into `made`, and pause after each piece of it.
 
         Rows of a present or an absent input add nothing, but for the errors of those that fail.
+
+
+        Raises:
+            TooLarge: it is more than a view takes.
         """
         for morsel in _morsels(change):
-            stream = self.source(morsel.renamed(self.spec.fetch), errors)
-            if self.then is not None:
-                stream = self.then(stream, errors) if self.spec.kind is InputKind.PADDED else stream.slice(0, 0)
-            yield from self._onward(stream, 0, lookup, errors, closing)
+            try:
+                yield from self._onward(self._entering(morsel, made.errors), 0, lookup, made, closing)
+            except TooLarge as problem:
+                first = self.stages[0][0] if self.stages else None
+                if isinstance(first, HalfJoinOperator):  # an earlier morsel may have the key that found most
+                    runs = lookup(first.spec.arrangement.collection, first.spec.version)
+                    for each in _morsels(change):
+                        problem.consider(first, self._entering(each, []), runs)
+                raise
 
-    def appear(self, lookup: Lookup, errors: list[Updates], closing: Closing) -> Iterator[Updates]:
-        """What the keys that come and go at the times that close add to the view, where the input is not plain."""
+    def appear(self, lookup: Lookup, made: Made, closing: Closing) -> Iterator[None]:
+        """As `run`, for the keys that come and go at the times that close, where the input is not plain."""
         name = self.spec.collection
         updates = closing.updates(name) if self.appearing is not None else None
         if self.appearing is None or self.then is None or updates is None or not len(updates):
             return
         change = self.appearing(updates, lookup(name, Version.AFTER), closing.before, closing.after)
         for morsel in _morsels(change):
-            yield from self._onward(self.then(morsel, errors), 0, lookup, errors, closing)
+            yield from self._onward(self.then(morsel, made.errors), 0, lookup, made, closing)
 
-    def _onward(
-        self, stream: Updates, number: int, lookup: Lookup, errors: list[Updates], closing: Closing
-    ) -> Iterator[Updates]:
-        """The stream through the stages from `number` on; what a cross product makes goes through piece by piece."""
+    def _entering(self, morsel: Updates, errors: list[Updates]) -> Updates:
+        """Rows of the input, up to where the keys that come and go join them."""
+        stream = self.source(morsel.renamed(self.spec.fetch), errors)
+        if self.then is None:
+            return stream
+        return self.then(stream, errors) if self.spec.kind is InputKind.PADDED else stream.slice(0, 0)
+
+    def _onward(self, stream: Updates, number: int, lookup: Lookup, made: Made, closing: Closing) -> Iterator[None]:
+        """The stream through the stages from `number` on: each piece that a lookup finds goes on to the end before the
+        next one is looked for."""
         if not len(stream):  # an operator that ran empty has not made all its columns
             return
         if number == len(self.stages):
-            result = self.final(stream, errors)
+            result = self.final(stream, made.errors)
             if len(result):
-                yield result
+                made.take(result)
+                yield
             return
         half_join, then = self.stages[number]
         version = half_join.spec.version
@@ -104,11 +116,15 @@ class CompiledPath:
         if isinstance(half_join, PresenceOperator):
             upper = closing.after if version is Version.AFTER else closing.before
             for found in half_join(stream, runs, closing.netted, upper):
-                yield from self._onward(then(found, errors), number + 1, lookup, errors, closing)
+                yield from self._onward(then(found, made.errors), number + 1, lookup, made, closing)
             return
-        for piece, parts in half_join.pieces(stream, runs, closing.netted):
-            for found in half_join(piece, parts, closing.netted):
-                yield from self._onward(then(found, errors), number + 1, lookup, errors, closing)
+        try:
+            for found in half_join(stream, runs, closing.netted):
+                yield from self._onward(then(found, made.errors), number + 1, lookup, made, closing)
+        except TooLarge as problem:
+            if number:
+                problem.consider(half_join, stream, runs)
+            raise
 
 
 class Dataflow:
@@ -119,8 +135,8 @@ class Dataflow:
     went in, and `j > i` before.
     """
 
-    def __init__(self, plan: Join, registry: Registry) -> None:
-        self.plan, self.registry = plan, registry
+    def __init__(self, plan: Join, registry: Registry, name: str) -> None:
+        self.plan, self.registry, self.name = plan, registry, name
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
@@ -133,66 +149,86 @@ class Dataflow:
         """The view's output and error updates for a batch's staged runs and for what it closes, both consolidated.
 
         No time of the batch is below `closing.before`, so what it looks up there is added up.
+
+        Raises:
+            DataError: the changes are more than a view takes of one batch.
         """
-        made = _Made(self.schema)
-        for paths in self.branches:
-            for path in paths:
-                run = staged.get(path.spec.collection)
-                if run is not None:
-                    for change in run.pieces(names=path.reads):
-                        for part in path.run(change, self._with_constants(lookup), made.errors, closing):
-                            made.take(part)
-                if path.appearing is not None and not path.spec.constant:
-                    for part in path.appear(self._with_constants(lookup), made.errors, closing):
-                        made.take(part)
+        made, lookup = Made(self.schema), self._with_constants(lookup)
+        try:
+            for paths in self.branches:
+                for path in paths:
+                    run = staged.get(path.spec.collection)
+                    if run is not None:
+                        for change in run.pieces(names=path.reads):
+                            for _ in path.run(change, lookup, made, closing):
+                                pass
+                    if path.appearing is not None and not path.spec.constant:
+                        for _ in path.appear(lookup, made, closing):
+                            pass
+        except TooLarge as problem:
+            raise problem.told(f"one batch would change {problem.bound} of {self.name}") from None
         return made.given()
 
-    def fill(self, lookup: Lookup, upper: int, closed: int = MINIMUM) -> Iterator[tuple[Updates, Updates]]:
+    def fill(
+        self, lookup: Lookup, upper: int, closed: int = MINIMUM, *, gathered: bool = False
+    ) -> Iterator[tuple[Updates, Updates]]:
         """The view's whole history so far, from one path per branch, in parts that memory holds.
 
         Each part is the output and the error updates, both consolidated; there is at least one. Times below `upper` are
-        closed. The history of times below `closed` is not asked for, only what it adds up to.
+        closed. The history of times below `closed` is not asked for, only what it adds up to. `gathered`: the caller
+        keeps all parts in memory.
 
         Corollary of the delta law: it is that path with its input's history as the change and all others "after".
         What fails in another input's own operator is reported by that input's path alone, so those operators run too.
+
+        Raises:
+            DataError: the history is more than a view takes.
         """
         whole = self._with_constants(lambda name, _: lookup(name, Version.AFTER))
-        made = _Made(self.schema)
+        made = Made(self.schema, gathered=gathered)
         closing = Closing(closed, upper, upper, lambda name: empty({}))  # nothing closes, and all is as it is after
-        for branch, paths in zip(self.plan.branches, self.branches, strict=True):
-            for number, path in enumerate(paths):
-                if number != branch.fill and not path.source.reports:
-                    continue
-                reads = whole(path.spec.collection, Version.AFTER)
-                for change in present(reads, closed, path.reads):
-                    if number == branch.fill:
-                        for part in path.run(change, whole, made.errors, closing):
-                            made.take(part)
-                            if made.rows >= FILL_ROWS or made.bytes >= FILL_BYTES:
-                                yield made.given()
-                    else:
-                        for morsel in _morsels(change):
-                            path.source(morsel.renamed(path.spec.fetch), made.errors)
+        try:
+            for branch, paths in zip(self.plan.branches, self.branches, strict=True):
+                for number, path in enumerate(paths):
+                    if number != branch.fill and not path.source.reports:
+                        continue
+                    for change in present(whole(path.spec.collection, Version.AFTER), closed, path.reads):
+                        if number == branch.fill:
+                            for _ in path.run(change, whole, made, closing):
+                                if made.rows >= limits.PIECE_ROWS or made.bytes >= limits.PIECE_BYTES:
+                                    yield made.given()
+                        else:
+                            for morsel in _morsels(change):
+                                path.source(morsel.renamed(path.spec.fetch), made.errors)
+        except TooLarge as problem:
+            raise problem.told(f"{self.name} would hold {problem.bound}") from None
         yield made.given()
 
     def _with_constants(self, lookup: Lookup) -> Lookup:
         return lambda name, version: self.constants[name] if name in self.constants else lookup(name, version)
 
 
-class _Made:
-    """What paths have made and nobody has been given yet."""
+class Made:
+    """What paths have made and nobody has been given yet, held against the bounds of what a view takes.
 
-    def __init__(self, schema: Mapping[str, pa.DataType]) -> None:
-        self._schema = schema
+    Rows count once they are added up: those that cancel do not count. They are added up whenever they have grown by a
+    part of a bound, which takes a few times the work of doing it once, and memory for little more than the bound.
+    `gathered`: what was given stays in memory, too.
+    """
+
+    def __init__(self, schema: Mapping[str, pa.DataType], *, gathered: bool = False) -> None:
+        self._schema, self._gathered = schema, gathered
         self._outputs: list[Updates] = []
         self.errors: list[Updates] = []
-        self.rows = self.bytes = self._total = 0
+        self.rows = self.bytes = 0  # of what nobody has been given
+        self._given_rows = self._given_bytes = 0
+        self._let_in()
 
     def take(self, part: Updates) -> None:
         """Note a part of the view's output; a row whose weight is none of an int64 is an error.
 
         Raises:
-            DataError: it is more than a mistaken join condition should be allowed to make.
+            TooLarge: it is more than a mistaken join condition should be allowed to make.
         """
         if is_wide(part.diff):
             part, heavy = split(part.select(self._schema))
@@ -200,20 +236,33 @@ class _Made:
         self._outputs.append(part)
         self.rows += len(part)
         self.bytes += part.nbytes
-        self._total += len(part)
-        if self._total > MOST_ROWS or self.bytes > MOST_BYTES:
-            most = f"{MOST_ROWS:,} rows" if self._total > MOST_ROWS else f"{MOST_BYTES:,} bytes"
-            raise DataError(
-                f"one batch would make more than {most} of a view: a join without an equality, or by a key "
-                "that many rows share; EXPLAIN shows where"
-            )
+        if self.rows > self._due_rows or self.bytes > self._due_bytes:
+            self._add_up()
 
     def given(self) -> tuple[Updates, Updates]:
         """The output and error updates so far, both consolidated, which are let go of."""
         found = _sum(self._outputs, self._schema), _sum(map(in_limbs, self.errors), ERROR_SCHEMA)
         self._outputs, self.rows, self.bytes = [], 0, 0
         self.errors.clear()
+        self._given_rows += len(found[0])
+        self._given_bytes += found[0].nbytes if self._gathered else 0
+        self._let_in()
         return found
+
+    def _let_in(self) -> None:
+        """Set how many rows and bytes there may be before they are added up."""
+        self._due_rows = min(limits.MOST_ROWS // _STEPS, limits.MOST_ROWS - self._given_rows)
+        self._due_bytes = min(MOST_BYTES // _STEPS, MOST_BYTES - self._given_bytes)
+
+    def _add_up(self) -> None:
+        whole = _sum(self._outputs, self._schema)
+        self._outputs, self.rows, self.bytes = [whole], len(whole), whole.nbytes
+        if self._given_rows + self.rows > limits.MOST_ROWS:
+            raise TooLarge(f"more than {limits.MOST_ROWS:,} rows")
+        if self._given_bytes + self.bytes > MOST_BYTES:
+            raise TooLarge(f"more than {MOST_BYTES:,} bytes of rows")
+        self._due_rows = self.rows + limits.MOST_ROWS // _STEPS
+        self._due_bytes = self.bytes + MOST_BYTES // _STEPS
 
 
 def _sum(parts: Iterable[Updates], schema: Mapping[str, pa.DataType]) -> Updates:
@@ -226,7 +275,7 @@ def _morsels(change: Updates) -> Iterator[Updates]:
         yield from (change,) if len(change) else ()
         return
     width = sum(column.nbytes for column in change.columns.values()) // len(change)
-    rows = max(1, min(MORSEL, MORSEL_BYTES // max(1, width)))
+    rows = max(1, min(limits.MORSEL_ROWS, limits.PIECE_BYTES // max(1, width)))
     for start in range(0, len(change), rows):
         yield change.slice(start, min(start + rows, len(change)))
 

@@ -3,6 +3,9 @@
 Delta law. A result tuple is produced once, by the path of the component that arrived last, so the caller decides which
 runs are looked up: those before this batch, or those after it. The result's time is the maximum of the components'
 times, its diff the product of their diffs. (McSherry's dogsdogsdogs: https://github.com/TimelyDataflow/differential-dataflow.)
+
+However many rows a key finds, they are put together a piece at a time, and the caller takes a piece through the rest of
+its path before it asks for the next: memory holds a piece for each stage, never all that a lookup finds.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from halfjoin.engine.linear.evaluate import evaluate_all
 from halfjoin.engine.linear.failures import DROPPED
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import Scalar, compile, mask_of
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact, same
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of, product
 from halfjoin.planner.linear import Explode
@@ -31,8 +35,6 @@ from halfjoin.planner.plan import HalfJoin
 from halfjoin.sql.expr import Expr, columns_of
 
 _PROBE = "#probe"  # no SQL column has such a name
-_PAIRS = 1 << 20  # that are put together at a time
-_BYTES = 1 << 28  # of their texts
 _FEW = 16  # pairs, whose texts are no matter: they are in memory as it is
 _NET_FROM = 256  # partners: to carry fewer on, some of which cancel, costs less than to add them up
 _SORT_FROM = 1 << 14  # probes; searching so many sorted keeps to memory that is near
@@ -48,10 +50,6 @@ class _Pairs(NamedTuple):
     rows: Rows
     certain: bool
 
-    def part(self, start: int, stop: int) -> _Pairs:
-        """Some of them."""
-        return _Pairs(self.positions[start:stop], self.run, self.rows[start:stop], self.certain)
-
 
 @dataclass(frozen=True, slots=True)
 class HalfJoinOperator:
@@ -65,106 +63,78 @@ class HalfJoinOperator:
     wanted: frozenset[str] | None  # of the result's columns; None: all
     candidates: bool  # a row may have several entries, and whether it is a partner is asked later
 
-    def pieces(
-        self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM
-    ) -> Iterator[tuple[Updates, Sequence[Part]]]:
-        """The stream, and the runs that it meets; where that is a cross product, in parts, each of which it multiplies
-        to a bounded number of rows. `closed` as for a call."""
-        if self.probes:
-            yield stream, runs
-            return
-        names = [column for column, _ in self.spec.fetch]
-        for piece in present(runs, closed, names):
-            size = max(1, _PAIRS // len(piece))
-            for start in range(0, len(stream), size):
-                yield stream.slice(start, min(start + size, len(stream))), [Run(piece)]
-
-    def portions(
-        self, stream: Updates, parts: Sequence[Part], most: int
-    ) -> Iterator[tuple[Updates, Sequence[Part]]]:
-        """The stream in parts that find about `most` rows each, and what they meet, in memory.
-
-        One row of the stream may find more: all that has its key.
-        """
-        if not self.probes:
-            yield from self.pieces(stream, parts)
-            return
-        keys, stream = evaluate_all(self.probes, stream, DROPPED)
-        stream, keys = self._without_nulls(stream, keys)
-        if not len(stream):
-            return
-        names = [column for column, _ in self.spec.fetch]
-        near = [part.narrowed(self.spec.arrangement, self.columns, keys, names) for part in parts]
-        probes, found = codes(keys, len(stream)), np.zeros(len(stream), np.int64)
-        for run in near:
-            for index in run.entries(self.spec.arrangement, self.columns):
-                found += index.count(probes)
-        steps = np.cumsum(found) // most
-        ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(stream)]
-        for start, end in zip([0, *ends], ends, strict=False):
-            yield stream.slice(start, end), near
-
     def __call__(self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM) -> Iterator[Updates]:
-        """The stream's rows with each of their partners in `runs`, in parts that memory holds.
+        """The stream's rows with each of their partners in `runs`, a piece at a time.
 
-        Partners with times below `closed` are added up, which is right where the stream has no such times.
+        A piece has about `limits.PIECE_ROWS` rows and `limits.PIECE_BYTES` bytes of texts. Partners with times below
+        `closed` are added up, as far as a piece has them together, which is right where the stream has no such times.
+        What would cancel in two pieces is found in the sum of what they make.
         """
         if not self.probes:
-            yield from self._beside(stream, [], _everything(len(stream), runs), closed)
+            for some, pairs in self._crossed(stream, runs, closed):
+                yield from self._beside(some, [], [pairs], len(pairs.rows), closed)
             return
-        keys, stream = evaluate_all(self.probes, stream, DROPPED)
-        stream, keys = self._without_nulls(stream, keys)
+        keys, stream = self.keys(stream)
         probes = codes(keys, len(stream))
         exact = is_exact(keys)
         order = np.argsort(probes) if len(probes) >= _SORT_FROM else None
         if order is not None:
             probes = probes[order]
-        found: list[_Pairs] = []
+        arrangement, found, count = self.spec.arrangement, list[_Pairs](), 0
         names = [column for column, _ in self.spec.fetch]
         for part in runs:
-            run = part.narrowed(self.spec.arrangement, self.columns, keys, names)
-            for index in run.entries(self.spec.arrangement, self.columns, closed):
-                positions, rows = index.find(probes)
-                if not len(positions):
-                    continue
-                if order is not None:
-                    positions = order[positions]
-                certain = exact and index.exact
-                if self.candidates:
-                    positions, rows = _distinct_pairs(positions, rows, len(run))
-                    certain = True
-                found.append(_Pairs(positions, run, rows, certain))
-        yield from self._beside(stream, keys, found, closed)
+            for number, run in enumerate(part.narrowed(arrangement, self.columns, keys, names)):
+                if number and found:  # a part in files gives as much at a time as should be in memory
+                    yield from self._beside(stream, keys, found, count, closed)
+                    found, count = [], 0
+                for index in run.entries(arrangement, self.columns, closed):
+                    # Where a table function makes the key, the steps that follow tell the partners.
+                    certain = self.candidates or (exact and index.exact)
+                    for positions, rows in index.find(probes):
+                        found.append(_Pairs(positions if order is None else order[positions], run, rows, certain))
+                        count += len(rows)
+                        if count >= limits.PIECE_ROWS:
+                            yield from self._beside(stream, keys, found, count, closed)
+                            found, count = [], 0
+        if found:
+            yield from self._beside(stream, keys, found, count, closed)
+
+    def _crossed(self, stream: Updates, runs: Sequence[Part], closed: int) -> Iterator[tuple[Updates, _Pairs]]:
+        """A cross product: some of the stream, and all its pairs with some of the rows."""
+        most = limits.PIECE_ROWS
+        for updates in present(runs, closed, [column for column, _ in self.spec.fetch]):
+            for low in range(0, len(updates), most):
+                run = Run(updates.slice(low, min(low + most, len(updates))))
+                rows, step = np.arange(len(run)), max(1, most // len(run))
+                for start in range(0, len(stream), step):
+                    some = stream.slice(start, min(start + step, len(stream)))
+                    positions = np.arange(len(some)).repeat(len(rows))
+                    yield some, _Pairs(positions, run, np.tile(rows, len(some)), True)
 
     def _beside(
-        self, stream: Updates, keys: list[pa.Array], found: Sequence[_Pairs], closed: int
+        self, stream: Updates, keys: list[pa.Array], found: list[_Pairs], count: int, closed: int
     ) -> Iterator[Updates]:
-        """Stream rows beside what they found: all at once, or piece by piece where that is much.
-
-        What would cancel in two pieces is found in the sum of what they make.
-        """
-        for pairs in [found] if self._are_few(stream, found) else self._pieces(stream, found):
+        """Stream rows beside the rows of `count` pairs: all at once, or in several pieces where the texts are long."""
+        for pairs in [found] if count <= _FEW or self._fit(stream, found, count) else self._cut(stream, found):
             result = self._gather(stream, keys, pairs, closed)
             if result is not None:
                 yield result
 
-    def _are_few(self, stream: Updates, found: Sequence[_Pairs]) -> bool:
-        count = sum(len(pairs.rows) for pairs in found)
-        if not _FEW < count <= _PAIRS:
-            return count <= _FEW
+    def _fit(self, stream: Updates, found: list[_Pairs], count: int) -> bool:
+        """Whether the texts of so many pairs take no more than a piece should."""
         most = sum(map(_text_bytes, stream.columns.values()))
-        most += max((sum(map(_text_bytes, self._read(pairs.run).values())) for pairs in found), default=0)
-        return count * most <= _BYTES or sum(int(self._widths(stream, pairs).sum()) for pairs in found) <= _BYTES
+        most += max(sum(map(_text_bytes, self._read(pairs.run).values())) for pairs in found)
+        if count * most <= limits.PIECE_BYTES:
+            return True
+        return sum(int(self._widths(stream, pairs).sum()) for pairs in found) <= limits.PIECE_BYTES
 
-    def _pieces(self, stream: Updates, found: Iterable[_Pairs]) -> Iterator[list[_Pairs]]:
-        """The pairs in pieces that take about `_BYTES` as rows."""
+    def _cut(self, stream: Updates, found: Iterable[_Pairs]) -> Iterator[list[_Pairs]]:
+        """The pairs in pieces whose texts take about `limits.PIECE_BYTES`."""
         for pairs in found:
-            for start in range(0, len(pairs.rows), _PAIRS):
-                block = pairs.part(start, start + _PAIRS)
-                steps = np.cumsum(self._widths(stream, block)) // _BYTES
-                ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(block.rows)]
-                for low, high in zip([0, *ends], ends, strict=False):
-                    yield [block.part(low, high)]
+            steps = np.cumsum(self._widths(stream, pairs)) // limits.PIECE_BYTES
+            ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(pairs.rows)]
+            for start, stop in zip([0, *ends], ends, strict=False):
+                yield [_Pairs(pairs.positions[start:stop], pairs.run, pairs.rows[start:stop], pairs.certain)]
 
     def _widths(self, stream: Updates, pairs: _Pairs) -> Ints:
         """The bytes that the texts of each pair's two rows take."""
@@ -180,18 +150,22 @@ class HalfJoinOperator:
         names = {*(column for column, _ in self.spec.fetch), *self.needed}
         return {name: column for name, column in run.updates.columns.items() if name in names}
 
-    def _without_nulls(self, stream: Updates, keys: list[pa.Array]) -> tuple[Updates, list[pa.Array]]:
-        """Rows with a NULL in a key that NULL does not match have no partner."""
+    def keys(self, stream: Updates) -> tuple[list[pa.Array], Updates]:
+        """The keys that rows of the stream look up, and those rows: no others may have partners.
+
+        A row whose key fails has none, nor has one with a NULL that NULL does not match.
+        """
+        keys, stream = evaluate_all(self.probes, stream, DROPPED)
         alive: Mask | None = None
         for key, null_safe in zip(keys, self.spec.null_safe, strict=True):
             if key.null_count and not null_safe:
                 valid = key.is_valid().to_numpy(zero_copy_only=False)
                 alive = valid if alive is None else alive & valid
         if alive is None:
-            return stream, keys
+            return keys, stream
         positions = np.flatnonzero(alive)
         indices = pa.array(positions)
-        return stream.take(positions), [key.take(indices) for key in keys]
+        return [key.take(indices) for key in keys], stream.take(positions)
 
     def verified(self, keys: list[pa.Array], positions: Ints, run: Run, rows: Rows) -> tuple[Ints, Rows]:
         """Without the pairs whose codes are equal and whose keys are not."""
@@ -287,12 +261,6 @@ def _joined(parts: Sequence[Ints]) -> Ints:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _distinct_pairs(positions: Ints, rows: Rows, length: int) -> tuple[Ints, Rows]:
-    """Each (probe, row) once: a row may have several entries with one code."""
-    pairs = np.unique(positions * np.int64(length) + rows)
-    return pairs // length, pairs % length
-
-
 def _text_bytes(column: pa.Array) -> int:
     """The bytes of values of different lengths; 0 for a column of a fixed width."""
     kind = column.type
@@ -307,13 +275,3 @@ def _lengths_at(column: pa.Array, rows: Rows) -> Ints:
     if pt.is_list(column.type):
         lengths *= 1 + int(column.values.nbytes) // max(1, len(column.values))
     return lengths
-
-
-def _everything(length: int, runs: Sequence[Part]) -> list[_Pairs]:
-    """A cross product: all pairs."""
-    return [
-        _Pairs(np.repeat(np.arange(length), len(piece)), Run(piece), np.tile(np.arange(len(piece)), length), True)
-        for run in runs
-        for piece in run.pieces()
-        if len(piece) and length
-    ]

@@ -36,8 +36,6 @@ from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, bits, 
 from halfjoin.planner.plan import Appearing, HalfJoin, InputKind
 from halfjoin.sql.expr import columns_of
 
-_PAIRS = 1 << 20  # of keys and rows whose values are compared at a time
-
 
 @dataclass(frozen=True, slots=True)
 class PresenceOperator:
@@ -56,8 +54,7 @@ class PresenceOperator:
         if not self.rows.probes and self.spec.arrangement.through is not None:
             runs = [Run(piece) for piece in self._counting(runs, closed)]
         if self.spec.kind is InputKind.PADDED:
-            for piece, parts in self.rows.pieces(stream, runs, closed):
-                yield from self.rows(piece, parts, closed)
+            yield from self.rows(stream, runs, closed)
         positions, time, diff = self._presence(stream, runs, closed, upper)
         if self.spec.kind is not InputKind.PRESENT:
             there = np.zeros(len(stream), np.bool_)  # from before all times that matter, and so without a change
@@ -117,14 +114,12 @@ class PresenceOperator:
         else:
             probes, exact = codes(keys, count), is_exact(keys)
             for one in runs:
-                run = one.narrowed(key, columns, keys, ())
-                for index in run.entries(key, columns, closed):
-                    numbers, rows = index.find(probes)
-                    for start in range(0, len(rows), _PAIRS):
-                        some, mine = numbers[start : start + _PAIRS], rows[start : start + _PAIRS]
-                        if not (exact and index.exact):
-                            some, mine = self.rows.verified(keys, some, run, mine)
-                        found.append((some, run.updates.time[mine], run.diffs(mine, closed)))
+                for run in one.narrowed(key, columns, keys, ()):
+                    for index in run.entries(key, columns, closed):
+                        for numbers, rows in index.find(probes):
+                            if not (exact and index.exact):
+                                numbers, rows = self.rows.verified(keys, numbers, run, rows)
+                            found.append((numbers, run.updates.time[rows], run.diffs(rows, closed)))
         if not found or not count:
             none = np.zeros(0, np.int64)
             return none, none, none

@@ -1,4 +1,28 @@
-"""Errors as data: a row for which an expression fails becomes an update of the view's error collection."""
+"""Errors as data: a row for which an expression fails becomes an update of the view's error collection.
+
+Error law. A failing row is an error of the views that read it alone, with the row's own time and diff, whatever the
+path by which it came. A view is readable at a time if its errors up to then add up to nothing.
+
+>>> import halfjoin as hj
+>>> engine = hj.Engine(clock="own")
+>>> engine.execute("CREATE TABLE t (k bigint, d bigint)")
+>>> engine.execute("CREATE MATERIALIZED VIEW v AS SELECT k / d AS q FROM t")
+>>> engine.execute("CREATE MATERIALIZED VIEW w AS SELECT k FROM t")
+>>> applied = engine.apply({"t": [{"k": 6, "d": 2}]}, time=1)
+>>> applied = engine.apply({"t": [{"k": 1, "d": 0}]}, time=2)
+>>> applied = engine.apply({"t": hj.deletes([{"k": 1, "d": 0}])}, time=3)
+>>> engine.read("v", as_of=1).to_pylist() == engine.read("v", as_of=3).to_pylist() == [{"q": 3}]
+True
+>>> engine.read("v", as_of=2)
+Traceback (most recent call last):
+halfjoin.errors.DataError: v cannot be read as of 2: division by zero in t.k / t.d, for a row with t.d = 0, t.k = 1
+>>> engine.read("w", as_of=2).num_rows  # it does not read what fails
+2
+
+Wrong ways. To refuse the batch would let one view stop all others. To leave the row out, or put NULL for the value,
+would be an answer that the SQL does not have. To report the error on each path that meets the row would leave some of
+it behind when the row goes, as the paths of a deletion need not be those of the insertion.
+"""
 
 from __future__ import annotations
 
@@ -73,12 +97,15 @@ def of_view(message: str, time: int) -> Updates:
 def _describe(updates: Updates, names: Sequence[str]) -> pa.Array:
     """The rows as text: `a.x = 1, a.y = two`."""
     parts = [pa.array(np.full(len(updates), ""), pa.string())]
-    for name in names:
-        text = pc.fill_null(_as_text(updates.columns[name]), "NULL")
-        short = pc.binary_join_element_wise(pc.utf8_slice_codeunits(text, 0, _MOST), "...", "")
-        text = pc.if_else(pc.greater(pc.utf8_length(text), _MOST), short, text)
-        parts.append(pc.binary_join_element_wise(f"{name} = ", text, ""))
+    parts += [pc.binary_join_element_wise(f"{name} = ", shown(updates.columns[name]), "") for name in names]
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts[1:], ", ")
+
+
+def shown(column: pa.Array) -> pa.Array:
+    """The values as texts for people; long ones are cut."""
+    text = pc.fill_null(_as_text(column), "NULL")
+    short = pc.binary_join_element_wise(pc.utf8_slice_codeunits(text, 0, _MOST), "...", "")
+    return pc.if_else(pc.greater(pc.utf8_length(text), _MOST), short, text)
 
 
 def _as_text(column: pa.Array) -> pa.Array:

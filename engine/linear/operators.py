@@ -21,9 +21,9 @@ from halfjoin.engine.linear.temporal import temporal_filter
 from halfjoin.engine.scalar import compile, mask_of
 from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG, Updates, product
+from halfjoin.errors import DataError
 from halfjoin.planner.fallibility import explode_fallible, step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Reports, Step, Temporal
-from halfjoin.sql.errors import DataError
 from halfjoin.sql.expr import TRUE, Call, Column, Expr, conjunction
 from halfjoin.sql.functions import fallible, render
 from halfjoin.sql.types import BIGINT

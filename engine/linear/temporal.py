@@ -4,6 +4,18 @@ Linear law. `lo <= mz_now() AND mz_now() < hi` yields `(row, lo, +1), (row, hi, 
 bound is NULL. Any formula of AND, OR and NOT is a step function of time, constant between the bounds of its
 comparisons: so it is evaluated at each bound, and where its truth changes an update is made. (Materialize takes
 conjunctions only: https://materialize.com/docs/transform-data/patterns/temporal-filters/.)
+
+>>> import halfjoin as hj
+>>> engine = hj.Engine(clock="own")
+>>> engine.execute("CREATE TABLE t (k bigint, lo bigint, hi bigint)")
+>>> engine.execute("CREATE MATERIALIZED VIEW v AS SELECT k FROM t WHERE lo <= mz_now() AND mz_now() < hi")
+>>> applied = engine.apply({"t": [{"k": 1, "lo": 3, "hi": 6}, {"k": 2, "lo": 6, "hi": 3}]}, time=4)
+>>> applied = engine.advance(to=8)
+>>> [engine.read("v", as_of=time).num_rows for time in range(4, 8)]
+[1, 1, 0, 0]
+
+Wrong ways. Without "nothing when `hi <= lo`" the second row would be there a negative number of times from 3 to 6. Each
+comparison as an operator of its own fails at OR: where both are true the row would be there twice.
 """
 
 from __future__ import annotations
@@ -19,15 +31,13 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.linear.failures import Errors
 from halfjoin.engine.scalar import Result, compile
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, product
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Updates, product
 from halfjoin.planner.block import expressions
 from halfjoin.planner.linear import Atom, Combination, Formula, Static
 from halfjoin.sql.expr import Expr
 
-NEVER = np.iinfo(np.int64).max  # a time that is not reached
 _MS_PER_DAY = 86_400_000
 _US_PER_MS = 1_000
-
 
 
 class Truth(NamedTuple):
@@ -69,7 +79,7 @@ def _changes(updates: Updates, times: NDArray[np.int64], states: Sequence[Mask])
     rows, when, diffs = [], [], []
     for column, state in enumerate(states):
         at, now = times[:, column], state.astype(np.int64)
-        changed = np.flatnonzero((now != before) & (at != NEVER))
+        changed = np.flatnonzero((now != before) & (at != MAXIMUM))
         rows.append(changed)
         when.append(at[changed])
         diffs.append((now - before)[changed])
@@ -142,7 +152,7 @@ def _combine(op: str, truths: list[Truth]) -> Truth:
 def _interval(op: str, bound: pa.Array) -> tuple[Ints, Ints, Mask]:
     """The times `[start, stop)` at which `mz_now() op bound` (at which it does not, for `<>`); where it is known."""
     ceiling, after = _whole_times(bound)
-    everything = np.full(len(bound), MINIMUM), np.full(len(bound), NEVER)
+    everything = np.full(len(bound), MINIMUM), np.full(len(bound), MAXIMUM)
     known: Mask = bound.is_valid().to_numpy(zero_copy_only=False)
     match op:
         case "<":
@@ -170,7 +180,7 @@ def _whole_times(bound: pa.Array) -> tuple[Ints, Ints]:
         floor = ceiling = _int64(bound.cast(pa.int32())) * _MS_PER_DAY
     else:
         floor = ceiling = _int64(bound)
-    return ceiling, np.where(floor == NEVER, NEVER, floor + (floor != NEVER))
+    return ceiling, np.where(floor == MAXIMUM, MAXIMUM, floor + (floor != MAXIMUM))
 
 
 def _int64(column: pa.Array) -> Ints:
@@ -181,5 +191,5 @@ def _int64(column: pa.Array) -> Ints:
 def _saturated(column: pa.Array) -> Ints:
     wide = pa.decimal256(76, 0)
     whole = column.cast(wide)
-    low, high = (pa.scalar(value).cast(wide) for value in (int(MINIMUM), int(NEVER)))
+    low, high = (pa.scalar(value).cast(wide) for value in (int(MINIMUM), int(MAXIMUM)))
     return _int64(pc.if_else(pc.less(whole, low), low, pc.if_else(pc.greater(whole, high), high, whole)))

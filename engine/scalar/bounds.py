@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, count
 from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 from halfjoin.sql.types import VALUE_BYTES
 
 Sizes = NDArray[np.int64]

@@ -18,7 +18,7 @@ from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.intervals import fields
 from halfjoin.engine.scalar.literals import scalar_of
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, mask_of, on_arrays, raw
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.functions.render import plain
 from halfjoin.sql.functions.text_input import parse

@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from halfjoin.engine.arrange.memory import machine_memory
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import Datum, Kernel, on_arrays
+from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.system.process import leak
 from halfjoin.sql.types import SqlType
 

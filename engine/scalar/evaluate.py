@@ -22,7 +22,7 @@ from halfjoin.engine.scalar.kernels import kernel_of
 from halfjoin.engine.scalar.literals import scalar_of
 from halfjoin.engine.scalar.nodes import Batch, Node, strict
 from halfjoin.engine.scalar.values import broadcast
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
 from halfjoin.sql.functions import render
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from halfjoin.engine.scalar.failures import Failed, Failures, Rows, merge
 from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, valid
 from halfjoin.engine.updates.updates import TOO_LONG
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)

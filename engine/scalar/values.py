@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 Datum: TypeAlias = Any  # a pyarrow Array, or a Scalar that stands for the same value in every row
 Kernel: TypeAlias = Callable[..., Datum]  # Datum, ... -> Datum; raises Failed

@@ -14,7 +14,7 @@ from threading import Condition, RLock, Thread
 
 from halfjoin.engine.sinks.delivery import Delivery
 from halfjoin.engine.sinks.table import SinkTable
-from halfjoin.sql.errors import DataError, HalfjoinError, StorageError
+from halfjoin.errors import DataError, HalfjoinError, StorageError
 
 MOST_WAITING = 256  # batches: then the engine waits for the courier, or a courier that fails gives them up
 _log = logging.getLogger("halfjoin")

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from halfjoin.engine.arrange.changes import StoredChanges
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates, concat
-
-PIECE_ROWS = 1 << 20  # in memory at a time, or a few more
 
 Closed: TypeAlias = Updates | StoredChanges  # in memory, or read from files and runs whenever it is asked for
 
@@ -38,10 +37,10 @@ class Delivery:
         waiting: list[Updates] = []
         rows = 0
         for found in self._parts():
-            for start in range(0, len(found), PIECE_ROWS):
-                waiting.append(found.slice(start, min(start + PIECE_ROWS, len(found))))
+            for start in range(0, len(found), limits.PIECE_ROWS):
+                waiting.append(found.slice(start, min(start + limits.PIECE_ROWS, len(found))))
                 rows += len(waiting[-1])
-                if rows >= PIECE_ROWS:
+                if rows >= limits.PIECE_ROWS:
                     yield concat(waiting)
                     waiting, rows = [], 0
         if waiting:

@@ -19,19 +19,19 @@ from halfjoin.catalog.models import Sink
 from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.batch.readable import closed, readable
 from halfjoin.engine.batch.unreadable import first_failure
 from halfjoin.engine.sinks.courier import Courier
 from halfjoin.engine.sinks.delivery import Closed, Delivery
-from halfjoin.engine.sinks.table import SinkTable, Source
-from halfjoin.engine.sinks.target import place_of
-from halfjoin.engine.statements.reading import closed, readable
+from halfjoin.engine.sinks.table import SinkTable, TableShape
+from halfjoin.engine.sinks.target import target_place
 from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.parquet import has_order
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.scratch import Links
 from halfjoin.engine.storage.warehouse import sort_columns
 from halfjoin.engine.updates.updates import MINIMUM
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 if TYPE_CHECKING:
     from halfjoin.engine.batch.stage import Staged
@@ -75,9 +75,9 @@ class Sinks:
         for name, sink in state.catalog.sinks.items():
             if name not in self._couriers:
                 collection = state.collection(sink.collection)
-                source = Source(sink.collection, collection.schema, _sort(collection))
+                source = TableShape(sink.collection, collection.schema, _sort(collection))
                 former = frozenset(state.catalog.former_sinks)
-                table = SinkTable(partial(place_of, sink.target, self.home), sink.id, source, former)
+                table = SinkTable(partial(target_place, sink.target, self.home), sink.id, source, former)
                 self._couriers[name] = (sink, Courier(name, table))
 
     def begin(self, state: State) -> None:

@@ -32,7 +32,6 @@ from deltalake import (
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import RemoveAction
 
-from halfjoin.engine.sinks.delivery import PIECE_ROWS
 from halfjoin.engine.sinks.files import group_of, groups, holders, without
 from halfjoin.engine.sinks.target import SINK
 from halfjoin.engine.storage.commits import Torn, commit, commit_file
@@ -40,9 +39,10 @@ from halfjoin.engine.storage.delta import KEEP_HOURS, add_action, mergeable
 from halfjoin.engine.storage.encoding import one_chunk
 from halfjoin.engine.storage.parquet import StoredFile, file_type, ordered, write_plain
 from halfjoin.engine.storage.place import LOG, LocalPlace, Place
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Ints, Positions, Updates, concat, constant, empty
-from halfjoin.sql.errors import DataError, StorageError
+from halfjoin.errors import DataError, StorageError
 
 ROWS = 1 << 16  # of a file: what one deletion may have to write anew
 MERGED_ROWS = 1 << 20  # of a group: a larger one stays as it is
@@ -57,7 +57,7 @@ _CONFIGURATION = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableShape:
     """What the table shows: a collection's name, its columns, and by which of them files are sorted."""
 
     name: str
@@ -74,7 +74,7 @@ class SinkTable:
         StorageError: from every method, where the place fails; then `open` has to be called again.
     """
 
-    def __init__(self, find: Callable[[], Place], id: str, source: Source, former: Collection[str] = ()) -> None:
+    def __init__(self, find: Callable[[], Place], id: str, source: TableShape, former: Collection[str] = ()) -> None:
         self._find, self._id, self._source, self._former = find, id, source, former
         self._took_over = False
         self._types = {name: file_type(kind) for name, kind in source.schema.items()}
@@ -84,7 +84,7 @@ class SinkTable:
         self.is_open = False
 
     def open(self) -> int | None:
-        """Look at what is there. Returns the `upper` of the contents, None where there is no table yet.
+        """Look at what is there. Returns the `upper` of the contents, None where there is not a table yet.
 
         Raises:
             StorageError: somebody else wrote it.
@@ -127,7 +127,7 @@ class SinkTable:
             self._fit()
             files = None if self._table is None else _files(self._table)
             only = _only(contents, self._source.schema)
-            if files is None or only is None or (pc.sum(files["num_records"]).as_py() or 0) > PIECE_ROWS:
+            if files is None or only is None or (pc.sum(files["num_records"]).as_py() or 0) > limits.PIECE_ROWS:
                 return self._carry_out(contents, upper, note, whole=True)
             there = [self._read(name) for name in files["path"].to_pylist()]
         minus = [Updates(part.columns, part.time, -part.diff) for part in there]
@@ -140,7 +140,7 @@ class SinkTable:
                 self._table, self._schema.empty_table(), mode="overwrite", schema_mode="overwrite",
                 commit_properties=CommitProperties({SINK: self._id}, max_commit_retries=0),
             )  # fmt: skip
-            self.place.settle()
+            self.place.make_durable()
             self._table = DeltaTable(self.place.uri)
 
     def _carry_out(self, changes: Iterable[Updates], upper: int, note: str | None, *, whole: bool) -> bool:
@@ -195,7 +195,7 @@ class SinkTable:
             row = {column: values[position].as_py() for column, values in gone.columns.items()}
             raise DataError(
                 f"{self._source.name} holds a row {int(diffs[position])} times, which no table can show: {row}; "
-                "more copies were deleted than inserted"
+                "more copies were deleted than inserted", view=self._source.name,
             )
 
     def _without(self, name: str, gone: Updates, diffs: Ints, rows: Positions, written: list[StoredFile]) -> bool:
@@ -236,7 +236,7 @@ class SinkTable:
         table.create_write_transaction(
             actions, "append", self._schema, commit_properties=properties, post_commithook_properties=hook
         )
-        self.place.settle()
+        self.place.make_durable()
         table.update_incremental()  # a commit does not refresh its handle
         if table.version() != version:
             raise StorageError(_strange(self.place, table.version()))
@@ -247,12 +247,12 @@ class SinkTable:
             description=f"The current contents of {self._source.name}, kept by halfjoin",
             commit_properties=CommitProperties({SINK: self._id}),
         )  # fmt: skip
-        self.place.settle()
+        self.place.make_durable()
         return table
 
     def _check_there(self, table: DeltaTable) -> None:
         if self.place.size(commit_file(table.version())) is None:
-            raise StorageError(f"the table {self.place} is gone, and will be made again")
+            raise StorageError(f"the table {self.place} is gone, and will be made again", path=str(self.place))
 
     def _mend(self) -> None:
         """Take the last commit away where a power failure left a part: it never was one; its batch comes again."""

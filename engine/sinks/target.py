@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 from halfjoin.catalog.models import Sink
 from halfjoin.engine.storage.paths import check_name, check_url, is_relative, is_url, local_path
 from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place
-from halfjoin.sql.errors import Conflict, StorageError, UnsupportedSQL
+from halfjoin.errors import Conflict, StorageError, UnsupportedSQL
 
 SINK = "halfjoin.sink"  # in each commit of a sink's table: the sink's id
 FOLDER = "sinks"  # of a warehouse: what relative paths are relative to
@@ -26,7 +26,8 @@ def settled(target: str) -> str:
         UnsupportedSQL: it is none.
     """
     if ".." in target.replace("\\", "/").split("/"):
-        raise UnsupportedSQL(f"{target!r} is no path for a sink", instead="write it without .., as it is from the root")
+        raise UnsupportedSQL(f"{target!r} is not a path for a sink",
+                             remedy="write it without .., as it is from the root")
     try:
         if is_url(target):
             check_url(target)
@@ -36,10 +37,11 @@ def settled(target: str) -> str:
             return target
         return str(local_path(target))
     except StorageError as problem:
-        raise UnsupportedSQL(f"{target!r} is no path for a sink: {problem}") from problem
+        raise UnsupportedSQL(f"{target!r} is not a path for a sink: {problem.reason}",
+                             remedy=problem.remedy) from problem
 
 
-def place_of(target: str, home: Place | None) -> Place:
+def target_place(target: str, home: Place | None) -> Place:
     """The place that a settled path or URL means, for an engine whose warehouse is at `home`.
 
     Raises:
@@ -54,8 +56,9 @@ def place_of(target: str, home: Place | None) -> Place:
     root = home.path / FOLDER
     path = (root / target).resolve()
     if root not in (path, *path.parents):
-        raise StorageError(f"{root / target} leads out of {root}, to {path}; write where the table is to be as an "
-                           "absolute path, or take the link away")  # fmt: skip
+        raise StorageError(f"{root / target} leads out of {root}, to {path}",
+                           remedy="write where the table is to be as an "
+                           "absolute path, or take the link away", path=str(path))  # fmt: skip
     return LocalPlace(path)
 
 
@@ -69,27 +72,27 @@ def check(target: str, home: Place | None, others: Iterable[Sink], former: Conta
     """
     if home is None and is_relative(target):
         raise UnsupportedSQL(f"the path {target!r} is relative to the warehouse, and this engine has none",
-                             instead="write an absolute path or a URL, or open Engine('folder')")
+                             remedy="write an absolute path or a URL, or open Engine('folder')")
     try:
         parts = _parts(target, home)
     except StorageError as problem:
-        raise UnsupportedSQL(str(problem)) from problem
+        raise UnsupportedSQL(problem.reason, remedy=problem.remedy) from problem
     if home is not None:
         warehouse = _parts(str(home), None)
         allowed = parts[: len(warehouse) + 1] == (*warehouse, FOLDER) and len(parts) > len(warehouse) + 1
         if _touch(parts, warehouse) and not allowed:
             raise UnsupportedSQL(f"{target!r} would mix the sink's files with those of the warehouse {home}",
-                                 instead=f"a path without / at its beginning is a folder in {home / FOLDER}")
+                                 remedy=f"a path without / at its beginning is a folder in {home / FOLDER}")
     for sink in others:
         if _touch(parts, _sink_parts(sink, home)):
             raise UnsupportedSQL(f"{target!r} overlaps with the table of the sink {sink.name}, {sink.target!r}",
-                                 instead="choose a folder that is in no other sink's, nor around it")
+                                 remedy="choose a folder that is in no other sink's, nor around it")
     _check_empty(target, home, former)
 
 
 def _check_empty(target: str, home: Place | None, former: Container[str]) -> None:
     try:
-        place = place_of(target, home)
+        place = target_place(target, home)
         if isinstance(place, LocalPlace) and place.path.exists() and not place.path.is_dir():
             there = "is a file"
         elif DeltaTable.is_deltatable(place.uri):
@@ -98,9 +101,11 @@ def _check_empty(target: str, home: Place | None, former: Container[str]) -> Non
         else:
             there = "holds files already" if any(place.names()) else ""
     except (DeltaError, OSError, ValueError) as problem:
-        raise StorageError(f"the place for the sink cannot be reached: {target}: {problem}") from problem
+        raise StorageError(f"the place for the sink cannot be reached: {target}: {problem}",
+                           path=str(target)) from problem
     if there:
-        raise Conflict(f"{place} {there}, which a sink does not replace; choose another path, or remove what is there")
+        raise Conflict(f"{place} {there}, which a sink does not replace",
+                       remedy="choose another path, or remove what is there")
 
 
 def _sink_parts(sink: Sink, home: Place | None) -> tuple[str, ...]:
@@ -114,7 +119,7 @@ def _sink_parts(sink: Sink, home: Place | None) -> tuple[str, ...]:
 def _parts(target: str, home: Place | None) -> tuple[str, ...]:
     """The path from the root of its file system or store, without a look at the store."""
     if isinstance(home, LocalPlace) or not is_relative(target):
-        target = str(place_of(target, home)) if not is_url(target) else target
+        target = str(target_place(target, home)) if not is_url(target) else target
     else:
         target = f"{home}/{FOLDER}/{target}"
     if not is_url(target):

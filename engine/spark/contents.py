@@ -9,14 +9,15 @@ import pyarrow.types as pt
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
+from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.spark.frames import summed
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Frame, Layout
 from halfjoin.engine.spark.session import quiet
-from halfjoin.engine.spark.tasks import MORSEL, Batches, gathered, updates_of
+from halfjoin.engine.spark.tasks import Batches, gathered, updates_of
 from halfjoin.engine.spark.types import encode, spark_type
-from halfjoin.engine.statements.reading import expand
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import DIFF, TIME
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 
 def contents(frame: Frame, layout: Layout, time: int, name: str) -> Frame:
@@ -39,8 +40,8 @@ def _expanded(layout: Layout, time: int, name: str, batches: Batches) -> Batches
         rows = expand(updates_of(table, layout), name).columns
         arrays = [_shown(rows[column]) for column in layout.names]
         whole = pa.RecordBatch.from_arrays(arrays, names=list(layout.names))
-        for start in range(0, len(whole), MORSEL):
-            yield whole.slice(start, MORSEL)
+        for start in range(0, len(whole), limits.TASK_ROWS):
+            yield whole.slice(start, limits.TASK_ROWS)
 
 
 def changes(frame: Frame, layout: Layout) -> Frame:
@@ -65,8 +66,7 @@ def _raise_first(table: pa.Table, time: int, name: str) -> None:
     failed = table.filter(table.column(ERROR).is_valid())
     if len(failed):
         error, row, _ = (failed.column(column)[0].as_py() for column in ERRORS)
-        where = f", for a row with {row}" if row else ""
-        raise DataError(f"{name} cannot be read as of {time}: {error}{where}")
+        raise DataError(error, view=name, time=time, row=row or None)
 
 
 def _shown_type(kind: pa.DataType) -> spark.DataType:

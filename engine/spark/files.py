@@ -17,7 +17,7 @@ from halfjoin.engine.storage.place import LocalPlace, Place
 from halfjoin.engine.storage.scratch import Scratch, ScratchPlace
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import Updates, concat, empty
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 
 # How files are read, whatever the session's settings: all of them, with days and moments as they were written.
 _PATTERN = re.compile(r"[\\*?\[\]{}]")
@@ -111,4 +111,4 @@ def check_names(names: Mapping[str, pa.DataType] | Sequence[str]) -> None:
         other = seen.setdefault(name.lower(), name)
         if other != name:
             raise UnsupportedSQL(f'columns "{other}" and "{name}", which Spark takes for one, on the Spark runner',
-                                 instead='rename one of them, or use Engine(runner="local")')  # fmt: skip
+                                 remedy='rename one of them, or use Engine(runner="local")')  # fmt: skip

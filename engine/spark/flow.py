@@ -27,7 +27,7 @@ from halfjoin.engine.spark.native import natively
 from halfjoin.engine.spark.prefilter import prefilter
 from halfjoin.engine.spark.probing import Probe, Resting, Store, alike, is_simple, is_small, shares, storable, width_of
 from halfjoin.engine.spark.pruning import Range
-from halfjoin.engine.spark.session import DATA_ERROR
+from halfjoin.engine.spark.task_errors import TooHeavy, packed
 from halfjoin.engine.spark.tasks import Apply, Arrange
 from halfjoin.engine.spark.writing import answers
 from halfjoin.engine.storage.stored_run import StoredRun
@@ -39,6 +39,7 @@ from halfjoin.sql.expr import Column, Expr, columns_of
 Spans: TypeAlias = Mapping[str, Range]  # of columns of a collection that is looked up
 
 _TIME2, _DIFF2 = "__time2", "__diff2"  # of the rows looked up
+_TOO_HEAVY = f"{TOO_HEAVY} {packed(TooHeavy(TOO_HEAVY))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +244,7 @@ class SparkFlow:
             _equal(f"k{i}", left, f"j{i}", right, null_safe)
             for i, (left, right, null_safe) in enumerate(zip(layout.keys, kinds, spec.null_safe, strict=True))
         ]
-        diff = f"coalesce(try_multiply({DIFF}, {_DIFF2}), raise_error('{DATA_ERROR}{TOO_HEAVY}'))"
+        diff = f"coalesce(try_multiply({DIFF}, {_DIFF2}), raise_error('{_TOO_HEAVY}'))"
         if layout.errors:
             failed = f"{ERROR} IS NOT NULL"
             condition = " AND ".join([f"NOT ({failed})", *conditions])

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfjoin.engine.storage.parquet_reader import Source, opened
-from halfjoin.engine.storage.stored_run import READ_ROWS, StoredRun
+from halfjoin.engine.storage.parquet_reader import OpenFile, opened
+from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, mix
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, empty
 
@@ -33,10 +34,10 @@ class Lot:
         found = [empty(schema)]
         for source in (opened(run.place, file.name) for file in run.files):
             groups = self._groups(source, run.schema[first])
-            found += [updates.filter(self._mine(updates)) for updates in source.read(groups, schema, READ_ROWS)]
+            found += [updates.filter(self._mine(updates)) for updates in source.read(groups, schema, limits.READ_ROWS)]
         return concat(found)
 
-    def _groups(self, source: Source, kind: pa.DataType) -> Mask:
+    def _groups(self, source: OpenFile, kind: pa.DataType) -> Mask:
         """The row groups that may have some of them."""
         ends, groups = _ends(source, self.key[0], kind), np.ones(source.groups, np.bool_)
         if ends is not None and self.low is not None:
@@ -111,7 +112,7 @@ def _by_codes(key: tuple[str, ...], low: Any, high: Any, rows: int, most: int) -
         yield Lot(key, low, high, rest, of)
 
 
-def _ends(source: Source, name: str, kind: pa.DataType) -> tuple[Any, Any] | None:
+def _ends(source: OpenFile, name: str, kind: pa.DataType) -> tuple[Any, Any] | None:
     """The least and the greatest of a column of each row group; None where they have no order, or are not known."""
     if pa.types.is_string(kind):
         return source.texts(name)

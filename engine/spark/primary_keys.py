@@ -24,7 +24,7 @@ from halfjoin.engine.spark.tasks import Batches
 from halfjoin.engine.spark.writing import answers, in_files
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.sql.errors import InvalidRow
+from halfjoin.errors import InvalidRow
 
 CHECKED_ROWS = 1 << 17  # of which a task holds the keys against what is there
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.spark.layout import Frame, Layout, may_report
 from halfjoin.engine.spark.pruning import Range, range_of
 from halfjoin.engine.spark.session import quiet
+from halfjoin.engine.spark.task_errors import call
 from halfjoin.engine.spark.tasks import Batches, failing, outgoing
 from halfjoin.engine.spark.types import encoded
 from halfjoin.engine.spark.writing import Write
@@ -31,7 +33,6 @@ from halfjoin.planner.plan import Stage
 STREAM_ROWS = 1_000_000  # of a stream that every task loads
 STREAM_BYTES = 1 << 26  # that they take in memory, about
 SHARE_ROWS = 1 << 20  # of an arrangement, for one task
-FOUND_ROWS = 1 << 20  # that a task puts together at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class Probe:
     def rows(self, session: Any) -> Frame:
         """What the tasks find."""
         with quiet():
-            return self.frame(session).mapInArrow(self.__call__, self.outputs.struct)
+            return self.frame(session).mapInArrow(partial(call, self), self.outputs.struct)
 
     @property
     def stored(self) -> Mapping[str, pa.DataType]:
@@ -122,15 +123,14 @@ class Probe:
             return
         stream = concat(rows)
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
-            for piece, parts in half_join.portions(stream, self.shares[number], FOUND_ROWS):
-                for found in half_join(piece, parts):
-                    errors, made = list[Updates](), found
-                    for operator in operators:
-                        made = operator(made, errors)
-                    if len(made):
-                        yield from outgoing(made, [], self.outputs)
-                    for failed in errors:
-                        yield from failing(failed, self.outputs)
+            for found in half_join(stream, self.shares[number]):
+                errors, made = list[Updates](), found
+                for operator in operators:
+                    made = operator(made, errors)
+                if len(made):
+                    yield from outgoing(made, [], self.outputs)
+                for failed in errors:
+                    yield from failing(failed, self.outputs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,14 +28,15 @@ from halfjoin.engine.spark.layout import Frame, Layout
 from halfjoin.engine.spark.primary_keys import keyed
 from halfjoin.engine.spark.progress import progress
 from halfjoin.engine.spark.session import is_stopped, sees, start_session
+from halfjoin.engine.spark.task_errors import TooHeavy
 from halfjoin.engine.spark.writing import written
 from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, TOO_HEAVY, empty
+from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, empty
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey, Join, Version
-from halfjoin.sql.errors import DataError, UnsupportedSQL
 
 SCRATCH = "spark.halfjoin.scratch"  # a setting of the session: where scratch folders are made
 FEW = 1 << 16  # rows of a job's output that are read into memory, as those of a local batch would be there
@@ -72,12 +74,8 @@ class SparkRunner:
         if flow.plan.asked:
             return LOCAL.changes(flow, held, staged, lookup, title)
         bound = self._flow(flow, held, lookup)
-        with progress(f"changes of {title}"):
-            try:
-                return self._carried_out(bound, bound.changes(staged))
-            except DataError as problem:
-                if TOO_HEAVY not in str(problem):
-                    raise
+        with progress(f"changes of {title}"), suppress(TooHeavy):
+            return self._carried_out(bound, bound.changes(staged))
         return flow.changes(staged, lookup, lookup.closing)  # where weights past an int64 have room
 
     def fill(
@@ -87,12 +85,8 @@ class SparkRunner:
         if flow.plan.asked:
             return LOCAL.fill(flow, held, lookup, title)
         bound = self._flow(flow, held, lookup)
-        with progress(f"filling {title}"):
-            try:
-                return [self._carried_out(bound, bound.fill())]
-            except DataError as problem:
-                if TOO_HEAVY not in str(problem):
-                    raise
+        with progress(f"filling {title}"), suppress(TooHeavy):
+            return [self._carried_out(bound, bound.fill())]
         return flow.fill(lookup, lookup.closing.after)
 
     def checked(self, given: Sequence[GivenFrame], time: int, *, marked: bool) -> list[FrameRows]:
@@ -154,7 +148,7 @@ class SparkRunner:
         if flow.plan.asked:
             raise UnsupportedSQL(
                 "a DataFrame of a query with an outer join, EXISTS or NOT EXISTS is not made by Spark yet",
-                instead="query it without Spark, or make it a materialized view and read that",
+                remedy="query it without Spark, or make it a materialized view and read that",
             )
         bound = self._flow(flow, held, lookup, hold=True)
         frame = bound.fill()

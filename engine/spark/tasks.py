@@ -20,18 +20,17 @@ from halfjoin.engine.linear.operators import compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
+from halfjoin.engine.spark.task_errors import TooHeavy, call
 from halfjoin.engine.spark.types import encode, restore
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import DIFF, TIME, TOO_HEAVY, Updates, is_wide
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import DataError
 from halfjoin.sql.expr import Expr
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 OnUpdates: TypeAlias = Callable[[Updates, list[Updates]], tuple[Updates, list[pa.Array]]]
-
-MORSEL = 1 << 16  # rows that the operators get together; Spark's own batches are smaller
 
 
 class Task(Protocol):
@@ -105,7 +104,7 @@ class Arrange:
 
 def in_tasks(task: Task) -> Callable[[Batches], Batches]:
     """The function for `mapInArrow`."""
-    return partial(_run, cloudpickle.dumps(task))
+    return partial(call, partial(_run, cloudpickle.dumps(task)))
 
 
 def updates_of(batch: Any, layout: Layout) -> Updates:
@@ -115,8 +114,8 @@ def updates_of(batch: Any, layout: Layout) -> Updates:
     return Updates(columns, time, diff)
 
 
-def gathered(batches: Batches, rows: int = MORSEL) -> Iterator[pa.Table]:
-    """Larger batches, of so many rows or a few more."""
+def gathered(batches: Batches, rows: int = limits.TASK_ROWS) -> Iterator[pa.Table]:
+    """Larger batches than Spark's own, of so many rows or a few more."""
     waiting: list[pa.RecordBatch] = []
     length = 0
     for batch in batches:
@@ -163,10 +162,10 @@ def outgoing(updates: Updates, keys: Sequence[pa.Array], layout: Layout) -> Batc
     """Updates with their keys, for Spark.
 
     Raises:
-        DataError: a weight is none of an int64; then the change is carried out where integers have no end.
+        TooHeavy: a weight is none of an int64; then the change is carried out where integers have no end.
     """
     if is_wide(updates.diff):
-        raise DataError(TOO_HEAVY)
+        raise TooHeavy(TOO_HEAVY)
     columns = {}
     for i, (name, kind) in enumerate(layout.columns):
         column = updates.columns[name]
@@ -178,7 +177,7 @@ def outgoing(updates: Updates, keys: Sequence[pa.Array], layout: Layout) -> Batc
 def failing(failed: Updates, layout: Layout) -> Batches:
     """Error updates, for Spark. Raises as `outgoing`."""
     if is_wide(failed.diff):
-        raise DataError(TOO_HEAVY)
+        raise TooHeavy(TOO_HEAVY)
     columns = dict(zip(ERRORS, (failed.columns[name] for name in ERROR_SCHEMA), strict=True))
     yield from _batches({**columns, TIME: pa.array(failed.time), DIFF: pa.array(failed.diff)}, layout)
 
@@ -197,5 +196,5 @@ def _batches(columns: dict[str, pa.Array], layout: Layout) -> Batches:
         raise AssertionError(f"an expression failed that was thought safe: {columns[ERROR][0]}")
     arrays = [columns[field.name] if field.name in columns else pa.nulls(length, field.type) for field in schema]
     whole = pa.RecordBatch.from_arrays(arrays, schema=schema)
-    for start in range(0, length, MORSEL):
-        yield whole.slice(start, MORSEL)
+    for start in range(0, length, limits.TASK_ROWS):
+        yield whole.slice(start, limits.TASK_ROWS)

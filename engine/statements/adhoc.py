@@ -11,14 +11,15 @@ import duckdb
 import pyarrow as pa
 
 from halfjoin.engine.arrange.collection import Collection
-from halfjoin.engine.arrange.memory import Memory, machine_memory
+from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.duck import interruptible
+from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.updates import MINIMUM, Updates, constant
+from halfjoin.errors import DataError, UnsupportedSQL
 from halfjoin.sql.adhoc.script import Compute, Evaluate, Loop, Made, Script, Step
-from halfjoin.sql.errors import DataError, UnsupportedSQL
 from halfjoin.sql.relation import Relation
 
 MOST_ROUNDS = 5_000
@@ -95,7 +96,7 @@ class _Steps:
                                        loop.made)
             every.append(pa.table(found))
         raise DataError(f"WITH RECURSIVE does not end: it took more than {MOST_ROUNDS:,} rounds, or found more than "
-                        f"{MOST_FOUND:,} rows; write a condition that ends it")
+                        f"{MOST_FOUND:,} rows", remedy="write a condition that ends it")
 
 
 def _asked(connection: Any, text: str) -> pa.Table:

@@ -4,46 +4,54 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from halfjoin.catalog.models import ColumnModel, Definition, Index, Sink, Table, View
-from halfjoin.engine.arrange.collection import Collection, User
+from halfjoin.engine.arrange.collection import User
+from halfjoin.engine.batch.enter import arranged, empty_view, enter_table, ordered, share, share_all
 from halfjoin.engine.batch.runner import LOCAL
 from halfjoin.engine.batch.state import MaintainedView, State
-from halfjoin.engine.intake.primary_key import arrangement_of
-from halfjoin.engine.join.dataflow import Dataflow
-from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
-from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.sinks.target import check, settled
-from halfjoin.engine.statements.filling import fill_nodes, new_node, runnable, settle_node, take_in
+from halfjoin.engine.spark.runners import Runners
+from halfjoin.engine.statements.statistics import Statistics
+from halfjoin.engine.storage.filling import fill_nodes, settle_node, take_in
 from halfjoin.engine.storage.names import check_columns
-from halfjoin.planner.plan import ArrangementKey, Join, ViewPlan
+from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.planner.figures import Noted
+from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc.adhoc import names_of
 from halfjoin.sql.bind.bind import bind, bind_scalar
-from halfjoin.sql.errors import Conflict, StorageError, UnknownName, UnsupportedSQL
-from halfjoin.sql.expr import Expr, is_temporal
+from halfjoin.sql.expr import is_temporal
 from halfjoin.sql.functions import render
-from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateView, Drop
 
 _log = logging.getLogger("halfjoin")
 
 
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What definitions need besides the state: who fills views, and where sinks are written."""
+
+    runners: Runners
+    sinks: Sinks
+
+
 def define(
-    state: State, statement: CreateTable | CreateView | CreateIndex | CreateSink | Drop, text: str
+    state: State, means: Means, statement: CreateTable | CreateView | CreateIndex | CreateSink | Drop, text: str
 ) -> None:
     """Carry a definition out."""
     match statement:
         case CreateTable():
             create_table(state, statement)
         case CreateView():
-            create_view(state, statement, text)
+            create_view(state, means.runners, statement, text)
         case CreateIndex():
             create_index(state, statement, text)
         case CreateSink():
-            create_sink(state, statement)
+            create_sink(state, means.sinks, statement)
         case Drop():
             drop(state, statement)
 
@@ -65,18 +73,6 @@ def create_table(state: State, statement: CreateTable) -> None:
     enter_table(state, table)
 
 
-def enter_table(state: State, table: Table) -> Collection:
-    """The empty collection of a table that is in the catalog."""
-    schema = {column.name: arrow_type(column.type) for column in table.columns}
-    retain = state.retain if table.retain is None else table.retain
-    collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)),
-                            order=table.primary_key)  # fmt: skip
-    if table.primary_key:
-        collection.share(arrangement_of(table), User("primary key of", table.name), state.functions)
-    state.tables[table.name] = collection
-    return collection
-
-
 def _leave(there: Definition | None, wanted: Definition | None, kind: str, name: str = "") -> None:
     """Say that CREATE ... IF NOT EXISTS leaves what is there as it is, if that is not what was wanted."""
     if there != wanted:
@@ -84,7 +80,7 @@ def _leave(there: Definition | None, wanted: Definition | None, kind: str, name:
         _log.warning("CREATE %s IF NOT EXISTS: %s is there with another definition, and stays as it is", kind, name)
 
 
-def create_view(state: State, statement: CreateView, text: str) -> None:
+def create_view(state: State, runners: Runners, statement: CreateView, text: str) -> None:
     """A view, checked whether or not it is maintained; a materialized one is filled from its inputs' history."""
     name, catalog = statement.name, state.catalog
     if name in catalog.names():
@@ -95,12 +91,14 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
             _leave(there if same else None, there, "MATERIALIZED VIEW" if statement.materialized else "VIEW", name)
             return
         if not statement.or_replace:
-            raise Conflict(f"{name} exists already; drop it first, or write IF NOT EXISTS or OR REPLACE")
+            raise Conflict(f"{name} exists already", remedy="drop it first, or write IF NOT EXISTS or OR REPLACE",
+                           name=name)  # fmt: skip
         if name not in catalog.views:
-            raise Conflict(f"{name} is a table, which a view cannot replace")
+            raise Conflict(f"{name} is a table, which a view cannot replace", name=name)
         catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
     relation = bind(statement.query, catalog, text)
-    planned = plan(relation, state, name)
+    facts = Noted(Statistics(state), aside=(name,))
+    planned = plan(relation, facts, name)
     view = View(
         name=name,
         columns=tuple(ColumnModel(name=c.name, type=c.type, not_null=not c.nullable) for c in planned.columns),
@@ -109,12 +107,13 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
         reads=tuple(sorted(names_of(statement.query, catalog))),
         retain=statement.retain,
         id=uuid.uuid4().hex,
+        planned=facts.figures(state.upper) if statement.materialized else None,
     )
     if name in view.reads:
-        raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
+        raise UnsupportedSQL(f"{name} reads itself", remedy="recursion is not maintained yet")
     made = User("new view", name)  # until it is filled, which may fail, there is no such view
     try:
-        filled = _filled(state, view, planned, made) if view.materialized else None
+        filled = _filled(state, runners, view, planned, made) if view.materialized else None
         if name in catalog.views:
             _leave_view(state, catalog.views[name])
         catalog.add(view)
@@ -122,7 +121,7 @@ def create_view(state: State, statement: CreateView, text: str) -> None:
             maintained, nodes = filled
             _with_nodes(state, maintained, nodes)
             state.maintained[name] = maintained
-            _share_all(state, planned, name)
+            share_all(state, planned, name)
             _renew_sinks(state, name)
         _remove_unused_nodes(state)
     finally:
@@ -139,18 +138,18 @@ def _renew_sinks(state: State, name: str) -> None:
 
 
 def _filled(
-    state: State, view: View, planned: ViewPlan, user: User
+    state: State, runners: Runners, view: View, planned: ViewPlan, user: User
 ) -> tuple[MaintainedView, dict[str, MaintainedView]]:
     """The view with its collections, readable since all its inputs are, filled from their history; and the nodes below
     it, with those that are there already."""
-    maintained = _maintained(state, view, planned)
+    maintained = empty_view(state, view, planned)
     contents = maintained.contents
     size = max((len(state.collection(name)) for name in planned.collections), default=0)
-    runner, _ = state.runners.choose(size)
+    runner, _ = runners.choose(size)
     build = runner is LOCAL
-    _share(state, planned, user, build=build)
-    over, nodes = fill_nodes(state, planned, contents.since, runner)
-    _share(over, planned, user, build=build)
+    share(state, planned, user, build=build)
+    over, nodes = fill_nodes(state, planned, contents.since, runner, runners.staging)
+    share(over, planned, user, build=build)
     for output, errors in runner.fill(maintained.dataflow, over, over.before_and_after({}), view.name):
         take_in(state, "views", view.name, contents, output)
         take_in(state, "errors", view.name, maintained.errors, errors)
@@ -168,58 +167,6 @@ def _with_nodes(state: State, view: MaintainedView, nodes: Mapping[str, Maintain
             state.maintained[name] = replace(there, errors=made.errors, standing=None)
 
 
-def enter_view(state: State, view: View) -> dict[str, MaintainedView]:
-    """The dataflow and the empty collections of a materialized view that is in the catalog, and of the nodes below it
-    that are not there yet; no index is built.
-
-    Raises:
-        StorageError: its text means something else now than when the view was made.
-    """
-    planned = plan(bind(parse_query(view.text), state.catalog, view.text), state, view.name)
-    if [(c.name, c.type) for c in planned.columns] != [(c.name, c.type) for c in view.columns]:
-        raise StorageError(
-            f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns; "
-            "open the warehouse with that one, drop the view, and create it again with this one"
-        )
-    entered = {node.output: new_node(state, node, 0) for node in planned.below if node.output not in state.maintained}
-    entered[view.name] = _maintained(state, view, planned)
-    state.maintained.update(entered)
-    _share_all(state, planned, view.name)
-    return entered
-
-
-def _maintained(state: State, view: View, planned: ViewPlan) -> MaintainedView:
-    """The view's collections, readable since all its inputs are."""
-    flow = Dataflow(runnable(planned.output), state.functions)
-    retain = state.retain if view.retain is None else view.retain
-    since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in planned.collections])
-    return MaintainedView(
-        flow,
-        Collection(view.name, flow.schema, retain, since),
-        Collection(f"{view.name} errors", ERROR_SCHEMA, retain, since),
-        plan=planned,
-    )
-
-
-def _share(state: State, planned: ViewPlan | Join, user: User, *, build: bool = True) -> None:
-    """Use a plan's arrangements, of the collections that are there; with `build` no later batch waits for an index of a
-    whole table."""
-    for key in planned.arrangements:
-        if key.constant is None and (key.collection in state.tables or key.collection in state.maintained):
-            collection = state.collection(key.collection)
-            collection.share(key, user, state.functions)
-            if build:
-                collection.build(key)
-
-
-def _share_all(state: State, planned: ViewPlan, view: str) -> None:
-    """Use the arrangements that a view that was entered looks up, and those of the nodes below it."""
-    for node in planned.below:
-        _share(state, runnable(node), User("node", node.output), build=False)
-    _share(state, runnable(planned.output), User("view", view), build=False)
-    state.keep_promises()
-
-
 def create_index(state: State, statement: CreateIndex, text: str) -> None:
     """An arrangement that stays until the index is dropped, built now."""
     catalog, name = state.catalog, statement.collection
@@ -227,11 +174,11 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
     if columns is None:
         if name in catalog.views:
             raise UnsupportedSQL(f"{name} is a plain view, which holds no rows to index",
-                                 instead="CREATE MATERIALIZED VIEW, or index the tables it reads")
+                                 remedy="CREATE MATERIALIZED VIEW, or index the tables it reads")
         raise UnknownName("table or materialized view", name, catalog.names())
     keys = [bind_scalar(node, columns, catalog, text, name) for node in statement.keys]
     if any(is_temporal(key) for key in keys):
-        raise UnsupportedSQL("an index key cannot read mz_now()", instead="index the column it is compared with")
+        raise UnsupportedSQL("an index key cannot read mz_now()", remedy="index the column it is compared with")
     texts = tuple(render(key) for key in keys)
     index_name = statement.name or _free_name(state, name, texts)
     index = Index(name=index_name, collection=name, keys=texts, text=statement.text)
@@ -240,10 +187,10 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
         _leave(index if (there.collection, there.keys) == (name, texts) else there, index, "INDEX")
         return
     catalog.add(index)
-    _arranged(state, index_name, name, keys).build(ArrangementKey(name, _ordered(keys)))
+    arranged(state, index_name, name, keys).build(ArrangementKey(name, ordered(keys)))
 
 
-def create_sink(state: State, statement: CreateSink) -> None:
+def create_sink(state: State, sinks: Sinks, statement: CreateSink) -> None:
     """A sink, not filled yet."""
     catalog, name = state.catalog, statement.collection
     if statement.if_not_exists and statement.name in catalog.sinks:
@@ -255,43 +202,22 @@ def create_sink(state: State, statement: CreateSink) -> None:
     if columns is None:
         if name in catalog.views:
             raise UnsupportedSQL(f"{name} is a plain view, which reports no changes",
-                                 instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
+                                 remedy=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
         raise UnknownName("table or materialized view", name, catalog.names())
     _check_sink(state, name)
     if statement.or_replace and statement.name in catalog.sinks:
         catalog.remove(catalog.sinks[statement.name])
     sink = Sink(name=statement.name, collection=name, target=settled(statement.target), id=uuid.uuid4().hex)
     catalog.add(sink)
-    assert state.sinks is not None  # whoever defines, writes
     others = [other for other in catalog.sinks.values() if other is not sink]
-    check(sink.target, state.sinks.home, others, catalog.former_sinks)
+    check(sink.target, sinks.home, others, catalog.former_sinks)
 
 
 def _check_sink(state: State, name: str) -> None:
     """Whether a Delta table can have the columns of a table or view."""
     if not state.schema(name):
-        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", instead="select a constant")
+        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", remedy="select a constant")
     check_columns(name, state.schema(name))
-
-
-def enter_index(state: State, index: Index) -> None:
-    """Share the arrangement of an index that is in the catalog."""
-    columns = state.catalog.columns(index.collection)
-    assert columns is not None
-    (statement,) = parse(index.text)
-    assert isinstance(statement, CreateIndex)
-    keys = [bind_scalar(node, columns, state.catalog, index.text, index.collection) for node in statement.keys]
-    _arranged(state, index.name, index.collection, keys)
-
-
-def _arranged(state: State, index: str, name: str, keys: Sequence[Expr]) -> Collection:
-    collection = state.collection(name)
-    collection.share(ArrangementKey(name, _ordered(keys)), User("index", index), state.functions)
-    return collection
-
-
-def _ordered(keys: Sequence[Expr]) -> tuple[Expr, ...]:
-    return tuple(sorted(keys, key=render))
 
 
 def _free_name(state: State, collection: str, keys: tuple[str, ...]) -> str:

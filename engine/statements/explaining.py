@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from typing import Literal, TypeAlias
 
+from halfjoin.catalog.models import Figures
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.reading import quoted
+from halfjoin.engine.statements.statistics import Statistics
+from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
 from halfjoin.planner import explain as explanations
+from halfjoin.planner.figures import Noted
 from halfjoin.planner.plan import ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
-from halfjoin.sql.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.parse.parse import parse, parse_query
 from halfjoin.sql.statements import CreateView, Explain, Query, Select
 
@@ -19,54 +23,69 @@ Format: TypeAlias = Literal["text", "mermaid", "json", "html"]
 
 
 @bounded()
-def explain(state: State, view_or_sql: str, format: Format) -> str:
+def explain(state: State, runners: Runners, view_or_sql: str, format: Format) -> str:
     """The plan of a view by its name, or of SQL text: a SELECT, or a CREATE VIEW that is not carried out."""
     if view_or_sql in state.catalog.names():
-        return explain_view(state, view_or_sql, format)
+        return explain_view(state, runners, view_or_sql, format)
     if not any(character.isspace() for character in str(view_or_sql).strip()):
         raise UnknownName("view", view_or_sql, state.catalog.names())
     statements = parse(view_or_sql)
     match statements[-1] if statements else None:
         case Select(query):
-            return explain_query(state, query, view_or_sql, format)
+            return explain_query(state, runners, query, view_or_sql, format)
         case CreateView(query=query, name=name):
-            return _show(state, plan(bind(query, state.catalog, view_or_sql), state, name), name, format)
+            relation = bind(query, state.catalog, view_or_sql)
+            return _show(state, runners, plan(relation, Noted(Statistics(state)), name), name, format)
         case Explain(view=str(view)):
-            return explain_view(state, view, format)
+            return explain_view(state, runners, view, format)
         case Explain(query=query) if query is not None:
-            return explain_query(state, query, view_or_sql, format)
+            return explain_query(state, runners, query, view_or_sql, format)
         case _:
-            raise UnsupportedSQL("only a view or a query has a plan", instead="give a view's name or a SELECT")
+            raise UnsupportedSQL("only a view or a query has a plan", remedy="give a view's name or a SELECT")
 
 
-def explain_view(state: State, name: str | None, format: Format) -> str:
+def explain_view(state: State, runners: Runners, name: str | None, format: Format) -> str:
     """The plan by which a materialized view is maintained; a plain view's as if it were."""
     found = state.maintained.get(name or "")
     if found is not None and found.plan is not None:
-        return _show(state, found.plan, str(name), format)
+        return _show(state, runners, found.plan, str(name), format, state.catalog.views[str(name)].planned)
     if name not in state.catalog.names():
         raise UnknownName("view", str(name), state.catalog.names())
-    return explain_query(state, parse_query(f"SELECT * FROM {quoted(name)}"), "", format)
+    return explain_query(state, runners, parse_query(f"SELECT * FROM {quoted(name)}"), "", format)
 
 
-def explain_query(state: State, query: Query, sql: str, format: Format) -> str:
+def explain_query(state: State, runners: Runners, query: Query, sql: str, format: Format) -> str:
     """The plan that a query would have as a view."""
-    return _show(state, plan(bind(query, state.catalog, sql), state, "query"), "query", format)
+    planned = plan(bind(query, state.catalog, sql), Noted(Statistics(state)), "query")
+    return _show(state, runners, planned, "query", format)
 
 
-def _show(state: State, planned: ViewPlan, name: str, format: Format) -> str:
+def _show(
+    state: State, runners: Runners, planned: ViewPlan, name: str, format: Format, made: Figures | None = None
+) -> str:
+    """A plan in one of the formats; `made` says when it was made, and on what, of one that runs."""
     match format:
         case "text":
-            lines = [explanations.text(planned, state, name), f"runner: {state.runners.describe()}"]
+            lines = [explanations.text(planned, state, name), f"runner: {runners.describe()}"]
+            lines += [] if made is None else _made(made)
             return "\n".join([*lines, *_on_disk(state, planned)])
         case "mermaid":
             return explanations.mermaid(planned, state, name)
         case "json":
-            return json.dumps(explanations.as_json(planned, state, name), indent=2)
+            figures = None if made is None else made.model_dump()
+            return json.dumps({**explanations.as_json(planned, state, name), "planned": figures}, indent=2)
         case "html":
             return explanations.html(planned, state, name)
         case _:
-            raise HalfjoinError(f"unknown format {format!r}; formats: text, mermaid, json, html")
+            raise HalfjoinError(f"unknown format {format!r}", remedy="formats: text, mermaid, json, html")
+
+
+def _made(figures: Figures) -> list[str]:
+    """When a plan was made, and what was known then of the collections and arrangements."""
+    rows = [f"{name} {count:,} rows" for name, count in sorted(figures.rows.items())]
+    keys = [f"{name} {count:,} keys" for name, count in sorted(figures.keys.items()) if count is not None]
+    return [f"planned at upper {figures.upper}, on {', '.join(rows + keys)}" if rows
+            else f"planned at upper {figures.upper}"]  # fmt: skip
 
 
 def _on_disk(state: State, planned: ViewPlan) -> list[str]:

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.collection import Collection, User
+from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.arrange.run import Part, Run, make_run
+from halfjoin.engine.batch.enter import runnable
+from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.batch.unreadable import Failure, first_failure, reason, title, unreadable, with_inputs
-from halfjoin.engine.join.dataflow import MOST_BYTES, Dataflow
-from halfjoin.engine.scalar.bounds import sizes
+from halfjoin.engine.batch.unreadable import Failure, first_failure
+from halfjoin.engine.join.dataflow import Dataflow
+from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.adhoc import run
-from halfjoin.engine.statements.filling import fill_nodes, runnable
+from halfjoin.engine.storage.filling import fill_nodes
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import ARRAY_BYTES, MINIMUM, MOST_ROWS, Updates, concat, constant
+from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant
+from halfjoin.errors import UnknownName, bounded
 from halfjoin.planner.plan import Version
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc.adhoc import tables_of
 from halfjoin.sql.adhoc.split import split
 from halfjoin.sql.bind.bind import bind
-from halfjoin.sql.errors import DataError, InvalidTime, UnknownName, bounded
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import Query
 
 _QUERY = User("query", "this query")
+_QUERY_NAME = "the query"  # in errors
 
 
 def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> Updates:
@@ -49,22 +52,21 @@ def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> U
     return state.collection(name).as_of(time, distinct=distinct)
 
 
-def frame(state: State, name: str, as_of: int | None) -> Any:
+def frame(state: State, runners: Runners, name: str, as_of: int | None) -> Any:
     """What a table or view holds, as a Spark DataFrame. Raises as `contents`."""
     if name not in state.catalog.names():
         raise UnknownName("table or view", name, state.catalog.names())
     state = closed(state)
     if state.catalog.columns(name) is not None:
         time, collection = readable(state, [name], as_of), state.collection(name)
-        return state.runners.spark.dataframe(collection, state.before_and_after({}).kept(name, Version.AFTER), time)
+        return runners.spark.dataframe(collection, state.before_and_after({}).kept(name, Version.AFTER), time)
     planned = plan(bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
-    spark = state.runners.spark
-    over, nodes = fill_nodes(state, planned, time, spark)
+    over, nodes = fill_nodes(state, planned, time, runners.spark, runners.staging)
     for node in nodes.values():
-        _raise_any(node.errors.up_to(time), name, time)
-    flow = Dataflow(runnable(planned.output), state.functions)
-    return spark.query(flow, over, over.before_and_after({}), time, name)
+        raise_any(node.errors.up_to(time), name, time)
+    flow = Dataflow(runnable(planned.output), state.functions, name)
+    return runners.spark.query(flow, over, over.before_and_after({}), time, name)
 
 
 def history(
@@ -100,7 +102,7 @@ def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Ta
     later = replace(state, upper=max(state.upper, time + 1))  # what has always been can be read at any time
 
     def evaluated(scratch: State, relation: Relation) -> Updates:
-        return expand(evaluate(scratch, relation, time, distinct=False), "the query")
+        return expand(evaluate(scratch, relation, time, distinct=False), _QUERY_NAME)
 
     return run(script, later, evaluated)
 
@@ -117,9 +119,9 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
         for key in keys:
             state.collection(key.collection).share(key, _QUERY, state.functions)
         for node in planned.below:  # anew, since a node that is kept has no past
-            output = _at(moment, Dataflow(runnable(node), state.functions))
+            output = _at(moment, Dataflow(runnable(node), state.functions, _QUERY_NAME))
             moment.found[node.output] = (make_run(output, state.upper),)
-        found = _at(moment, Dataflow(runnable(planned.output), state.functions))
+        found = _at(moment, Dataflow(runnable(planned.output), state.functions, _QUERY_NAME))
     finally:
         for key in keys:
             state.collection(key.collection).release(_QUERY)
@@ -132,14 +134,10 @@ def _at(moment: _Moment, flow: Dataflow) -> Updates:
     Raises:
         DataError: a row fails, or there are too many.
     """
-    parts, size, time = list[tuple[Updates, Updates]](), 0, moment.time
-    for part in flow.fill(moment, time + 1, moment.closed):
-        parts.append(part)
-        size += part[0].nbytes
-        if size > MOST_BYTES:
-            raise DataError(f"the query would make more than {MOST_BYTES:,} bytes of rows")
+    time = moment.time
+    parts = list(flow.fill(moment, time + 1, moment.closed, gathered=True))
     output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
-    _raise_any(errors, "the query", time)
+    raise_any(errors, _QUERY_NAME, time)
     return output
 
 
@@ -177,55 +175,6 @@ class _Moment:
         return self.found[name]
 
 
-def closed(state: State) -> State:
-    """The state to read: without its open rows, where nothing is closed yet.
-
-    A read is as of a closed time, which open rows are above. Before there is one, all that can be seen is what holds at
-    every time: views over empty tables.
-    """
-    if state.upper > 0 or not any(map(len, state.tables.values())):
-        return state
-    start = replace(state, tables={name: _emptied(table) for name, table in state.tables.items()}, maintained={})
-    for name, view in state.maintained.items():
-        made = replace(view, contents=_emptied(view.contents), errors=_emptied(view.errors), standing=None)
-        for output, errors in view.dataflow.fill(start.before_and_after({}), start.upper):
-            made.contents.publish(make_run(output, 0))
-            made.errors.publish(make_run(errors, 0))
-        start.maintained[name] = made
-    return start
-
-
-def _emptied(collection: Collection) -> Collection:
-    return Collection(collection.name, collection.schema, collection.retain, arrangements=collection.shared())
-
-
-def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
-    """The time to read at, once it is certain that all the collections can be read there.
-
-    Raises:
-        InvalidTime, DataError: as `contents`.
-    """
-    # Before anything is closed there is nothing but constants, which hold at every time.
-    time = max(state.upper - 1, 0) if as_of is None else as_of
-    names = list(names)
-    for name in with_inputs(state, names):
-        # Of the views below it takes the errors alone, which are kept as long as what is above promises.
-        since = state.collection(name).since if name in names else state.maintained[name].errors.since
-        if time < since or (as_of is not None and as_of >= state.upper):
-            remedy = (
-                "keep more history with Engine(retain=...) or WITH (RETAIN HISTORY FOR ...)"
-                if time < since
-                else "later times are not closed yet: apply a batch, or advance"
-            )
-            raise InvalidTime(
-                f"cannot read {name} as of {time}: it can be read from since = {since} to below upper = {state.upper}; "
-                + remedy
-            )
-        if name in state.maintained:
-            _raise_any(state.maintained[name].errors.up_to(time), title(state, name), time)
-    return time
-
-
 def quoted(name: str) -> str:
     """A name as SQL takes it, whatever it holds."""
     escaped = name.replace('"', '""')
@@ -235,36 +184,3 @@ def quoted(name: str) -> str:
 def rows(collection: Collection, time: int) -> pa.Table:
     """Contents as a table, a row as often as it is contained."""
     return expand(collection.as_of(time, distinct=False), collection.name).table(changes=False)
-
-
-def expand(updates: Updates, name: str) -> Updates:
-    """Each row as often as its diff says.
-
-    Raises:
-        DataError: a count is negative.
-    """
-    if bool((updates.diff == 1).all()):
-        return updates
-    negative = np.flatnonzero(updates.diff < 0)
-    if len(negative):
-        position = int(negative[0])
-        row = {column: values[position].as_py() for column, values in updates.columns.items()}
-        raise DataError(
-            f"{name} holds a row {int(updates.diff[position])} times, which no table can show: {row}; "
-            "more copies were deleted than inserted. read(..., multiplicity=True) gives the counts"
-        )
-    if float(updates.diff.sum(dtype=np.float64)) > MOST_ROWS:
-        raise DataError(
-            f"{name} holds more than {MOST_ROWS:,} rows, copies counted; read(..., multiplicity=True) gives each once"
-        )
-    for column, values in updates.columns.items():
-        if values.nbytes * int(updates.diff.max()) > ARRAY_BYTES and float(sizes(values) @ updates.diff) > ARRAY_BYTES:
-            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, copies counted; "
-                            "read(..., multiplicity=True) gives each once")
-    return updates.take(np.repeat(np.arange(len(updates)), updates.diff))
-
-
-def _raise_any(errors: Updates, name: str, time: int) -> None:
-    why = reason(errors)
-    if why is not None:
-        raise DataError(unreadable(name, time, why))

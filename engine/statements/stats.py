@@ -10,6 +10,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Run
 from halfjoin.engine.batch.clock import Clock
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.planner.plan import ArrangementKey
 
@@ -45,7 +46,8 @@ class CollectionStats(BaseModel):
 
     `files` and `file_bytes` count what its runs leave on disk and look up there. Of a collection that is on disk and
     has not been needed yet there are no runs. `users`: of a node the views that share it. `foreign`: what somebody else
-    has done to its Delta table, and what takes that back.
+    has done to its Delta table, and what takes that back. `planned`: of a materialized view, what `upper` was when its
+    plan was made.
     """
 
     name: str
@@ -61,6 +63,7 @@ class CollectionStats(BaseModel):
     file_bytes: int = 0
     foreign: str | None = None
     users: list[str] = []
+    planned: int | None = None
 
 
 class SinkStats(BaseModel):
@@ -87,7 +90,7 @@ class Stats(BaseModel):
     sinks: list[SinkStats]
 
 
-def stats(state: State, foreign: Mapping[tuple[str, str], str]) -> Stats:
+def stats(state: State, sinks: Sinks | None, foreign: Mapping[tuple[str, str], str]) -> Stats:
     """Count what is held; an index that no lookup has needed yet has no entries."""
     collections = [
         _collection(state, table, "table", 0, foreign.get(("tables", name))) for name, table in state.tables.items()
@@ -95,21 +98,23 @@ def stats(state: State, foreign: Mapping[tuple[str, str], str]) -> Stats:
     for name, view in state.maintained.items():
         folder, kind = ("nodes", "node") if view.plan is None else ("views", "materialized view")
         strange = foreign.get((folder, name)) or foreign.get(("errors", name))
-        collections.append(_collection(state, view.contents, kind, len(view.errors), strange))
+        found = _collection(state, view.contents, kind, len(view.errors), strange)
+        made = None if view.plan is None else state.catalog.views[name].planned
+        collections.append(found.model_copy(update={"planned": None if made is None else made.upper}))
     arrangements = [
         _arrangement(collection, key, list(map(str, arrangement.users)))
         for collection in state.collections()
         for key, arrangement in collection.arrangements.items()
     ]
-    sinks = [
+    written = [
         SinkStats(name=sink.name, collection=sink.collection, target=sink.target,
                   upper=status.upper, waiting=status.waiting, error=status.error)
         for sink in state.catalog.sinks.values()
-        if state.sinks is not None and (status := state.sinks.status(sink.name))
+        if sinks is not None and (status := sinks.status(sink.name))
     ]  # fmt: skip
     return Stats(
         upper=state.upper, clock=state.clock, memory=state.memory.used(), budget=state.memory.limit,
-        collections=collections, arrangements=arrangements, sinks=sinks,
+        collections=collections, arrangements=arrangements, sinks=written,
     )  # fmt: skip
 
 

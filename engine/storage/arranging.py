@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-import halfjoin
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import KeyColumns, Part
 from halfjoin.engine.linear.tables import is_built_in
@@ -22,12 +21,14 @@ from halfjoin.engine.storage.lookup import CODE
 from halfjoin.engine.storage.names import folder_name
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.storage.stored_run import READ_ROWS, StoredRun
+from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
+from halfjoin.version import VERSION
 
 MOST_COPIES = 16  # of a row; more would take more of the disk than lookups are worth
 _SAMPLE = 1 << 12  # rows that are asked how many keys they have
@@ -48,7 +49,7 @@ class Arrangement:
     @property
     def name(self) -> str:
         """Of its folder: another for another key, and for another version of halfjoin, which may compute it anew."""
-        mark = hashlib.sha256(f"{halfjoin.__version__} {self.key!r}".encode()).hexdigest()
+        mark = hashlib.sha256(f"{VERSION} {self.key!r}".encode()).hexdigest()
         return f"{folder_name(str(self.key))}-{mark[:12]}"
 
     def rows(self, updates: Updates) -> Iterator[Updates]:
@@ -66,8 +67,8 @@ class Arrangement:
         again = np.zeros(len(order), np.bool_)
         again[1:] = (np.diff(values[order]) == 0) & (np.diff(origins[order]) == 0)
         order = order[~again]
-        for start in range(0, len(order), READ_ROWS):
-            part = order[start : start + READ_ROWS]
+        for start in range(0, len(order), limits.READ_ROWS):
+            part = order[start : start + limits.READ_ROWS]
             yield updates.take(origins[part]).with_columns({CODE: pa.array(values[part])})
 
     def copies(self, run: StoredRun) -> float:

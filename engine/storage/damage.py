@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from halfjoin.sql.errors import HalfjoinError, StorageError, UnknownName, UnsupportedSQL
+from halfjoin.errors import HalfjoinError, StorageError, UnknownName, UnsupportedSQL
 
 _RAISED = (OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, sqlite3.Error,
            pa.ArrowException, UnknownName, UnsupportedSQL)  # fmt: skip

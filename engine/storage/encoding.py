@@ -11,7 +11,7 @@ from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Updates, concat, fitting
 
 # Bytes of rows encoded together: far below what an entry of the journal can hold, and of the memory at hand.
-PIECE_BYTES = 64 << 20
+ENTRY_BYTES = 64 << 20
 COMPRESSED_FROM = 4096  # rows: fewer are written faster as they are
 
 
@@ -32,7 +32,7 @@ class Piece:
 def encode(updates: Updates) -> Iterator[Piece]:
     """The updates in pieces, in order; none where there are none."""
     bytes_each = 16 + sum(int(column.nbytes) for column in updates.columns.values()) // max(len(updates), 1)
-    rows = max(1, PIECE_BYTES // bytes_each)
+    rows = max(1, ENTRY_BYTES // bytes_each)
     for start in range(0, len(updates), rows):
         part = updates.slice(start, min(start + rows, len(updates)))
         yield Piece(len(part), int(part.time.max()), _write(part.table(changes=True)))

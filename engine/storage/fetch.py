@@ -15,10 +15,10 @@ from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept, app_of
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
-from halfjoin.engine.storage.site import Site, arrangements_of, place_of
+from halfjoin.engine.storage.site import Site, arrangements_of, collection_place
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.errors import StorageError
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import StorageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ class Disk:
             return {}
         found = {}
         for kept in self.journal.kept():
-            problem = DeltaFolder(place_of(self.site, kept), app_of(self.journal, kept.id)).foreign(kept.version)
+            table = DeltaFolder(collection_place(self.site, kept), app_of(self.journal, kept.id))
+            problem = table.foreign(kept.version)
             if problem is not None:
                 found[kept.kind, kept.name] = problem
         return found
@@ -81,14 +82,14 @@ class Disk:
     def _look(self, number: int, collection: Collection) -> tuple[Kept, StoredRun, Sequence[bytes | StoredFile]]:
         """The collection as the journal knows it, its Delta table, and what is not there yet."""
         kept = next(item for item in self.journal.kept() if item.id == number)
-        place = place_of(self.site, kept)
+        place = collection_place(self.site, kept)
         files = DeltaFolder(place, app_of(self.journal, number)).files(kept.version, kept.stored)
         return kept, StoredRun(place, files, collection.schema), self.journal.pieces(number, kept.flushed)
 
     def _recent(self, kept: Kept, pieces: Sequence[bytes | StoredFile], collection: Collection) -> StoredRun:
         """The files that are not in the Delta table yet."""
         files = tuple(piece for piece in pieces if isinstance(piece, StoredFile))
-        return StoredRun(place_of(self.site, kept), files, collection.schema)
+        return StoredRun(collection_place(self.site, kept), files, collection.schema)
 
     def _in_journal(
         self, pieces: Sequence[bytes | StoredFile], collection: Collection, upper: int

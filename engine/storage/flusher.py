@@ -18,10 +18,10 @@ from halfjoin.engine.storage.encoding import decode
 from halfjoin.engine.storage.journal import Journal, Kept, app_of
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
-from halfjoin.engine.storage.site import Site, arrangements_of, place_of
+from halfjoin.engine.storage.site import Site, arrangements_of, collection_place
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.consolidate import cancel
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 _log = logging.getLogger("halfjoin")
 
@@ -87,7 +87,7 @@ class Flusher:
                 kept = {item.id: item for item in journal.kept()}
                 for target in targets:
                     try:
-                        with naming(place_of(self._site, kept[target.id]), DeltaError):
+                        with naming(collection_place(self._site, kept[target.id]), DeltaError):
                             self._flush(journal, kept[target.id], target, entry, everything)
                     except StorageError as problem:  # of this table; Conflict, say, is of all
                         problems.append(problem)
@@ -96,12 +96,13 @@ class Flusher:
         except HalfjoinError:
             raise
         except Exception as problem:  # of the file system, of Parquet, of Delta: nothing of it is trimmed
-            raise StorageError(f"flushing the warehouse {self._site.place} failed: {problem}") from problem
+            raise StorageError(f"flushing the warehouse {self._site.place} failed: {problem}",
+                               path=str(self._site.place)) from problem
         if problems:
             raise problems[0] if len(problems) == 1 else StorageError("; ".join(map(str, problems)))
 
     def _flush(self, journal: Journal, kept: Kept, target: Target, entry: int, everything: bool) -> None:
-        table = DeltaFolder(place_of(self._site, kept), app_of(journal, kept.id))
+        table = DeltaFolder(collection_place(self._site, kept), app_of(journal, kept.id))
         flushed, version = kept.flushed, kept.version
         if kept.pieces or everything or kept.id not in self._seen or self._is_newer(table, version):
             self._seen.discard(kept.id)  # until all is done: it may end in between
@@ -141,7 +142,7 @@ class Flusher:
         for one in target.arrangements:
             if one.name in there or one.name in missing:
                 place = arrangements_of(self._site, kept) / one.name
-                base = StoredRun(place_of(self._site, kept), (), target.schema)
+                base = StoredRun(collection_place(self._site, kept), (), target.schema)
                 known = None if one.name in missing else there[one.name]
                 if known is not None and flushed == kept.flushed and not everything:
                     found[one.name] = known

@@ -2,6 +2,22 @@
 
 Durability law. A batch is acknowledged after its entry is on disk, and only then: one transaction holds the updates of
 every collection it touched, the new `upper` and the batch's id. Definitions change in the same way.
+
+>>> import tempfile
+>>> import halfjoin as hj
+>>> folder = tempfile.TemporaryDirectory()
+>>> with hj.Engine(folder.name + "/w", clock="own") as engine:
+...     engine.execute("CREATE TABLE t (k bigint)")
+...     applied = engine.apply({"t": [{"k": 1}]}, time=5, batch_id="first")
+>>> with hj.Engine(folder.name + "/w") as engine:  # whoever has no answer asks again, with the same id
+...     again = engine.apply({"t": [{"k": 1}]}, time=5, batch_id="first")
+...     engine.read("t").num_rows, again.upper == applied.upper
+(1, True)
+>>> folder.cleanup()
+
+Wrong ways. An acknowledgement before the entry is on disk loses batches when the machine stops. One transaction a
+collection leaves, after a kill between two, a view that is not its tables'. An id in an entry of its own, before the
+batch's, loses the batch that is tried again; after it, applies that batch twice.
 """
 
 from __future__ import annotations
@@ -22,7 +38,7 @@ from halfjoin.engine.storage.ownership import FILE
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.system.process import inherit, leak, own, release
 from halfjoin.engine.updates.updates import MINIMUM
-from halfjoin.sql.errors import StorageError
+from halfjoin.errors import StorageError
 
 Value: TypeAlias = str | int | float | bytes | None
 
@@ -153,7 +169,8 @@ class Journal:
     def _check_format(self, *, read_only: bool) -> None:
         found = self.number("format")
         if found == 1 and read_only:
-            raise StorageError(f"the warehouse of {self.where} has the older format 1; open it once without read_only")
+            raise StorageError(f"the warehouse of {self.where} has the older format 1",
+                               remedy="open it once without read_only", path=str(self.where))
         if found == 1:  # all updates were in the journal itself
             with self._transaction():
                 self._write("ALTER TABLE run ADD COLUMN file TEXT")
@@ -162,7 +179,7 @@ class Journal:
         if found > FORMAT:
             raise StorageError(
                 f"the warehouse of {self.where} has format {found}, and this version of halfjoin knows up to "
-                f"{FORMAT}; open it with a newer one"
+                f"{FORMAT}", remedy="open it with a newer one", path=str(self.where),
             )
         for table in ("unclaimed", "closing"):  # what journals of before do not have
             if not read_only and not self._has(table):
@@ -245,7 +262,7 @@ class Journal:
             ).fetchall()
         for row in rows:
             if not all(isinstance(value, int) for value in (*row[:1], *row[3:6], *row[7:])):
-                raise StorageError(f"{self.where} cannot be read: {row[:7]} is no collection")
+                raise StorageError(f"{self.where} cannot be read: {row[:7]} is not a collection", path=str(self.where))
         return [Kept(*row) for row in rows]
 
     def pieces(self, collection: int, after: int, to: int = 2**63 - 1) -> list[bytes | StoredFile]:
@@ -442,7 +459,8 @@ class Journal:
         try:
             yield
         except sqlite3.Error as problem:
-            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept") from problem
+            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept",
+                               path=str(self.where)) from problem
 
 
 def _bytes(data: object) -> bytes:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.arrange.run import KeyColumns
-from halfjoin.engine.storage.parquet_reader import Bounds, Source
+from halfjoin.engine.storage.parquet_reader import Bounds, OpenFile
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, constant, gather, indices_of
 from halfjoin.planner.plan import ArrangementKey
@@ -28,7 +28,7 @@ class _Sought(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class KeySearch:
     """Keys that are looked for in an arrangement: their codes (sorted, each once), and what that means for the columns
     that are keys and their own codes."""
 
@@ -39,7 +39,7 @@ class Lookup:
     texts: Mapping[str, tuple[str, str]]  # of columns of texts that are keys, the first and the last that is looked for
 
     def find(
-        self, source: Source, schema: Mapping[str, pa.DataType], names: Sequence[str], coded: bool, most: int
+        self, source: OpenFile, schema: Mapping[str, pa.DataType], names: Sequence[str], coded: bool, most: int
     ) -> Iterator[Updates]:
         """These columns of the updates in a file that have one of the keys, or one of the same code.
 
@@ -80,7 +80,7 @@ class Lookup:
         np.minimum.at(least, hits if origins is None else origins[hits], entries[hits])
         return found.filter(least == under)
 
-    def _possible(self, source: Source, schema: Mapping[str, pa.DataType], coded: bool) -> Mask:
+    def _possible(self, source: OpenFile, schema: Mapping[str, pa.DataType], coded: bool) -> Mask:
         """The row groups that may hold one of the keys."""
         groups = np.ones(source.groups, np.bool_)
         if coded:
@@ -110,7 +110,7 @@ class Lookup:
         return found if rows is None else rows[found]
 
 
-def lookup(key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array]) -> Lookup:
+def lookup(key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array]) -> KeySearch:
     """Look for these keys; `columns` computes the arrangement's."""
     sought, texts = {}, {}
     for expr, array in zip(key.keys, keys, strict=True) if key.through is None else ():
@@ -120,7 +120,7 @@ def lookup(key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array]) -
         elif isinstance(expr, Column) and pa.types.is_string(array.type) and not array.null_count and len(array):
             ends = pc.min_max(array)
             texts[expr.name] = ends["min"].as_py(), ends["max"].as_py()
-    return Lookup(key, columns, np.unique(codes(keys, len(keys[0]))), sought, texts)
+    return KeySearch(key, columns, np.unique(codes(keys, len(keys[0]))), sought, texts)
 
 
 def key_reads(key: ArrangementKey, schema: Mapping[str, pa.DataType]) -> list[str]:

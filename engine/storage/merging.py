@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.storage.parquet import StoredFile, file_name, write_file
-from halfjoin.engine.storage.parquet_reader import Bounds, Source, opened
+from halfjoin.engine.storage.parquet_reader import Bounds, OpenFile, opened
 from halfjoin.engine.storage.place import Place
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Mask, Updates, concat
 
 RANGE_BYTES = 16 << 20  # of updates that are merged at a time; several times as much is under way
-_READ_ROWS = 1 << 16
 _POINTS = 8  # of a row group, at which its rows are taken to be
 
 
@@ -52,7 +52,7 @@ def _evenly(rows: int, most: int) -> list[int]:
     return [MINIMUM + (i << 64) // count for i in range(1, count)]
 
 
-def _by_statistics(sources: Sequence[Source], lead: str, kind: pa.DataType, most: int) -> list[int]:
+def _by_statistics(sources: Sequence[OpenFile], lead: str, kind: pa.DataType, most: int) -> list[int]:
     """Bounds between ranges with about `most` rows each, if the rows of a group lie evenly between its bounds."""
     bounds = [_bounds(source, lead, kind) for source in sources]
     least, greatest = (np.concatenate([one[side] for one in bounds]).astype(np.float64) for side in (0, 1))
@@ -65,14 +65,14 @@ def _by_statistics(sources: Sequence[Source], lead: str, kind: pa.DataType, most
 
 
 def _between(
-    source: Source, schema: Mapping[str, pa.DataType], lead: str | None, low: int, high: int
+    source: OpenFile, schema: Mapping[str, pa.DataType], lead: str | None, low: int, high: int
 ) -> Iterator[Updates]:
     """A file's updates whose code is in `[low, high)`; the last range has its end, too."""
     groups: Mask = np.ones(source.groups, np.bool_)
     if lead is not None:
         least, greatest, nulls = _bounds(source, lead, schema[lead])
         groups = ((greatest >= low) & ((least < high) | (high == MAXIMUM))) | nulls
-    for updates in source.read(groups, schema, _READ_ROWS):
+    for updates in source.read(groups, schema, limits.READ_ROWS):
         # One more column, or a single one of integers would be its own code.
         keys = [updates.columns[lead]] if lead is not None else [*updates.columns.values(), pa.nulls(len(updates))]
         values = codes(keys, len(updates))
@@ -81,7 +81,7 @@ def _between(
             yield found
 
 
-def _bounds(source: Source, lead: str, kind: pa.DataType) -> Bounds:
+def _bounds(source: OpenFile, lead: str, kind: pa.DataType) -> Bounds:
     found = source.bounds(lead, kind)
     assert found is not None
     return found

@@ -27,7 +27,7 @@ from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.journal import Journal, Value
 from halfjoin.engine.storage.ownership import check_prefix
 from halfjoin.engine.storage.place import Place
-from halfjoin.sql.errors import Conflict, HalfjoinError, StorageError
+from halfjoin.errors import Conflict, HalfjoinError, StorageError
 
 _SCHEMA = pa.schema([("statement", pa.string()), ("values", pa.string()), ("data", pa.binary())])
 FOLDER = "journal"  # of a warehouse
@@ -57,7 +57,8 @@ class ObjectJournal(Journal):
                 self._table = DeltaTable(place.uri)
             except TableNotFoundError:
                 if read_only:
-                    raise StorageError(f"{warehouse} holds no warehouse; an engine that writes makes one") from None
+                    raise StorageError(f"{warehouse} holds no warehouse",
+                                       remedy="an engine that writes makes one", path=str(warehouse)) from None
                 check_prefix(warehouse, ())
                 self._table = DeltaTable.create(place.uri, _SCHEMA, configuration={"delta.checkpointInterval": "50"})
             self._catch_up()
@@ -222,7 +223,8 @@ class ObjectJournal(Journal):
         try:
             yield
         except (DeltaError, OSError) as problem:
-            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept") from problem
+            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept",
+                               path=str(self.where)) from problem
 
 
 def _memory() -> sqlite3.Connection:

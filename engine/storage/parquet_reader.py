@@ -27,7 +27,7 @@ _EXACT = ("BOOLEAN", "INT32", "INT64")  # how columns are stored whose values ar
 Bounds = tuple[Ints, Ints, Mask]
 
 
-class Source:
+class OpenFile:
     """A file, with what its footer says. Files never change, so neither does that."""
 
     def __init__(self, place: Place, name: str) -> None:
@@ -175,7 +175,7 @@ def _is_fixed(kind: pa.DataType) -> bool:
     return bool(pa.types.is_primitive(kind) or pa.types.is_decimal(kind))
 
 
-def opened(place: Place, name: str) -> Source:
+def opened(place: Place, name: str) -> OpenFile:
     """A file of a table's folder.
 
     Raises:
@@ -185,8 +185,8 @@ def opened(place: Place, name: str) -> Source:
 
 
 @lru_cache(maxsize=_KNOWN_FILES)
-def _known(place: Place, name: str) -> Source:
-    return Source(place, name)
+def _known(place: Place, name: str) -> OpenFile:
+    return OpenFile(place, name)
 
 
 @lru_cache(maxsize=_OPEN_FILES)

@@ -63,7 +63,7 @@ class Place(Protocol):
     def remove(self, name: str) -> None:
         """Take a file away, if it is there."""
 
-    def settle(self) -> None:
+    def make_durable(self) -> None:
         """Make the newest commit of the table durable."""
 
     def cut(self, version: int) -> None:
@@ -152,7 +152,7 @@ class LocalPlace:
         """Take a file away, if it is there."""
         (self.path / name).unlink(missing_ok=True)
 
-    def settle(self) -> None:
+    def make_durable(self) -> None:
         """The log's newest files, its folder, and that there is one, on disk."""
         log = self.path / LOG
         for path in sorted(log.iterdir(), reverse=True)[:3]:
@@ -237,7 +237,7 @@ class ObjectPlace:
         if self.size(name) is not None:
             self._files.delete_file(name)
 
-    def settle(self) -> None:
+    def make_durable(self) -> None:
         """A commit is durable when it is made."""
 
     def cut(self, version: int) -> None:

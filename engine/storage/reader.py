@@ -21,7 +21,7 @@ from halfjoin.engine.storage.fetch import Disk
 from halfjoin.engine.storage.restore import restore
 from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
-from halfjoin.sql.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")
 _UNKNOWN = -1
@@ -52,7 +52,7 @@ class Reader:
             Conflict: another clock is kept.
         """
         if retain is not None:
-            raise HalfjoinError("retain is for the engine that writes; read_only=True takes what is there")
+            raise HalfjoinError("retain is for the engine that writes", remedy="read_only=True takes what is there")
         with self._journal.snapshot():
             opened(self._journal.meta("clock"), clock, 0)
             self._disk = Disk(self._site, self._journal, memory)
@@ -72,7 +72,7 @@ class Reader:
             if self._journal.number("defined") != self._defined or state is not self._made:
                 before, state = state, self._opened()
                 state.functions.update(before.functions)
-                state.runners, state.kept, state.closed_by = before.runners, before.kept, before.closed_by
+                state.kept, state.closed_by = before.kept, before.closed_by
                 self._made = state
             elif entry != self._entry or self._flushes != self._journal.number("flushes"):
                 self._follow(state, entry)

@@ -10,13 +10,13 @@ from halfjoin.catalog.models import Document
 from halfjoin.engine.arrange.collection import Cold, Collection
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import Part, make_run
+from halfjoin.engine.batch.enter import enter_index, enter_table, enter_view
 from halfjoin.engine.batch.runner import LOCAL
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import with_inputs
-from halfjoin.engine.statements.definitions import enter_index, enter_table, enter_view
-from halfjoin.engine.statements.filling import fill_nodes
+from halfjoin.engine.storage.filling import fill_nodes
 from halfjoin.engine.storage.journal import NODES, Kept
-from halfjoin.sql.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")
 
@@ -105,7 +105,7 @@ def make_errors_anew(state: State) -> None:
         since = max([old.since, *(collection.since for collection in inputs)])
         made = Collection(old.name, old.schema, old.retain, since)
         try:
-            over, _ = fill_nodes(state, view.plan, since, LOCAL)
+            over, _ = fill_nodes(state, view.plan, since, LOCAL, None)
             for _, errors in view.dataflow.fill(over.before_and_after({}), state.upper):
                 made.publish(make_run(errors.not_before(since), state.upper))
         except HalfjoinError as problem:  # a function of the user's is not there, say

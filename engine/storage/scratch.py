@@ -14,7 +14,7 @@ from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.system.process import own
-from halfjoin.sql.errors import StorageError
+from halfjoin.errors import StorageError
 
 _PREFIX = "halfjoin-"
 
@@ -58,7 +58,8 @@ class Scratch:
             try:
                 os.link(run.place.path / file.name, place.path / file.name)
             except FileNotFoundError as problem:
-                raise StorageError(f"{run.place}/{file.name} cannot be read: {problem}") from problem
+                raise StorageError(f"{run.place}/{file.name} cannot be read: {problem}",
+                                   path=str(run.place)) from problem
             except OSError:
                 shutil.copyfile(run.place.path / file.name, place.path / file.name)
         return StoredRun(place, run.files, run.schema)

@@ -21,7 +21,7 @@ from halfjoin.engine.batch.stage import Staged
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.times import now
 from halfjoin.engine.storage.place import Place
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,7 +43,8 @@ class BatchId:
         try:
             str.encode(self.text)
         except (TypeError, UnicodeEncodeError):
-            raise HalfjoinError(f"batch_id={self.text!r} is no text; give each batch a str of its own") from None
+            raise HalfjoinError(f"batch_id={self.text!r} is not text",
+                                remedy="give each batch a str of its own") from None
 
 
 class Store(Protocol):

@@ -5,22 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.netting import together
 from halfjoin.engine.arrange.run import KeyColumns, Run
-from halfjoin.engine.storage.lookup import Lookup, key_reads, lookup
+from halfjoin.engine.storage.lookup import KeySearch, key_reads, lookup
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.parquet_reader import opened
 from halfjoin.engine.storage.place import Place
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, TIME, Updates, concat, empty
+from halfjoin.engine.updates import limits
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, TIME, Updates, concat, constant, empty, product
+from halfjoin.errors import StorageError
 from halfjoin.planner.plan import ArrangementKey
-from halfjoin.sql.errors import StorageError
 from halfjoin.sql.expr import Column
 
-READ_ROWS = 1 << 17  # of files, that are in memory at a time
 SEARCHED_ROWS = 1 << 16  # fewer are searched through faster than an arrangement of them is kept up to date
 
 _log = logging.getLogger("halfjoin")
@@ -94,7 +95,7 @@ class StoredRun:
                 bounds = source.bounds(TIME, pa.int64())
                 if bounds is not None:
                     groups = (bounds[1] >= low) & (bounds[0] < high)
-            for updates in source.read(groups, schema, READ_ROWS):
+            for updates in source.read(groups, schema, limits.READ_ROWS):
                 found = updates if everything else updates.filter((low <= updates.time) & (updates.time < high))
                 if len(found):
                     yield found
@@ -109,23 +110,36 @@ class StoredRun:
 
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
-    ) -> Run:
-        """The updates that have one of these keys, or one of the same code."""
+    ) -> Iterator[Run]:
+        """The updates that have one of these keys, or one of the same code, about `limits.READ_ROWS` at a time."""
         sought = lookup(key, columns, keys)
         wanted = list(dict.fromkeys([*names, *key_reads(key, self.schema)]))
-        arranged = self.arranged.get(key)
+        arranged, given = self.arranged.get(key), 0
         if arranged is not None:
             try:
-                return arranged._found(sought, wanted)
+                for updates in arranged._found(sought, wanted):
+                    yield Run(updates)
+                    given += 1
+                return
             except StorageError as problem:  # it is a copy, and the rows themselves are here
                 _log.warning("an arrangement on disk cannot be used, which makes lookups slow: %s", problem)
-        return self._found(sought, wanted)
+            for updates in islice(arranged._found(sought, wanted), given):  # take back what it gave before it failed
+                yield Run(Updates(updates.columns, updates.time, product(updates.diff, constant(-1, len(updates)))))
+        for updates in self._found(sought, wanted):
+            yield Run(updates)
 
-    def _found(self, sought: Lookup, names: Sequence[str]) -> Run:
-        found = [empty({name: self.schema[name] for name in names})]
+    def _found(self, sought: KeySearch, names: Sequence[str]) -> Iterator[Updates]:
+        """These columns of the updates that are looked for, about `limits.READ_ROWS` at a time."""
+        found, rows = list[Updates](), 0
         for file in self.files:
-            found.extend(sought.find(opened(self.place, file.name), self.schema, names, self.coded, READ_ROWS))
-        return Run(concat(found))
+            for updates in sought.find(opened(self.place, file.name), self.schema, names, self.coded, limits.READ_ROWS):
+                found.append(updates)
+                rows += len(updates)
+                if rows >= limits.READ_ROWS:
+                    yield concat(found).select(names)
+                    found, rows = [], 0
+        if found:
+            yield concat(found).select(names)
 
     def serves(self, key: ArrangementKey) -> bool:
         """Whether lookups by a key read little: a column of it ascends in each file, or there is an arrangement, or

@@ -39,11 +39,11 @@ from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import Place
 from halfjoin.engine.storage.restore import OnDisk, restore
 from halfjoin.engine.storage.scratch import Links, ScratchPlace, remove_leftovers
-from halfjoin.engine.storage.site import arrangements_folder, folder_of, in_site, place_of, site_of
+from halfjoin.engine.storage.site import arrangements_folder, collection_place, folder_of, in_site, site_of
 from halfjoin.engine.storage.store import RETAIN, BatchId
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.sql.errors import HalfjoinError, StorageError
+from halfjoin.errors import HalfjoinError, StorageError
 from halfjoin.sql.expr import Column
 
 _log = logging.getLogger("halfjoin")
@@ -137,7 +137,7 @@ class Warehouse:
                 changes[name] = self._links.lasting(stored) if contents.in_files else stored.table()
                 failure = first_failure(state, name, found.low, found.upper)
                 if failure is not None:
-                    errors[name] = failure.text
+                    errors[name] = str(failure.error)
         diffs, seconds = diffs_of(changes), found.seconds
         return found.mark, Applied(found.time, found.upper, found.runner, seconds, diffs, found.reason, errors=errors)
 
@@ -163,7 +163,8 @@ class Warehouse:
             place.make()
             place.link(part.place.path, [file.name for file in part.files])
         except OSError as problem:
-            raise StorageError(f"the files of {name} cannot be taken into {place}: {problem}") from problem
+            raise StorageError(f"the files of {name} cannot be taken into {place}: {problem}",
+                               path=str(place)) from problem
         return StoredRun(place, part.files, part.schema)
 
     def newest(self, prefix: str) -> str | None:
@@ -276,7 +277,7 @@ class Warehouse:
             self._catalog, self._pending, self._stale = catalog, self._journal.pending(), set()
             for item in dropped:
                 if folder_of(item) in claimed:  # by what has its name now
-                    self._clear(place_of(self._site, item), files.get((item.kind, item.name), ()))
+                    self._clear(collection_place(self._site, item), files.get((item.kind, item.name), ()))
             if left:
                 self._remove_unclaimed()
 
@@ -363,7 +364,8 @@ class Warehouse:
             place.make()
             return StoredRun(place, tuple(write(place, updates, schema, sort)), schema)
         except OSError as problem:
-            raise StorageError(f"the rows of {name} cannot be written to {place}: {problem}") from problem
+            raise StorageError(f"the rows of {name} cannot be written to {place}: {problem}",
+                               path=str(place)) from problem
 
     def _filed(self, kind: str, name: str, part: Part, sort: Sequence[str]) -> Part:
         """A run in files."""
@@ -437,9 +439,10 @@ class Warehouse:
         try:
             free = folder in self._folders or not any(place.names()) or folder in self._journal.unclaimed()
         except (DeltaError, OSError) as problem:
-            raise StorageError(f"{place} cannot be looked at: {problem}") from problem
+            raise StorageError(f"{place} cannot be looked at: {problem}", path=str(place)) from problem
         if not free:
-            raise StorageError(f"{place} holds what is not of this warehouse; move it away, or use another name")
+            raise StorageError(f"{place} holds what is not of this warehouse",
+                               remedy="move it away, or use another name", path=str(place))
 
 
 def _parts(state: State, staged: Staged) -> Iterator[tuple[Part, str, str]]:

@@ -4,6 +4,11 @@ Sums are exact, so they do not depend on the order of updates, nor on how they w
 that no int64 holds stays in as few pieces as can be, which is the same form whatever it was added up from: nothing is
 lost where runs and files are merged, and a later batch can bring the sum back. Contents have no such form: where the
 weight of a row at a time is none of an int64, reading it is an error.
+
+>>> import pyarrow as pa
+>>> rows, times, diffs = pa.array(["fig", "fig", "fig"]), np.array([1, 2, 2]), np.array([1, 2, -2])
+>>> [consolidate(Updates({"x": rows}, times, diffs)).table(changes=True).to_pylist()]
+[[{'x': 'fig', '__time': 1, '__diff': 1}]]
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ from halfjoin.engine.updates.updates import (
     gather,
     indices_of,
 )
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 
 def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:
@@ -81,10 +86,11 @@ def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:
 
 def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
     """Positions of the rows that stay, in order, and their summed diffs."""
-    order, first = _groups(updates, by_time) if len(updates) > 1 else (np.zeros(0, np.int64), np.zeros(0, np.bool_))
-    if len(order) == 0:  # all distinct
+    found = _groups(updates, by_time) if len(updates) > 1 else None
+    if found is None:
         positions = np.flatnonzero(updates.diff != 0)
         return positions, updates.diff[positions] if len(positions) < len(updates) else updates.diff
+    order, first = found
     starts = np.flatnonzero(first)
     diffs = updates.diff[order]
     sums = np.add.reduceat(diffs, starts)  # modulo 2**64
@@ -129,17 +135,18 @@ def _too_many(updates: Updates, position: int) -> str:
 
 def groups(columns: list[pa.Array], length: int, time: Ints | None = None) -> Ints:
     """A number per row, equal exactly where all the columns (and the time) are equal."""
-    order, first = _groups(Updates({str(i): c for i, c in enumerate(columns)}, time if time is not None else
-                                   constant(0, length), constant(1, length)), time is not None)
-    if len(order) == 0:
+    times = constant(0, length) if time is None else time
+    found = _groups(Updates({str(i): c for i, c in enumerate(columns)}, times, constant(1, length)), time is not None)
+    if found is None:
         return np.arange(length)
+    order, first = found
     numbers = np.empty(length, np.int64)
     numbers[order] = np.cumsum(first) - 1
     return numbers
 
 
-def _groups(updates: Updates, by_time: bool) -> tuple[Ints, Mask]:
-    """An order that puts equal updates together and the mask of each group's first; empty where all are distinct."""
+def _groups(updates: Updates, by_time: bool) -> tuple[Ints, Mask] | None:
+    """An order that puts equal updates together and the mask of each group's first; None if all are distinct."""
     columns = list(updates.columns.values())
     keys = codes(columns, len(updates))
     timed = by_time and updates.time.strides != (0,)
@@ -150,7 +157,7 @@ def _groups(updates: Updates, by_time: bool) -> tuple[Ints, Mask]:
     repeated = ordered[1:] == ordered[:-1]
     suspects = np.flatnonzero(repeated)
     if len(suspects) == 0:
-        return np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        return None
     left, right = indices_of(order[suspects]), indices_of(order[suspects + 1])
     equal = same_rows((gather(column, left) for column in columns), (gather(column, right) for column in columns),
                       len(suspects))  # fmt: skip

@@ -11,23 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from halfjoin.sql.errors import DataError
+from halfjoin.errors import DataError
 
 Ints = NDArray[np.int64]
 Positions = NDArray[Any]  # of any integer width
 Mask = NDArray[np.bool_]
 
 MINIMUM = np.iinfo(np.int64).min  # the time of what holds always
-MAXIMUM = np.iinfo(np.int64).max  # above every time
+MAXIMUM = np.iinfo(np.int64).max  # above every time: never
 TIME, DIFF = "__time", "__diff"
 TOO_HEAVY = "the weights of joined rows multiply to more than an int64 holds; use smaller __diff values"
 TOO_MANY = "the weights of equal rows add up to more than an int64 holds; use smaller __diff values"
 ARRAY_BYTES = (1 << 31) - 1  # of an Arrow array of texts, whose offsets are int32
 TOO_LONG = f"the values of one column would take more than {ARRAY_BYTES:,} bytes"
-
-# More rows than this of one batch, at one place, are a mistake in the data or the SQL (a series from 1 to 10**15, a
-# join without its condition), and the batch is refused before they fill the memory.
-MOST_ROWS = 200_000_000
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

@@ -25,7 +25,7 @@ from halfjoin.engine.engine import Engine
 from halfjoin.engine.scalar.casts_text import from_text
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.statements.execute import TAG
-from halfjoin.sql.errors import HalfjoinError
+from halfjoin.errors import HalfjoinError
 from halfjoin.sql.functions import documentation
 from halfjoin.sql.parse.type_names import type_named
 from halfjoin.sql.types import FLOATS, INTEGERS, Kind, SqlType

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from halfjoin.catalog.facts import Facts
 from halfjoin.planner.explain.model import explanation
+from halfjoin.planner.facts import Facts
 from halfjoin.planner.plan import ViewPlan
 
 

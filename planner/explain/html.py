@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from halfjoin.catalog.facts import Facts
 from halfjoin.planner.explain.model import Explanation, NodeModel, explanation
 from halfjoin.planner.explain.picture import picture
 from halfjoin.planner.explain.text import text
+from halfjoin.planner.facts import Facts
 from halfjoin.planner.plan import ViewPlan
 
 _STYLE = """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from halfjoin.catalog.facts import Facts
 from halfjoin.planner.explain.model import Lookup, PathModel, explanation
+from halfjoin.planner.facts import Facts
 from halfjoin.planner.plan import ViewPlan
 
 

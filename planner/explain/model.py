@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from halfjoin.catalog.facts import Facts
 from halfjoin.planner.cost import StageCost, path_cost
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.explain.steps import Words
+from halfjoin.planner.facts import Facts
 from halfjoin.planner.names import arrangement_name, collection_name
 from halfjoin.planner.plan import ArrangementKey, Branch, Join, Loop, Node, Path, Reduce, Stage, Version, ViewPlan
 from halfjoin.sql.functions import render

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from halfjoin.catalog.facts import Facts
 from halfjoin.planner.explain.model import Explanation, Lookup, PathModel, explanation
+from halfjoin.planner.facts import Facts
 from halfjoin.planner.plan import ViewPlan
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.block import Block, Blocks
 from halfjoin.planner.linear import Atom, Combination, Formula, Static
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Now, is_temporal
 from halfjoin.sql.functions import render
 
@@ -59,5 +59,5 @@ def formula(expr: Expr) -> Formula:
 def _refused(expr: Expr) -> UnsupportedSQL:
     return UnsupportedSQL(
         f"mz_now() is used in {render(expr)}, which does not say from when and until when a row is in",
-        instead="compare it in WHERE, alone on one side: mz_now() < expires_at",
+        remedy="compare it in WHERE, alone on one side: mz_now() < expires_at",
     )

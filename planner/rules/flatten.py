@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.block import Block, Blocks, Function, Input
 from halfjoin.planner.linear import Explode
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Column, Expr, Literal, substitute
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFunction, UnionAll, Values
@@ -62,7 +62,7 @@ def _limit(count: int) -> None:
     if count > MOST_BRANCHES:
         raise UnsupportedSQL(
             f"joins over UNION ALL make {count} joins here, the most are {MOST_BRANCHES}",
-            instead="make the UNION ALL a materialized view of its own, and join that",
+            remedy="make the UNION ALL a materialized view of its own, and join that",
         )
 
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.sql.errors import UnknownName
+from halfjoin.errors import UnknownName
 from halfjoin.sql.parse.locate import name_of, place, refuse
 from halfjoin.sql.parse.parse import parse_query
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 
 def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
     """All tables and views that a query reads, by itself or through plain views.
 
     Raises:
-        UnknownName: there is no table or view of a name.
+        UnknownName: there is not a table or view of a name.
     """
     names: set[str] = set()
     for table in _references(query):

@@ -8,11 +8,11 @@ from decimal import Decimal
 
 from sqlglot import exp
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc.script import wrong
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.unmaintained import AGGREGATES, WINDOW_FUNCTIONS
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse.locate import written
 from halfjoin.sql.types import (
@@ -140,7 +140,7 @@ def _made(name: str, args: Sequence[Expr]) -> _Made:
             return _Made((("string_agg", TEXT),), TEXT)
         case _ if name in _SPREAD and number:
             return _Made(((name, DOUBLE),), DOUBLE)
-    raise UnsupportedSQL(f"no aggregate {name}({type})", instead="cast the argument", wrong=True)
+    raise UnsupportedSQL(f"no aggregate {name}({type})", remedy="cast the argument", wrong=True)
 
 
 def _sum(type: SqlType) -> SqlType:

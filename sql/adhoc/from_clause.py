@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc.rows import Base, Found, Numbered, number, restored
 from halfjoin.sql.bind import select as bind_select
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.from_clause import Bound, From, beside, visible
 from halfjoin.sql.bind.scalar import Scalars
-from halfjoin.sql.bind.scope import Scope, Source, Visible
+from halfjoin.sql.bind.scope import FromItem, Scope, Visible
 from halfjoin.sql.bind.unmaintained import refuse_join
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.relation import Filter, Join, Relation
 
@@ -155,9 +155,9 @@ class QueryFrom(From):
         scan = found.made.scan(self.context.aliases)
         name, _, names = self.named(alias, "", list(found.names))
         both = Filter(Join((rows.relation, scan)), functions.resolve("=", (rows.tag, scan.columns[0])))
-        return both, Scope.of(Source(name, tuple(zip(names, scan.columns[1:], strict=True))))
+        return both, Scope.of(FromItem(name, tuple(zip(names, scan.columns[1:], strict=True))))
 
-    def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, Source]:
+    def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:
         """A subquery as of views, or else as a step."""
         try:
             return super().subquery(node, alias, left)

@@ -11,7 +11,7 @@ from sqlglot import exp
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc.calls import Inputs, aggregate, is_aggregate
 from halfjoin.sql.adhoc.script import Made, Steps, wrong
-from halfjoin.sql.adhoc.select import Item, Rows, named, position, value_of, values_of
+from halfjoin.sql.adhoc.select import Item, SelectRows, named, position, value_of, values_of
 from halfjoin.sql.bind.scalar import HANDLERS
 from halfjoin.sql.expr import Column, Expr, columns_of
 from halfjoin.sql.parse.locate import name_of, only, written
@@ -24,7 +24,7 @@ _MOST_SETS = 4096
 Set = tuple[int, ...]  # positions of the keys by which a set groups
 
 
-def keys_of_groups(query: exp.Select, items: Sequence[Item], rows: Rows) -> tuple[list[Expr], list[Set]]:
+def keys_of_groups(query: exp.Select, items: Sequence[Item], rows: SelectRows) -> tuple[list[Expr], list[Set]]:
     """The keys of GROUP BY, and the sets of them that are grouped by: each combination of its parts' sets."""
     group = query.args.get("group")
     if group is None:
@@ -69,7 +69,7 @@ def keys_of_groups(query: exp.Select, items: Sequence[Item], rows: Rows) -> tupl
     return keys, made
 
 
-def _key(node: exp.Expr, items: Sequence[Item], rows: Rows) -> Expr:
+def _key(node: exp.Expr, items: Sequence[Item], rows: SelectRows) -> Expr:
     """A key: an expression over the rows, a position, or else the name of an output."""
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
         raise rows.context.refuse(node, "GROUP BY of a whole row is not supported", "name its columns")
@@ -80,7 +80,7 @@ def _key(node: exp.Expr, items: Sequence[Item], rows: Rows) -> Expr:
     return rows.scalars.value(node) if number is None else value_of(items[number], rows)
 
 
-def grouped_nodes(group: exp.Group | None, items: Sequence[Item], rows: Rows) -> list[exp.Expr]:
+def grouped_nodes(group: exp.Group | None, items: Sequence[Item], rows: SelectRows) -> list[exp.Expr]:
     """What GROUP BY groups by, the outputs that it names by their position among it."""
     nodes: list[exp.Expr] = [] if group is None else [group]
     for node in group.expressions if group is not None else ():
@@ -90,8 +90,8 @@ def grouped_nodes(group: exp.Group | None, items: Sequence[Item], rows: Rows) ->
     return nodes
 
 
-def group(rows: Rows, keys: Sequence[Expr], sets: Sequence[Set], items: Sequence[Item], nodes: Sequence[exp.Expr],
-          steps: Steps) -> tuple[Rows, list[Item]]:
+def group(rows: SelectRows, keys: Sequence[Expr], sets: Sequence[Set], items: Sequence[Item], nodes: Sequence[exp.Expr],
+          steps: Steps) -> tuple[SelectRows, list[Item]]:
     """One row per group: its keys, and the aggregates in `nodes`."""
     inputs = Inputs()
     tags = [inputs.column(rows.base.tag)] if rows.base else []
@@ -125,7 +125,9 @@ def group(rows: Rows, keys: Sequence[Expr], sets: Sequence[Set], items: Sequence
     return after, outputs
 
 
-def _text(made: Made, tags: list[str], by: list[str], kept: Set, parts: list[str], rows: Rows, steps: Steps) -> str:
+def _text(
+    made: Made, tags: list[str], by: list[str], kept: Set, parts: list[str], rows: SelectRows, steps: Steps
+) -> str:
     """The groups of one set. Without a key there is one, of no rows if there are none; so there is for each tag."""
     columns = [*tags, *(name if place in kept else "NULL" for place, name in enumerate(by)), *parts]
     text = f'SELECT {named(columns)} FROM "{made.name}"'
@@ -149,7 +151,7 @@ def _groupings(node: exp.Expr, bound: dict[int, Expr]) -> Iterator[exp.Anonymous
             yield part
 
 
-def _member(node: exp.Expr, keys: Sequence[Expr], rows: Rows) -> int:
+def _member(node: exp.Expr, keys: Sequence[Expr], rows: SelectRows) -> int:
     value = rows.scalars.value(node)
     if value not in keys:
         raise wrong(node, rows.context, "GROUPING takes what is in GROUP BY")
@@ -161,7 +163,7 @@ def _grouping(members: Sequence[int], kept: Set) -> str:
     return str(sum(1 << place for place, key in enumerate(reversed(members)) if key not in kept))
 
 
-def _check_own(call: exp.Expr, rows: Rows) -> None:
+def _check_own(call: exp.Expr, rows: SelectRows) -> None:
     """Refuse an aggregate that belongs to a query further out, since it reads columns of that alone."""
     if rows.base is None:
         return
@@ -172,13 +174,13 @@ def _check_own(call: exp.Expr, rows: Rows) -> None:
                                   "compute it in that query, in a subquery in FROM")
 
 
-def _grouped(item: Item, columns: dict[Expr, Column], rows: Rows) -> Expr:
+def _grouped(item: Item, columns: dict[Expr, Column], rows: SelectRows) -> Expr:
     if item.column not in columns:
         raise wrong(None, rows.context, f"column {item.name} is neither grouped nor in an aggregate", GROUPED)
     return columns[item.column]
 
 
-def _mark(node: exp.Expr, rows: Rows, columns: dict[Expr, Column], bound: dict[int, Expr]) -> None:
+def _mark(node: exp.Expr, rows: SelectRows, columns: dict[Expr, Column], bound: dict[int, Expr]) -> None:
     """Bind what is a key of the groups, top down; a column that is not is refused. Subqueries are bound later."""
     if id(node) in rows.bound:
         known = rows.bound[id(node)]
@@ -203,7 +205,7 @@ def _mark(node: exp.Expr, rows: Rows, columns: dict[Expr, Column], bound: dict[i
         _mark(child, rows, columns, bound)
 
 
-def _value_before(node: exp.Expr, rows: Rows) -> Expr | None:
+def _value_before(node: exp.Expr, rows: SelectRows) -> Expr | None:
     """The node's value over the rows before they are grouped; None where it is a constant, or not a value there."""
     if type(node) not in HANDLERS or isinstance(node, (exp.Literal, exp.Null, exp.Boolean)):
         return None

@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sqlglot import exp
 
+from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Aliases, Context
-from halfjoin.sql.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql.expr import TRUE, Column, Expr
 from halfjoin.sql.parse.locate import place
 from halfjoin.sql.relation import Project, Relation, Scan
 from halfjoin.sql.types import STORED_DIGITS, TEXT, UNKNOWN, Kind, SqlType, numeric
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 
 def wrong(node: exp.Expr | None, context: Context, reason: str, instead: str | None = None) -> UnsupportedSQL:
     """The error at a node for what PostgreSQL refuses, too."""
     line, column = place(node, context.sql)
-    return UnsupportedSQL(reason, instead=instead, sql=context.sql, line=line, column=column, wrong=True)
+    return UnsupportedSQL(reason, remedy=instead, sql=context.sql, line=line, column=column, wrong=True)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Steps:
         self.made[name] = Made(name, tuple(columns))
         return self.made[name]
 
-    # The binder's questions (`catalog.facts.Schema`).
+    # The binder's questions (`sql.schema.Schema`).
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         """Columns of a step's table, or of a table or materialized view."""
@@ -157,7 +157,7 @@ def _stored(value: Expr) -> Expr:
     if type == UNKNOWN:
         return functions.cast(value, TEXT)
     if type.kind is Kind.INTERVAL:
-        raise UnsupportedSQL("an interval is no column", instead="give its length: extract(epoch from ...)")
+        raise UnsupportedSQL("an interval is no column", remedy="give its length: extract(epoch from ...)")
     return value if _fitting(type) == type else functions.cast(value, _fitting(type))
 
 
@@ -167,5 +167,5 @@ def _fitting(type: SqlType) -> SqlType:
         return type
     if (type.scale or 0) > STORED_DIGITS:
         raise UnsupportedSQL(f"a value has {type.scale} digits after the point, a column holds {STORED_DIGITS}",
-                             instead="round it, or cast it to numeric(38, 10)")
+                             remedy="round it, or cast it to numeric(38, 10)")
     return numeric(STORED_DIGITS, type.scale or 0)

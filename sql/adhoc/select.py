@@ -40,7 +40,7 @@ class Key:
 
 
 @dataclass
-class Rows:
+class SelectRows:
     """The rows of a SELECT as far as it is taken apart: a relation, and what nodes mean over it.
 
     `bound` holds the meaning of nodes that are computed already, by identity; `singles` the tables of one row that
@@ -59,10 +59,10 @@ class Rows:
         """The binder of expressions over these rows."""
         return Scalars(self.context, self.scopes, self.bound)
 
-    def over(self, relation: Relation, columns: Mapping[str, Column], bound: dict[int, Expr]) -> Rows:
+    def over(self, relation: Relation, columns: Mapping[str, Column], bound: dict[int, Expr]) -> SelectRows:
         """The rows that became of these; `columns` says which of their columns are there yet."""
         scopes = (self.scopes[0].mapped(columns), *self.scopes[1:])
-        return Rows(relation, scopes, self.context, self.base, bound, self.singles)
+        return SelectRows(relation, scopes, self.context, self.base, bound, self.singles)
 
     def with_singles(self, values: Sequence[Expr]) -> Relation:
         """The relation, with the scalar subqueries beside it that the values read."""
@@ -80,7 +80,7 @@ class Rows:
         return steps.evaluate(self.with_singles(values), values)
 
 
-def items_of(query: exp.Select, rows: Rows) -> list[Item]:
+def items_of(query: exp.Select, rows: SelectRows) -> list[Item]:
     """The outputs, `*` as the columns it stands for; a call that returns rows becomes a part of the relation."""
     rows.relation, calls = list_calls(query.expressions, rows.relation, rows.scalars)
     rows.bound.update(calls)
@@ -116,7 +116,7 @@ def position(node: exp.Expr, items: Sequence[Item], context: Context, clause: st
     return int(node.name) - 1
 
 
-def value_of(item: Item, rows: Rows) -> Expr:
+def value_of(item: Item, rows: SelectRows) -> Expr:
     """An output over the rows."""
     if item.node is not None:
         return rows.scalars.value(item.node)
@@ -133,8 +133,8 @@ def windows_in(nodes: Sequence[exp.Expr], bound: dict[int, Expr]) -> list[exp.Wi
     return found
 
 
-def with_windows(rows: Rows, items: Sequence[Item], nodes: Sequence[exp.Expr],
-                 steps: Steps) -> tuple[Rows, list[Item], dict[str, Expr]]:
+def with_windows(rows: SelectRows, items: Sequence[Item], nodes: Sequence[exp.Expr],
+                 steps: Steps) -> tuple[SelectRows, list[Item], dict[str, Expr]]:
     """The rows with their window functions, and where the columns read by outputs are now."""
     inputs = Inputs()
     calls = windows_in(nodes, rows.bound)
@@ -153,10 +153,10 @@ def with_windows(rows: Rows, items: Sequence[Item], nodes: Sequence[exp.Expr],
     bound = {number: substitute(value, moved) for number, value in rows.bound.items()}
     bound.update(values_of(calls, computed, scan.columns[len(carried):]))
     outputs = [item if item.column is None else replace(item, column=substitute(item.column, moved)) for item in items]
-    return Rows(scan, rows.scopes, rows.context, rows.base, bound, {}), outputs, moved
+    return SelectRows(scan, rows.scopes, rows.context, rows.base, bound, {}), outputs, moved
 
 
-def _read(node: exp.Expr, rows: Rows) -> Iterator[Expr]:
+def _read(node: exp.Expr, rows: SelectRows) -> Iterator[Expr]:
     """The columns of the rows that a node reads outside its window functions, and the parts they stand in."""
     if isinstance(node, exp.Window):
         return
@@ -181,8 +181,8 @@ def named(texts: Sequence[str]) -> str:
     return ", ".join(f"{text} AS c{number}" for number, text in enumerate(texts, 1))
 
 
-def last(rows: Rows, tag: Sequence[Expr], values: Sequence[Expr], keys: Sequence[tuple[Expr, str]], on: Sequence[Expr],
-         distinct: bool, limit: Limit, steps: Steps) -> Made:
+def last(rows: SelectRows, tag: Sequence[Expr], values: Sequence[Expr], keys: Sequence[tuple[Expr, str]],
+         on: Sequence[Expr], distinct: bool, limit: Limit, steps: Steps) -> Made:
     """The outputs, without duplicates if `distinct`, in the order of `keys`, as many as `limit` says, for each tag."""
     outputs = [*tag, *values]
     if not keys and not on and not distinct and not limit:

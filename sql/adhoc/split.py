@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc import groups as adhoc_groups
 from halfjoin.sql.adhoc import select as adhoc_select
 from halfjoin.sql.adhoc.from_clause import OF_NAMES, QueryFrom
 from halfjoin.sql.adhoc.rows import Base, Found
 from halfjoin.sql.adhoc.script import Loop, Made, Script, Steps, wrong
-from halfjoin.sql.adhoc.select import Item, Key, Rows
+from halfjoin.sql.adhoc.select import Item, Key, SelectRows
 from halfjoin.sql.adhoc.subqueries import bind_subqueries
 from halfjoin.sql.bind import select as bind_select
 from halfjoin.sql.bind.context import CommonTable, Context
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.unmaintained import REFUSED_CLAUSES
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, Literal, conjunction, substitute
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import bare_values, name_of, only
@@ -29,7 +29,7 @@ from halfjoin.sql.relation import Relation
 from halfjoin.sql.types import UNKNOWN
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 _CLAUSES = ("expressions", "from_", "joins", "where", "with_", "group", "having", "order", "limit", "offset",
             "distinct", "windows")
@@ -237,14 +237,14 @@ class Splitter:
                    if isinstance(value, Literal) and value.type == UNKNOWN}
         return Found(made, names, untyped)
 
-    def rows(self, query: exp.Select, context: Context, base: Base | None) -> Rows:
+    def rows(self, query: exp.Select, context: Context, base: Base | None) -> SelectRows:
         """The rows of FROM, beside those around the query."""
         relation, outer = (base.relation, base.scopes) if base else (None, ())
         scope, clause = Scope(), query.args.get("from_")
         if clause is not None:
             items = QueryFrom(self, context, outer)
             relation, scope = items.items(clause.this, query.args.get("joins") or [], relation, Scope())
-        return Rows(relation or bind_select.one_row(context), (scope, *outer), context, base)
+        return SelectRows(relation or bind_select.one_row(context), (scope, *outer), context, base)
 
     def refuse_rows_beside_aggregates(self, query: exp.Select, context: Context) -> None:
         """Refuse a function that returns rows in the SELECT list of a query with aggregates."""
@@ -252,7 +252,7 @@ class Splitter:
                for item in query.expressions for node in item.walk(prune=lambda node: isinstance(node, exp.Query))):
             raise context.refuse(query, "a function that returns rows beside aggregates", "write it in FROM")
 
-    def where(self, condition: exp.Expr, rows: Rows) -> None:
+    def where(self, condition: exp.Expr, rows: SelectRows) -> None:
         """WHERE: the conditions on the rows themselves first, then those with subqueries."""
         parts: Sequence[exp.Expr] = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
         plain = [part for part in parts if part.find(exp.Query) is None]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc.rows import Base, Found, Numbered, number, restored
 from halfjoin.sql.adhoc.script import Made
-from halfjoin.sql.adhoc.select import Rows
+from halfjoin.sql.adhoc.select import SelectRows
 from halfjoin.sql.bind import temporal as bind_temporal
 from halfjoin.sql.bind.scalar import compared, members_of
-from halfjoin.sql.errors import UnknownName
 from halfjoin.sql.expr import FALSE, Column, Expr, Literal
 from halfjoin.sql.relation import Filter, Join
 from halfjoin.sql.types import BOOLEAN, INTEGER, Kind, SqlType, array
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MORE = "error('more than one row returned by a subquery used as an expression')"
 
 
-def bind_subqueries(node: exp.Expr, rows: Rows, splitter: Splitter) -> None:
+def bind_subqueries(node: exp.Expr, rows: SelectRows, splitter: Splitter) -> None:
     """Give the subqueries in an expression their meaning over the rows, which get columns for them."""
     for found in _outermost(node, rows.bound):
         with rows.context.at(found):
@@ -77,7 +77,7 @@ def _listed(node: exp.Expr) -> exp.Query | None:
     return queries[0] if len(node.expressions) == 1 and queries else None
 
 
-def _value(node: exp.Expr, rows: Rows, splitter: Splitter) -> Expr:
+def _value(node: exp.Expr, rows: SelectRows, splitter: Splitter) -> Expr:
     steps = splitter.steps
     if (parts := _quantified(node)) is not None:
         return _comparison(node, *parts, rows, splitter)
@@ -114,7 +114,7 @@ def _bare(query: exp.Expr) -> exp.Expr:
     return query
 
 
-def _found(query: exp.Expr, rows: Rows, splitter: Splitter) -> tuple[Found, Numbered | None]:
+def _found(query: exp.Expr, rows: SelectRows, splitter: Splitter) -> tuple[Found, Numbered | None]:
     """The subquery as a step: on its own if it can, else for each of the rows, which are numbered then."""
     try:
         with splitter.steps.attempt():
@@ -126,7 +126,7 @@ def _found(query: exp.Expr, rows: Rows, splitter: Splitter) -> tuple[Found, Numb
     return splitter.query(query.copy(), rows.context, Base(around.relation, around.tag, rows.scopes)), around
 
 
-def _single(made: Made, rows: Rows) -> Expr:
+def _single(made: Made, rows: SelectRows) -> Expr:
     """The value of a step of one row."""
     scan = made.scan(rows.context.aliases)
     column: Column = scan.columns[0]
@@ -134,7 +134,7 @@ def _single(made: Made, rows: Rows) -> Expr:
     return column
 
 
-def _beside(rows: Rows, around: Numbered, values: Made, value: str, type: SqlType, splitter: Splitter) -> Expr:
+def _beside(rows: SelectRows, around: Numbered, values: Made, value: str, type: SqlType, splitter: Splitter) -> Expr:
     """A column beside the rows: `value`, DuckDB's text over `v`, which holds at most one row for each tag."""
     types = [*(column.type for column in around.made.columns), type]
     text = (f'SELECT o.*, {value} FROM "{around.made.name}" o LEFT JOIN "{values.name}" v '
@@ -145,7 +145,7 @@ def _beside(rows: Rows, around: Numbered, values: Made, value: str, type: SqlTyp
     return column
 
 
-def _array(query: exp.Query, rows: Rows, splitter: Splitter) -> Expr:
+def _array(query: exp.Query, rows: SelectRows, splitter: Splitter) -> Expr:
     """ARRAY(query): its rows in their order."""
     found, around = _found(query, rows, splitter)
     element = found.made.columns[-1].type
@@ -160,7 +160,9 @@ def _array(query: exp.Query, rows: Rows, splitter: Splitter) -> Expr:
     return _beside(rows, around, lists, "coalesce(v.c2, [])", array(element), splitter)
 
 
-def _comparison(node: exp.Expr, operator: str, every: bool, query: exp.Query, rows: Rows, splitter: Splitter) -> Expr:
+def _comparison(
+    node: exp.Expr, operator: str, every: bool, query: exp.Query, rows: SelectRows, splitter: Splitter
+) -> Expr:
     """`x = ANY (query)` and its like: true, false, or NULL where only an unknown row decides."""
     members = members_of(node.this) or [node.this]
     values = rows.scalars.values(members)
@@ -186,7 +188,7 @@ def _comparison(node: exp.Expr, operator: str, every: bool, query: exp.Query, ro
     return _beside(rows, around, decided, f"CASE WHEN v.c1 IS NULL THEN {every} ELSE v.c2 END", BOOLEAN, splitter)
 
 
-def _membership(value: Expr, found: Found, rows: Rows, splitter: Splitter) -> Expr:
+def _membership(value: Expr, found: Found, rows: SelectRows, splitter: Splitter) -> Expr:
     """`x IN (query)` of a query on its own: an equality that the engine joins by, and what else the query holds."""
     steps, aliases, made = splitter.steps, rows.context.aliases, found.made
     around = number(rows.relation, steps, aliases)

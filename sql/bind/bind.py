@@ -10,14 +10,14 @@ from sqlglot import exp
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.output_names import UNNAMED, output_name
 from halfjoin.sql.bind.scalar import Scalars
-from halfjoin.sql.bind.scope import Scope, Source
+from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.select import project, select
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.types import Kind
 
 if TYPE_CHECKING:
-    from halfjoin.catalog.facts import Schema
+    from halfjoin.sql.schema import Schema
 
 RESERVED = ("__time", "__diff")
 
@@ -55,5 +55,5 @@ def _second(query: exp.Query, name: str) -> exp.Expr:
 def bind_scalar(node: exp.Expr, columns: Sequence[Column], schema: Schema, sql: str,
                 table: str = "") -> Expr:
     """An expression over the given columns, as of an index or a statement's WHERE; `table` may qualify their names."""
-    source = Source(table, tuple((column.name, column) for column in columns))
+    source = FromItem(table, tuple((column.name, column) for column in columns))
     return Scalars(Context(schema, sql), (Scope.of(source),)).value(node)

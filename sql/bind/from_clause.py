@@ -10,14 +10,14 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions  # a subquery is a query again: the two modules call each other
 from halfjoin.sql.bind import select as bind_select
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.function import bind_call, renamed
 from halfjoin.sql.bind.scalar import Scalars
-from halfjoin.sql.bind.scope import Scope, Source, Visible
+from halfjoin.sql.bind.scope import FromItem, Scope, Visible
 from halfjoin.sql.bind.unmaintained import refuse_join
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, conjunction
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.parse.parse import parse_query
@@ -131,7 +131,7 @@ class From:
         name, unique, names = self.named(node.args.get("alias"), "", selected.names)
         added = bind_select.project(selected.renamed(names), bind_select.qualified(unique), carry=True)
         outputs = added.columns[len(added.columns) - len(names):]
-        return added, Scope.of(Source(name, tuple(zip(names, outputs, strict=True))))
+        return added, Scope.of(FromItem(name, tuple(zip(names, outputs, strict=True))))
 
     def _call(self, call: exp.Anonymous, alias: exp.TableAlias | None, ordinality: bool, relation: Relation | None,
               left: Scope) -> Bound:
@@ -141,26 +141,26 @@ class From:
         bound, source = bind_call(call, alias, ordinality, relation, scalars)
         return bound, Scope.of(source)
 
-    def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, Source]:
+    def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:
         """A subquery, which reads nothing to its left."""
         try:
             selected = bind_select.select(node, self.context)
         except UnknownName as error:
             if error.kind in ("column", "table or alias") and _lends(left, error.name):
                 raise UnsupportedSQL(f"{error.name} is to the left of the subquery, and not visible in it",
-                                     instead="write LATERAL before the subquery", sql=error.sql, line=error.line,
+                                     remedy="write LATERAL before the subquery", sql=error.sql, line=error.line,
                                      column=error.column, wrong=True) from None
             raise
         return self.derived(selected, alias, "")
 
     def derived(self, selected: bind_select.Selected, alias: exp.TableAlias | None,
-                 default: str) -> tuple[Relation, Source]:
+                 default: str) -> tuple[Relation, FromItem]:
         """A query's outputs as the columns of an item of FROM."""
         name, unique, names = self.named(alias, default, selected.names)
         relation = bind_select.project(selected.renamed(names), bind_select.qualified(unique))
-        return relation, Source(name, tuple(zip(names, relation.columns, strict=True)))
+        return relation, FromItem(name, tuple(zip(names, relation.columns, strict=True)))
 
-    def table(self, node: exp.Table) -> tuple[Relation, Source]:
+    def table(self, node: exp.Table) -> tuple[Relation, FromItem]:
         """A table, a view, or a query of WITH."""
         context, table, alias = self.context, name_of(node), node.args.get("alias")
         if node.args.get("db"):
@@ -174,7 +174,7 @@ class From:
             names = renamed(selected.names, exp.TableAlias(columns=list(common.columns)), table, context)
             return self.derived(selected.renamed(names), alias, table)
         if (text := context.schema.plain_view(table)) is not None:
-            inner = Context(context.schema, text, aliases=context.aliases)
+            inner = Context(context.schema, text, aliases=context.aliases, in_change=context.in_change)
             return self.derived(bind_select.select(parse_query(text), inner), alias, table)
         columns = context.schema.columns(table)
         if columns is None:
@@ -182,7 +182,7 @@ class From:
                 raise UnknownName("table or view", table, [*context.common, *context.schema.names()])
         name, unique, names = self.named(alias, table, [column.name for column in columns])
         qualified = tuple(Column(f"{unique}.{column.name}", column.type, column.nullable) for column in columns)
-        return Scan(table, unique, qualified), Source(name, tuple(zip(names, qualified, strict=True)))
+        return Scan(table, unique, qualified), FromItem(name, tuple(zip(names, qualified, strict=True)))
 
     def named(self, alias: exp.TableAlias | None, default: str, columns: list[str]) -> tuple[str, str, list[str]]:
         """The item's name in this query, the same made unique, and its columns' names, after its alias."""

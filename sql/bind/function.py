@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.scalar import Scalars
-from halfjoin.sql.bind.scope import Source
+from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.table_functions import returns_rows, signature
 from halfjoin.sql.parse.locate import name_of
@@ -17,7 +17,7 @@ from halfjoin.sql.types import BIGINT, INTEGER
 
 
 def bind_call(call: exp.Anonymous, alias: exp.TableAlias | None, ordinality: bool, relation: Relation,
-              scalars: Scalars) -> tuple[TableFunction, Source]:
+              scalars: Scalars) -> tuple[TableFunction, FromItem]:
     """A call in FROM on top of what stands to its left, and the name and columns it brings into scope."""
     context = scalars.context
     function = call.name.lower()
@@ -35,7 +35,7 @@ def bind_call(call: exp.Anonymous, alias: exp.TableAlias | None, ordinality: boo
     ordinal = Column(f"{unique}.{names[-1]}", BIGINT, nullable=False) if ordinality else None
     bound = TableFunction(relation, function, unique, args, tuple(columns), ordinal)
     visible = tuple(zip(names, [*columns, ordinal] if ordinal else columns, strict=True))
-    return bound, Source(name, visible, scalar=len(visible) == 1)
+    return bound, FromItem(name, visible, scalar=len(visible) == 1)
 
 
 def renamed(names: Sequence[str], alias: exp.TableAlias | None, what: str, context: Context) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr, columns_of, substitute
 
 
@@ -19,7 +19,7 @@ class Visible:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FromItem:
     """One item of FROM by its alias: its columns by the names the query knows them by."""
 
     name: str
@@ -35,11 +35,11 @@ class Source:
 class Scope:
     """The sources of a FROM clause, and the columns visible without a table's name in the order of `*`."""
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[FromItem, ...] = ()
     visible: tuple[Visible, ...] = ()
 
     @staticmethod
-    def of(source: Source) -> Scope:
+    def of(source: FromItem) -> Scope:
         """The scope of one item."""
         return Scope((source,), source.visible())
 
@@ -49,7 +49,7 @@ class Scope:
         for source in other.sources:
             if source.name in taken:
                 raise UnsupportedSQL(f"table name {source.name} stands in FROM twice",
-                                     instead=f"give one an alias: {source.name} AS {source.name}2")
+                                     remedy=f"give one an alias: {source.name} AS {source.name}2")
         return Scope(self.sources + other.sources, self.visible + other.visible)
 
     def merged(self, other: Scope, columns: Iterable[Visible]) -> Scope:
@@ -73,7 +73,7 @@ class Scope:
         if len(found) > 1:
             owners = " or ".join(dict.fromkeys(f"{column.table}.{name}" for column in found))
             raise UnsupportedSQL(f"column {name} is ambiguous: it could be {owners}",
-                                 instead="write the one that is meant" if " or " in owners else "give one an alias")
+                                 remedy="write the one that is meant" if " or " in owners else "give one an alias")
         return found[0].expr if found else None
 
     def star(self, name: str) -> tuple[tuple[str, Column], ...]:
@@ -82,7 +82,7 @@ class Scope:
             raise UnknownName("table or alias", name, [source.name for source in self.sources])
         return source.columns
 
-    def source(self, name: str) -> Source | None:
+    def source(self, name: str) -> FromItem | None:
         """The source of that alias."""
         return next((source for source in self.sources if source.name == name), None)
 
@@ -102,18 +102,18 @@ def find(scopes: tuple[Scope, ...], name: str, table: str | None) -> Expr:
     raise UnknownName("column", name, dict.fromkeys(column.name for scope in scopes for column in scope.visible))
 
 
-def _whole(source: Source) -> Column:
+def _whole(source: FromItem) -> Column:
     """What an alias alone means as a value: the column of a function that has one."""
     if source.scalar:
         return source.columns[0][1]
-    raise UnsupportedSQL(f"{source.name} is a table, not a column", instead=f"write its columns, or {source.name}.*")
+    raise UnsupportedSQL(f"{source.name} is a table, not a column", remedy=f"write its columns, or {source.name}.*")
 
 
-def _of_source(source: Source, name: str) -> Column:
+def _of_source(source: FromItem, name: str) -> Column:
     found = [column for known, column in source.columns if known == name]
     if len(found) > 1:
         raise UnsupportedSQL(f"column {name} is ambiguous: {source.name} has two of that name",
-                             instead="give one an alias")
+                             remedy="give one an alias")
     if not found:
         raise UnknownName("column", f"{source.name}.{name}", [f"{source.name}.{known}" for known, _ in source.columns])
     return found[0]

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Context
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal, Now
 from halfjoin.sql.parse.locate import written
 from halfjoin.sql.types import BIGINT, BOOLEAN, INTEGERS, TIMESTAMP, Kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.coercion import digits
 from halfjoin.sql.functions.signature import Function, function
@@ -41,7 +41,7 @@ def _digits_of(name: str) -> Callable[[Sequence[Expr]], SqlType]:
     def numeric(args: Sequence[Expr]) -> SqlType:
         before, scale = _needed(name, args)
         if scale > WORKING_DIGITS:
-            raise UnsupportedSQL(f"a numeric with {scale} decimals", instead="round() the operands to fewer decimals")
+            raise UnsupportedSQL(f"a numeric with {scale} decimals", remedy="round() the operands to fewer decimals")
         return SqlType(Kind.NUMERIC, min(max(before + scale, 1), WORKING_DIGITS), scale)
 
     return numeric
@@ -94,7 +94,7 @@ ARITHMETIC = (
         ("-2 * 1.0", "-2.0"),
         ("1e300::double precision * 1e300::double precision", "ERROR: value out of range: overflow")],
         "interval, double precision -> interval or error", "double precision, interval -> interval or error"),
-    _operator("/", "Quotient; of integers without the fraction, of numerics with at least 16 decimals", [
+    _operator("/", "Quotient; integers drop the fraction, numerics have at least 16 decimals", [
         ("7 / 2", "3"), ("-7 / 2", "-3"), ("1 / 0", "ERROR: division by zero"), ("7.0 / 2", "3.5000000000000000"),
         ("1 / 8.0", "0.12500000000000000000"), ("1.0 / 0", "ERROR: division by zero"),
         ("1::double precision / 0", "ERROR: division by zero"), ("7::double precision / 2", "3.5"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce, unify
 from halfjoin.sql.functions.coercion import common_type, comparison_type
@@ -14,11 +14,11 @@ from halfjoin.sql.types import BOOLEAN, Kind, array
 
 def _array(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if not args:
-        raise UnsupportedSQL("an empty ARRAY has no type", instead="write '{}'::integer[] or another type")
+        raise UnsupportedSQL("an empty ARRAY has no type", remedy="write '{}'::integer[] or another type")
     items = unify(args)
     type = items[0].type
     if type.kind is Kind.ARRAY:
-        raise UnsupportedSQL("arrays of more than one dimension", instead="keep one array per row")
+        raise UnsupportedSQL("arrays of more than one dimension", remedy="keep one array per row")
     if all(isinstance(item, Literal) for item in items):
         return Literal([item.value for item in items if isinstance(item, Literal)], array(type))
     return Call("array", items, array(type))
@@ -32,7 +32,7 @@ def _compared(name: str) -> Special:
         if items.type.kind is Kind.UNKNOWN:
             items = cast(items, array(common_type([value.type])))
         if items.type.element is None:
-            raise UnsupportedSQL(f"{name.upper()} of {items.type}", instead="give an array")
+            raise UnsupportedSQL(f"{name.upper()} of {items.type}", remedy="give an array")
         type = comparison_type([value.type, items.type.element])
         if type.kind is Kind.NUMERIC:
             type = common_type([value.type, items.type.element])
@@ -43,7 +43,7 @@ def _compared(name: str) -> Special:
 
 def _first_dimension(args: Sequence[Expr]) -> None:
     if not isinstance(args[1], Literal) or args[1].value not in (1, None):
-        raise UnsupportedSQL("array_length of another dimension than 1", instead="write array_length(a, 1)")
+        raise UnsupportedSQL("array_length of another dimension than 1", remedy="write array_length(a, 1)")
 
 
 
@@ -66,16 +66,16 @@ ARRAYS = (
     function("<> all", "arrays", "Whether it equals no element", "any, any[] -> boolean", special=_compared("<> all"),
         examples=[("2 <> ALL(ARRAY[1,2])", "false"), ("3 <> ALL(ARRAY[1,NULL])", None),
         ("3 <> ALL(ARRAY[1,2])", "true")]),
-    function("array_position", "arrays", "Index of the first equal element, NULL if none; finds NULL too",
+    function("array_position", "arrays", "Index of the first equal element, NULL if none; finds NULL as well",
         "any[], any -> integer", examples=[
         ("array_position(ARRAY['sun','mon'], 'mon')", "2"), ("array_position(ARRAY[1,2], 3)", None),
         ("array_position(ARRAY[1,NULL], NULL)", "2")]),
-    function("array_append", "arrays", "With an element at the end", "any[], any -> any[]", examples=[
+    function("array_append", "arrays", "Appends an element", "any[], any -> any[]", examples=[
         ("array_append(ARRAY[1,2], 3)", "{1,2,3}"), ("array_append(ARRAY[1], NULL)", "{1,NULL}"),
         ("array_append(NULL, 1)", "{1}")]),
-    function("array_prepend", "arrays", "With an element at the beginning", "any, any[] -> any[]", examples=[
+    function("array_prepend", "arrays", "Prepends an element", "any, any[] -> any[]", examples=[
         ("array_prepend(1, ARRAY[2,3])", "{1,2,3}")]),
-    function("array_cat", "arrays", "Two arrays joined; also ||", "any[], any[] -> any[]", examples=[
+    function("array_cat", "arrays", "Concatenates two arrays; also ||", "any[], any[] -> any[]", examples=[
         ("array_cat(ARRAY[1,2], ARRAY[3])", "{1,2,3}"), ("array_cat(ARRAY[1], NULL)", "{1}"),
         ("ARRAY[1] || ARRAY[2]", "{1,2}"), ("ARRAY[1] || 2", "{1,2}"), ("0 || ARRAY[1]", "{0,1}")]),
 )  # fmt: skip

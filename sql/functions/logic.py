@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce, unify
 from halfjoin.sql.functions.coercion import common_type, comparison_type
@@ -40,13 +40,13 @@ def _case(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 
 def _alternatives(name: str, args: Sequence[Expr]) -> Expr:
     if not args:
-        raise UnsupportedSQL(f"{name.upper()} without arguments", instead="give it at least one")
+        raise UnsupportedSQL(f"{name.upper()} without arguments", remedy="give it at least one")
     typed = unify(args)
     return Call(name, typed, typed[0].type)
 
 
 def _nullif(resolve: Resolve, args: Sequence[Expr]) -> Expr:
-    """NULL where both are equal, else the first, of the type that it is compared as."""
+    """NULL if both are equal, else the first, of the type that it is compared as."""
     if len(args) != 2:
         raise UnsupportedSQL(f"NULLIF takes two arguments, not {len(args)}")
     first = cast(args[0], _compared([arg.type for arg in args]))
@@ -71,11 +71,11 @@ def _test(name: str, doc: str, yes: str, no: str, null: str) -> Function:
 
 
 LOGIC = (
-    function("and", "logic", "Both; false decides over NULL and over an error", "boolean, boolean... -> boolean",
+    function("and", "logic", "All are true; false decides over NULL and errors", "boolean, boolean... -> boolean",
         special=lambda _, args: _chain("and", args), examples=[
         ("true AND NULL", None), ("false AND NULL", "false"), ("true AND true", "true"),
         ("false AND 1/0 = 1", "false")]),
-    function("or", "logic", "Either; true decides over NULL and over an error", "boolean, boolean... -> boolean",
+    function("or", "logic", "Any is true; true decides over NULL and errors", "boolean, boolean... -> boolean",
         special=lambda _, args: _chain("or", args), examples=[
         ("true OR NULL", "true"), ("false OR NULL", None), ("false OR false", "false"), ("true OR 1/0 = 1", "true")]),
     function("not", "logic", "The opposite", "boolean -> boolean", examples=[
@@ -99,14 +99,14 @@ LOGIC = (
         special=lambda _, args: _alternatives("coalesce", args), examples=[
         ("coalesce(NULL, 2, 3)", "2"), ("coalesce(NULL, NULL)", None), ("coalesce(1, 1/0)", "1"),
         ("coalesce(NULL::int, 2.5)", "2.5")]),
-    function("nullif", "logic", "NULL where both are equal, else the first", "any, any -> any", special=_nullif,
+    function("nullif", "logic", "NULL if both are equal, else the first", "any, any -> any", special=_nullif,
         examples=[("nullif(1, 1)", None), ("nullif(1, 2)", "1"), ("nullif(1, NULL)", "1"), ("nullif('a', 'b')", "a")]),
-    function("greatest", "logic", "The greatest; NULLs are ignored", "any... -> any",
+    function("greatest", "logic", "The greatest; ignores NULLs", "any... -> any",
         special=lambda _, args: _alternatives("greatest", args), evaluator="arrow, duckdb", examples=[
         ("greatest(1, 3, 2)", "3"), ("greatest(NULL, 1)", "1"), ("greatest(NULL, NULL)", None),
         ("greatest(1.5, 2)::double precision", "2"), ("greatest('B', 'a')", "a"),
         ("greatest('NaN'::double precision, 1)", "NaN")]),
-    function("least", "logic", "The least; NULLs are ignored", "any... -> any",
+    function("least", "logic", "The least; ignores NULLs", "any... -> any",
         special=lambda _, args: _alternatives("least", args), evaluator="arrow, duckdb", examples=[
         ("least(1, 3, 2)", "1"), ("least(NULL, 1)", "1"), ("least(1.5, 2)", "1.5"),
         ("least('NaN'::double precision, 1)", "1"), ("least(date '2024-02-01', date '2024-01-31')", "2024-01-31")]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.casting import cast, coerce, padded
 from halfjoin.sql.functions.signature import Function, Resolve, function
@@ -41,7 +41,7 @@ def _join(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if Kind.BYTEA in (left.kind, right.kind) and all(type.kind in (Kind.BYTEA, Kind.UNKNOWN) for type in (left, right)):
         return Call("||", tuple(coerce(arg, BYTEA) for arg in args), BYTEA)
     if not any(type.kind in (*STRINGS, Kind.UNKNOWN) for type in (left, right)):
-        raise UnsupportedSQL(f"no operator {left} || {right}", instead="cast one side to text")
+        raise UnsupportedSQL(f"no operator {left} || {right}", remedy="cast one side to text")
     return Call("||", tuple(coerce(arg, TEXT) for arg in args), TEXT)
 
 
@@ -55,12 +55,12 @@ def _join_arrays(resolve: Resolve, args: Sequence[Expr], left: SqlType, right: S
 
 
 def _trim(name: str, doc: str, examples: Sequence[tuple[str, str | None]]) -> Function:
-    return function(name, "strings", f"Without blanks, or the characters given, {doc}", "text -> text",
+    return function(name, "strings", f"Removes blanks, or the characters of the second argument, {doc}", "text -> text",
                     "text, text -> text", evaluator="arrow, duckdb", examples=examples)  # fmt: skip
 
 
 STRINGS_TABLE = (
-    function("||", "strings", "Joined: text with anything, bytea, arrays", "text, text -> text", special=_join,
+    function("||", "strings", "Concatenates text with anything, bytea, or arrays", "text, text -> text", special=_join,
         examples=[("'a' || 'b'", "ab"), ("'a' || NULL", None), ("'n' || 1", "n1"), ("'t' || true", "ttrue"),
         ("1.50 || 'x'", "1.50x")]),
     function("length", "strings", "Number of characters; of bytes for bytea", "text -> integer", "bytea -> integer",
@@ -68,9 +68,9 @@ STRINGS_TABLE = (
         ("length('\\x0102'::bytea)", "2")]),
     function("octet_length", "strings", "Number of bytes", "text -> integer", "bytea -> integer", blanks=True,
         examples=[("octet_length('é')", "2"), ("octet_length('é'::char(3))", "4")]),
-    function("lower", "strings", "In lower case", "text -> text", examples=[
+    function("lower", "strings", "Converts to lower case", "text -> text", examples=[
         ("lower('TOM')", "tom"), ("lower('ÀÉ')", "àé")]),
-    function("upper", "strings", "In upper case", "text -> text", examples=[
+    function("upper", "strings", "Converts to upper case", "text -> text", examples=[
         ("upper('tom')", "TOM"), ("upper('àé')", "ÀÉ"), ("upper('straße')", "STRAßE")]),
     _trim("btrim", "at both ends", [("btrim('  a b ')", "a b"), ("btrim('xyxtrimyyx', 'xyz')", "trim")]),
     _trim("ltrim", "at the left", [("ltrim('zzzytest', 'xyz')", "test"), ("ltrim('  a ')", "a ")]),
@@ -86,7 +86,7 @@ STRINGS_TABLE = (
         evaluator="arrow, duckdb", examples=[
         ("strpos('high', 'ig')", "2"), ("strpos('aéb', 'b')", "3"), ("strpos('a', 'z')", "0"),
         ("strpos('a', '')", "1")]),
-    function("replace", "strings", "Each occurrence replaced", "text, text, text -> text",
+    function("replace", "strings", "Replaces each occurrence", "text, text, text -> text",
         evaluator="arrow, duckdb", examples=[
         ("replace('abcdefabcdef', 'cd', 'XX')", "abXXefabXXef"), ("replace('abc', '', 'x')", "abc")]),
     function("split_part", "strings", "The nth part between delimiters, from the end if negative",
@@ -101,23 +101,23 @@ STRINGS_TABLE = (
     function("right", "strings", "The last n characters; all but the first -n if negative", "text, integer -> text",
         evaluator="arrow, duckdb", examples=[
         ("right('abcde', 2)", "de"), ("right('abcde', -2)", "cde"), ("right('abc', 0)", "")]),
-    function("lpad", "strings", "Filled up at the left to n characters, or cut to them", "text, integer -> text",
+    function("lpad", "strings", "Pads on the left to n characters, or truncates to n", "text, integer -> text",
         "text, integer, text -> text", evaluator="arrow, duckdb", examples=[
         ("lpad('hi', 5, 'xy')", "xyxhi"), ("lpad('hello', 2)", "he"), ("lpad('a', 3)", "  a"),
         ("lpad('ab', 5, '')", "ab"),
         ("lpad('abc', -1)", "")]),
-    function("rpad", "strings", "Filled up at the right to n characters, or cut to them", "text, integer -> text",
+    function("rpad", "strings", "Pads on the right to n characters, or truncates to n", "text, integer -> text",
         "text, integer, text -> text", evaluator="arrow, duckdb", examples=[
         ("rpad('hi', 5, 'xy')", "hixyx"), ("rpad('hello', 2)", "he"), ("rpad('a', 3, '-')", "a--")]),
     function("starts_with", "strings", "Whether it begins with a prefix", "text, text -> boolean",
         evaluator="arrow, duckdb", examples=[
         ("starts_with('alphabet', 'alph')", "true"), ("starts_with('a', '')", "true"),
         ("starts_with('a', 'b')", "false")]),
-    function("concat", "strings", "All arguments as text, joined; NULLs are ignored", "any... -> text", special=_concat,
+    function("concat", "strings", "Concatenates the arguments as text; ignores NULL", "any... -> text", special=_concat,
         examples=[("concat('a', NULL, 2, true)", "a2t"), ("concat(NULL, NULL)", ""), ("concat(1.50, 'x')", "1.50x")]),
-    function("concat_ws", "strings", "The arguments after the first as text, joined by the first; NULLs are ignored",
+    function("concat_ws", "strings", "Concatenates as text, with the first argument between the others; ignores NULL",
         "text, any... -> text", special=_concat_ws, evaluator="arrow, duckdb", examples=[
         ("concat_ws(',', 'abcde', 2, NULL, 22)", "abcde,2,22"), ("concat_ws(NULL, 'a', 'b')", None),
         ("concat_ws(',', NULL, NULL)", ""), ("concat_ws('--', '', 'x')", "--x")]),
-    function("reverse", "strings", "Backwards", "text -> text", examples=[("reverse('abcdé')", "édcba")]),
+    function("reverse", "strings", "Reverses the characters", "text -> text", examples=[("reverse('abcdé')", "édcba")]),
 )  # fmt: skip

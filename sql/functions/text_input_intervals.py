@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 
 Interval = tuple[int, int, int]  # months, days, microseconds
 

@@ -14,8 +14,8 @@ from sqlglot.dialects.materialize import Materialize
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from halfjoin.sql.errors import UnsupportedSQL
-from halfjoin.sql.parse.locate import place_of
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.parse.locate import line_and_column
 from halfjoin.sql.parse.string_escapes import unescaped
 
 
@@ -35,6 +35,12 @@ class Explain(exp.Expression):
     """EXPLAIN of a view by name (`kind` says which kind) or of a query."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": False}
+
+
+class RefreshPlan(exp.Expression):
+    """REFRESH PLAN view."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class ShowObjects(exp.Expression):
@@ -96,6 +102,8 @@ class HalfjoinParser(MaterializeParser):
             return self._parse_subscribe()
         if self._match_text_seq("EXPLAIN"):
             return self._parse_explain()
+        if self._match_text_seq("REFRESH"):
+            return self._parse_refresh_plan()
         if self._match_text_seq("SHOW"):
             return self._parse_show_objects()
         if self._match_text_seq("RESET"):
@@ -135,6 +143,12 @@ class HalfjoinParser(MaterializeParser):
         if query is None:
             raise self._refused("EXPLAIN needs a query, or VIEW and a name")
         return self.expression(Explain(this=query))
+
+    def _parse_refresh_plan(self) -> exp.Expr:
+        if not self._match_text_seq("PLAN"):
+            raise self._refused("REFRESH takes a PLAN, nothing else",
+                                "views are up to date without it; write REFRESH PLAN v to plan a view anew")
+        return self.expression(RefreshPlan(this=self._parse_table_parts()))
 
     def _parse_show_objects(self) -> exp.Expr:
         for what in SHOWN:
@@ -182,9 +196,8 @@ class HalfjoinParser(MaterializeParser):
         """`E'...'`, read from the text itself: the tokenizer's reading of escapes is not PostgreSQL's."""
         try:
             text = unescaped(self.sql[token.start + 2 : token.end])
-        except ValueError as error:
-            line, column = place_of(token.start, self.sql)
-            raise UnsupportedSQL(str(error), sql=self.sql, line=line, column=column, wrong=True) from None
+        except UnsupportedSQL as error:
+            raise error.at(self.sql, *line_and_column(token.start, self.sql)) from None
         return self.expression(exp.Literal(this=text, is_string=True), token=token)
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
@@ -260,8 +273,8 @@ class HalfjoinParser(MaterializeParser):
 
     def _refused(self, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error at the next token, or at the last one."""
-        line, column = place_of((self._curr or self._prev).start, self.sql)
-        return UnsupportedSQL(reason, instead=instead, sql=self.sql, line=line, column=column)
+        line, column = line_and_column((self._curr or self._prev).start, self.sql)
+        return UnsupportedSQL(reason, remedy=instead, sql=self.sql, line=line, column=column)
 
 
 class Halfjoin(Materialize):

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import ErrorLevel, exp
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 
 BARE_VALUES = "_values"  # the alias that sqlglot gives to VALUES without SELECT
 
@@ -17,12 +17,12 @@ def place(node: exp.Expr | None, sql: str) -> tuple[int | None, int | None]:
     while node is not None:
         starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
         if starts and min(starts) < len(sql):
-            return place_of(min(starts), sql)
+            return line_and_column(min(starts), sql)
         node = node.parent
     return None, None
 
 
-def place_of(offset: int, sql: str) -> tuple[int, int]:
+def line_and_column(offset: int, sql: str) -> tuple[int, int]:
     """Line and column (from 1) of a character of the text."""
     before = sql[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
@@ -36,7 +36,7 @@ def written(node: exp.Expr) -> str:
 def refuse(node: exp.Expr | None, sql: str, reason: str, instead: str | None = None) -> UnsupportedSQL:
     """The error to raise for a node, with its place."""
     line, column = place(node, sql)
-    return UnsupportedSQL(reason, instead=instead, sql=sql, line=line, column=column)
+    return UnsupportedSQL(reason, remedy=instead, sql=sql, line=line, column=column)
 
 
 def name_of(node: exp.Expr | str) -> str:

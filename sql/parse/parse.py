@@ -10,11 +10,11 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from halfjoin.sql.errors import UnsupportedSQL, bounded
+from halfjoin.errors import UnsupportedSQL, bounded
 from halfjoin.sql.parse import dialect
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
-from halfjoin.sql.parse.locate import as_query, name_of, only, place_of, refuse
+from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
 from halfjoin.sql.parse.times import constant_time
 from halfjoin.sql.statements import (
     Begin,
@@ -23,6 +23,7 @@ from halfjoin.sql.statements import (
     Drop,
     Explain,
     Insert,
+    RefreshPlan,
     Rollback,
     Select,
     SetTime,
@@ -42,13 +43,13 @@ def parse_query(text: str) -> exp.Query:
     """The one query that a text consists of; a view's definition is kept as text and read back with this."""
     trees = _trees(text)
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
-        raise UnsupportedSQL("expected one query", instead="write SELECT ...")
+        raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
     return trees[0]
 
 
 def _trees(text: str) -> list[exp.Expr]:
     if not isinstance(text, str):
-        raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", instead="write it as a str")
+        raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", remedy="write it as a str")
     try:
         with bounded():
             nodes = Halfjoin().parse(text)
@@ -63,7 +64,7 @@ def _trees(text: str) -> list[exp.Expr]:
 
 
 def _too_deep() -> UnsupportedSQL:
-    return UnsupportedSQL("the statement is nested too deep", instead="make a part of it a view of its own")
+    return UnsupportedSQL("the statement is nested too deep", remedy="make a part of it a view of its own")
 
 
 def _check_depth(tree: exp.Expr) -> None:
@@ -104,14 +105,14 @@ def _unknown_statement(error: ParseError, text: str) -> UnsupportedSQL | None:
     if not tokens or tokens[0].token_type is TokenType.L_PAREN:
         return None
     word = tokens[0].text.upper()
-    line, column = place_of(tokens[0].start, text)
+    line, column = line_and_column(tokens[0].start, text)
     if word not in FIRST_WORDS:
         near = get_close_matches(word, FIRST_WORDS, n=1)
         instead = f"did you mean {near[0]}?" if near else f"statements: {KNOWN}"
-        return UnsupportedSQL(f"not a supported statement: {word}", instead=instead, sql=text, line=line, column=column)
+        return UnsupportedSQL(f"not a supported statement: {word}", remedy=instead, sql=text, line=line, column=column)
     kind = tokens[1].text.upper() if len(tokens) > 1 else ""
     if word == "CREATE" and kind and kind not in CREATED:
-        return UnsupportedSQL(f"CREATE {kind} is not supported", instead=CREATABLE, sql=text, line=line, column=column)
+        return UnsupportedSQL(f"CREATE {kind} is not supported", remedy=CREATABLE, sql=text, line=line, column=column)
     return None
 
 
@@ -148,6 +149,10 @@ def _explain(node: dialect.Explain, text: str) -> Statement:
     if not isinstance(inner, Select) or inner.as_of is not None:
         raise refuse(node, text, "EXPLAIN takes a view, or a query without AS OF", EXPLAINED)
     return Explain(query=inner.query)
+
+
+def _refresh(node: dialect.RefreshPlan, text: str) -> Statement:
+    return RefreshPlan(table_name(node.this, text))
 
 
 def _show(node: dialect.ShowObjects, text: str) -> Statement:
@@ -255,6 +260,7 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     dialect.AsOf: _as_of,
     dialect.Subscribe: _subscribe,
     dialect.Explain: _explain,
+    dialect.RefreshPlan: _refresh,
     dialect.ShowObjects: _show,
     dialect.CreateSink: create_sink,
     exp.Create: create,
@@ -269,8 +275,8 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Update: _update,
     exp.Query: _select,
 }
-FIRST_WORDS = ("BEGIN", "COMMIT", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "RESET", "ROLLBACK", "SELECT", "SET",
-               "SHOW", "SUBSCRIBE", "TABLE", "UPDATE", "VALUES", "WITH")
+FIRST_WORDS = ("BEGIN", "COMMIT", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "REFRESH", "RESET", "ROLLBACK",
+               "SELECT", "SET", "SHOW", "SUBSCRIBE", "TABLE", "UPDATE", "VALUES", "WITH")
 CREATED = ("INDEX", "MATERIALIZED", "OR", "SINK", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
 REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
     exp.TruncateTable: ("TRUNCATE", "write DELETE FROM the table"),
@@ -282,4 +288,4 @@ SETTINGS = "write SET TIME = 5 or RESET TIME; settings are arguments of halfjoin
 EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 MAX_DEPTH = 200
 KNOWN = ("CREATE TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, UPDATE, SELECT [AS OF], "
-         "SUBSCRIBE, EXPLAIN, SHOW, SET TIME, RESET TIME, BEGIN, COMMIT, ROLLBACK, DROP")
+         "SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, RESET TIME, BEGIN, COMMIT, ROLLBACK, DROP")

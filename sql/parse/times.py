@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from halfjoin.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.errors import HalfjoinError, UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.parse.locate import refuse
 from halfjoin.sql.parse.type_names import sql_type
@@ -37,7 +37,8 @@ def duration(value: int | str) -> int:
     Raises:
         HalfjoinError: it is neither, or negative.
     """
-    refused = HalfjoinError(f"retain={value!r} is no length of history; give a whole number of time units, or a text "
+    refused = HalfjoinError(f"retain={value!r} is not a length of history",
+                            remedy="give a whole number of time units, or a text "
                             "such as '30 days'")  # fmt: skip
     if isinstance(value, str):
         try:

@@ -1,1 +1,1 @@
-"""What the figures in the README are printed by."""
+"""These programs print the figures in docs/benchmarks.md."""

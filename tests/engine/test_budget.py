@@ -20,8 +20,8 @@ from deltalake import DeltaTable
 from hypothesis import given, settings
 
 import halfjoin as hj
-from halfjoin.engine.join import dataflow
 from halfjoin.engine.storage import delta, merging, parquet, parquet_reader, stored_run, warehouse
+from halfjoin.engine.updates import limits
 from tests.laws.test_view_law import programs
 from tests.oracle.replay import Replay
 from tests.oracle.rows import Bag, bag
@@ -41,9 +41,9 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two rows are many, and of every kind of part there are several."""
     _set(monkeypatch, (
-        (parquet, "GROUP_ROWS", 2), (parquet, "FILE_ROWS", 5), (stored_run, "READ_ROWS", 3),
-        (merging, "RANGE_BYTES", 100), (warehouse, "BULK_ROWS", 4), (dataflow, "FILL_ROWS", 3),
-        (dataflow, "MORSEL", 3), (delta, "GROWTH", 2),
+        (parquet, "GROUP_ROWS", 2), (parquet, "FILE_ROWS", 5), (limits, "READ_ROWS", 3),
+        (merging, "RANGE_BYTES", 100), (warehouse, "BULK_ROWS", 4),
+        (limits, "MORSEL_ROWS", 3), (limits, "PIECE_ROWS", 3), (delta, "GROWTH", 2),
     ))  # fmt: skip
 
 
@@ -232,7 +232,7 @@ def test_keys_that_a_table_function_makes_are_arranged_on_disk(tmp_path: Path) -
         assert BY_TAG in _stored(engine)
 
 
-def test_keys_of_which_a_row_has_very_many_are_not_arranged_on_disk(tmp_path: Path) -> None:
+def test_keys_with_many_entries_a_row_stay_off_disk(tmp_path: Path) -> None:
     with hj.Engine(tmp_path / "w", memory=1) as engine:
         engine.execute(TAGGED)
         posts = [{"id": n, "tags": list(range(n, n + 40))} for n in range(50)]
@@ -243,7 +243,7 @@ def test_keys_of_which_a_row_has_very_many_are_not_arranged_on_disk(tmp_path: Pa
         assert BY_TAG not in _stored(engine)
 
 
-def test_keys_that_a_users_function_makes_are_not_arranged_on_disk(tmp_path: Path) -> None:
+def test_keys_of_users_functions_stay_off_disk(tmp_path: Path) -> None:
     def times(factor: int) -> Any:
         return lambda batch: pa.record_batch(
             {"__row": pa.array(range(len(batch))), "y": pc.multiply(batch.column(0), factor)}
@@ -295,8 +295,8 @@ def test_lookups_read_a_few_row_groups(tmp_path: Path, monkeypatch: pytest.Monke
         engine.compact()
         engine.read("orders")
         groups: set[tuple[int, int]] = set()
-        columns = parquet_reader.Source.columns
-        monkeypatch.setattr(parquet_reader.Source, "columns", lambda self, numbers, schema: (
+        columns = parquet_reader.OpenFile.columns
+        monkeypatch.setattr(parquet_reader.OpenFile, "columns", lambda self, numbers, schema: (
             groups.update((id(self), int(number)) for number in numbers), columns(self, numbers, schema))[1])
         engine.apply({"orders": _orders(70, 71)}, time=4)  # the primary key, and buyers by name
         assert 1 <= len(groups) <= 6
@@ -332,7 +332,7 @@ def test_a_damaged_arrangement_is_made_anew(tmp_path: Path, harm: str) -> None:
         assert _stored(engine) == {"orders(buyer)", "buyers(name)"}
 
 
-def test_an_arrangement_that_the_journal_takes_for_older_is_not_used(tmp_path: Path) -> None:
+def test_an_outdated_arrangement_is_not_used(tmp_path: Path) -> None:
     folder = tmp_path / "w"
     with _made(folder) as engine:
         engine.apply({"orders": _orders(60, 63)}, time=3)
@@ -376,7 +376,7 @@ def _named(folder: Path) -> set[str]:
     return set(pa.table(DeltaTable(str(folder)).get_add_actions())["path"].to_pylist())
 
 
-def test_the_answer_to_a_batch_that_comes_again_is_read_when_it_is_looked_at(
+def test_a_repeated_batchs_answer_is_read_lazily(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [{"k": k % 40, "x": k} for k in range(300)]
@@ -385,8 +385,8 @@ def test_the_answer_to_a_batch_that_comes_again_is_read_when_it_is_looked_at(
         first = engine.apply({"t": rows}, time=1, batch_id="one")
         engine.apply({"t": [{"k": 1, "x": 1, "__diff": -1}]}, time=2)
         engine.flush()
-    read, found = parquet_reader.Source.read, []
-    monkeypatch.setattr(parquet_reader.Source, "read", lambda *given: found.append(given) or read(*given))
+    read, found = parquet_reader.OpenFile.read, []
+    monkeypatch.setattr(parquet_reader.OpenFile, "read", lambda *given: found.append(given) or read(*given))
     with hj.Engine(tmp_path / "w", memory=1) as engine:
         again = engine.apply({"t": rows}, time=1, batch_id="one")
         assert not found and repr(again).endswith("diffs={v: in files})")

@@ -10,6 +10,7 @@ from halfjoin.engine.arrange import index as module
 from halfjoin.engine.arrange.index import build, build_from_codes
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.run import make_run, merge_runs
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
@@ -20,18 +21,30 @@ KEY = ArrangementKey("t", (Column("k", BIGINT),))
 COLUMNS = {KEY: key_columns(KEY, {})}
 
 
-@given(CODES, CODES, st.booleans())
-def test_find_agrees_with_a_scan(codes, probes, guided):
+@given(CODES, CODES, st.booleans(), st.sampled_from([1, 2, 7, 1 << 20]))
+def test_find_agrees_with_a_scan(codes, probes, guided, most):
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "PIECE_ROWS", most)
         if guided:  # as for an index of millions of entries
             patch.setattr(module, "_GUIDE_FROM", 1)
             patch.setattr(module, "_GUIDED_FROM", 0)
             patch.setattr(module, "_FEW", 0)
         index = build_from_codes(np.array(codes, np.int64), None, True)
-        positions, rows = index.find(np.array(probes, np.int64))
-    found = sorted(zip(positions.tolist(), rows.tolist(), strict=True))
+        pieces = list(index.find(np.array(probes, np.int64)))
+    pairs = [pair for positions, rows in pieces for pair in zip(positions.tolist(), rows.tolist(), strict=True)]
+    assert max((len(rows) for _, rows in pieces), default=0) <= max(most, len(probes))
+    found = sorted(pairs)
+    assert [position for position, _ in pairs] == [position for position, _ in found]
     assert found == [(i, j) for i, probe in enumerate(probes) for j, code in enumerate(codes) if code == probe]
     assert index.distinct() == len(set(codes))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=30))
+def test_a_row_has_one_entry_for_a_code(entries):
+    rows, values = (np.array([entry[side] for entry in entries], np.int64) for side in (0, 1))
+    index = build([pa.array(values)], rows, len(rows))
+    found = list(zip(index.codes.tolist(), index.rows.tolist(), strict=True))
+    assert found == sorted({(value, row) for row, value in entries})
 
 
 def test_an_index_takes_at_most_16_bytes_a_row():

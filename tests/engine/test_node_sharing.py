@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.join import dataflow
-from halfjoin.engine.statements import filling
-from halfjoin.engine.storage import journal
+from halfjoin.engine.storage import filling, journal
+from halfjoin.engine.updates import limits
 from halfjoin.planner import cut
 from tests.oracle.rows import Bag, bag
 
@@ -249,13 +248,13 @@ def test_an_error_of_a_node_is_one_of_its_views(monkeypatch: pytest.MonkeyPatch)
         engine.execute(f"{TABLES}; {VIEW.format('v')}; CREATE MATERIALIZED VIEW u AS SELECT x FROM v;"
                        "CREATE MATERIALIZED VIEW apart AS SELECT x FROM r WHERE x > 5")  # fmt: skip
         world.apply(engine, 1)
-        monkeypatch.setattr(dataflow, "MOST_ROWS", 20)
+        monkeypatch.setattr(limits, "MOST_ROWS", 20)
         applied = engine.apply({"r": [{"k": 100, "x": i} for i in range(30)]}, time=2)
         assert set(applied.errors) == {"u", "v", "apart"}
         monkeypatch.undo()
         monkeypatch.setattr(cut, "MOST_JOINS", 1)
         for name in ("v", "u"):
-            with pytest.raises(hj.DataError, match="a part of v cannot be read as of 2: one batch would make more"):
+            with pytest.raises(hj.DataError, match="a part of v cannot be read as of 2: one batch would change more"):
                 engine.read(name)
             assert bag(engine.read("v", as_of=1, multiplicity=True)) == world.view(1)
 

@@ -28,7 +28,8 @@ def allowed(history):
 def test_a_batch_is_refused_exactly_when_it_breaks_the_key(batches, collide):
     with hj.Engine() as engine, pytest.MonkeyPatch.context() as patch:
         if collide:  # two keys to a code: only the values tell them apart
-            patch.setattr("halfjoin.engine.arrange.index.codes", lambda keys, length: keys[0].to_numpy().astype("int64") // 2)
+            patch.setattr("halfjoin.engine.arrange.index.codes",
+                          lambda keys, length: keys[0].to_numpy().astype("int64") // 2)  # fmt: skip
         engine.execute("CREATE TABLE t (k integer PRIMARY KEY, v text)")
         history = []
         for upper, batch in enumerate(batches):
@@ -43,7 +44,7 @@ def test_a_batch_is_refused_exactly_when_it_breaks_the_key(batches, collide):
             engine.advance(upper + 1)
 
 
-def test_rows_that_are_replaced_again_and_again_are_checked_by_pairs(monkeypatch):
+def test_rows_replaced_repeatedly_are_checked_by_pairs(monkeypatch):
     monkeypatch.setattr("halfjoin.engine.intake.primary_key.PrimaryKey._check", None)  # the long way is not taken
     with hj.Engine() as engine:
         engine.execute("CREATE TABLE t (k integer PRIMARY KEY, v text, w double precision[])")

@@ -30,7 +30,7 @@ STEP = st.tuples(st.sampled_from(["insert", "update", "delete", "merge", "overwr
 @given(st.lists(STEP, min_size=3, max_size=14), st.booleans(), st.booleans(), st.sampled_from([1, 1 << 20]))
 def test_any_history_followed_at_any_time_across_restarts(steps: Any, keyed: bool, kept: bool, piece: int) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", piece)
+        patch.setattr("halfjoin.engine.feeds.delta_source.READ_BYTES", piece)
         source = Source(Path(folder) / "source", {1: 1, 2: 2}, FEED)
         where = Path(folder) / "warehouse" if kept else None
         engine, followed = hj.Engine(where), 0

@@ -24,7 +24,7 @@ def test_many_rows_come_in_pieces_across_restarts(
     source = Source(tmp_path / "source", {1: 1}, FEED)
     for value in (2, 3, 4):
         source.step("insert", 1, value)
-    monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+    monkeypatch.setattr("halfjoin.engine.feeds.delta_source.READ_BYTES", 1)
     with opened(tmp_path / "warehouse") as engine, monkeypatch.context() as patch:
         apply, left = engine.apply, died_after
 
@@ -63,7 +63,7 @@ def _wide_change(path: Path) -> Any:
 
 @pytest.mark.parametrize("died_after", [1, 3, 10, 15, 18])
 @pytest.mark.parametrize("key", ["", " PRIMARY KEY"])
-def test_a_version_that_changed_much_comes_in_pieces_across_restarts(
+def test_a_large_version_comes_in_pieces_across_restarts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, died_after: int, key: str
 ) -> None:
     """At no time anybody sees a part of it, and no key meets its old row."""
@@ -74,7 +74,7 @@ def test_a_version_that_changed_much_comes_in_pieces_across_restarts(
         engine.execute("CREATE MATERIALIZED VIEW w AS SELECT k, v FROM t")
         (first,) = engine.follow("t", tmp_path / "source")
     change.execute()
-    monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+    monkeypatch.setattr("halfjoin.engine.feeds.delta_source.READ_BYTES", 1)
     with hj.Engine(tmp_path / "warehouse") as engine, monkeypatch.context() as patch:
         apply, taken = engine.apply, list[int]()
 
@@ -108,20 +108,20 @@ def test_texts_of_a_feed_come_in_pieces(tmp_path: Path, monkeypatch: pytest.Monk
     with hj.Engine() as engine:
         engine.execute("CREATE TABLE t (k bigint, v text, b bytea, l text[])")
         engine.follow("t", tmp_path / "source")
-        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.READ_BYTES", 1)
         DeltaTable(tmp_path / "source").update(updates={"v": "'c'"}, predicate="k > 1")
         assert len(engine.follow("t", tmp_path / "source")) == 2
         assert bag(engine.read("t")) == bag(rows.set_column(1, "v", pa.array(["a", "c", "c"])))
 
 
-def test_a_piece_that_cannot_be_taken_refuses_the_version_before_the_first(
+def test_a_bad_piece_refuses_the_version_before_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = Source(tmp_path / "source", dict.fromkeys(range(5), 1), FEED)
     with hj.Engine() as engine:
         engine.execute("CREATE TABLE t (k bigint, v smallint)")
         engine.follow("t", source.path)
-        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.READ_BYTES", 1)
         for k in range(5):
             source.step("update", k, 70_000)
         with pytest.raises(hj.InvalidRow, match="70000"):
@@ -137,7 +137,7 @@ def test_a_key_that_comes_twice_in_a_later_piece(tmp_path: Path, monkeypatch: py
     with hj.Engine(tmp_path / "warehouse") as engine:
         engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, v bigint)")
         engine.follow("t", tmp_path / "source")
-        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.READ_BYTES", 1)
         twice = pa.table({"k": [*range(2, 30), 2], "v": [0] * 29})
         write_deltalake(tmp_path / "source", twice, mode="append", writer_properties=ROW_GROUPS)
         with pytest.raises(hj.InvalidRow, match=r"second row with the key \(k\) = \(2\)"):
@@ -158,7 +158,7 @@ def test_batches_of_other_threads_wait_for_the_last_piece(tmp_path: Path, monkey
         engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, v bigint); CREATE TABLE u (k bigint)")
         engine.follow("t", tmp_path / "source")
         change.execute()
-        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.READ_BYTES", 1)
         apply, others = engine.apply, list[Thread]()
         seen = list[int]()
 
@@ -191,7 +191,7 @@ def test_two_threads_that_follow_one_source(tmp_path: Path, monkeypatch: pytest.
         engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, v bigint)")
         engine.follow("t", tmp_path / "source")
         change.execute()
-        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.PIECE_BYTES", 1)
+        monkeypatch.setattr("halfjoin.engine.feeds.delta_source.READ_BYTES", 1)
         apply, others = engine.apply, list[Future[list[hj.Applied]]]()
 
         def joined(*args: Any, **named: Any) -> hj.Applied:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import halfjoin
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.block import Block, Input, Match
 from halfjoin.planner.plan import InputKind
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Expr, columns_of
 from halfjoin.sql.functions import fallible
 from tests.laws.test_presence import ABSENT, PADDED, PRESENT, Streams, asked, match

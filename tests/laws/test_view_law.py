@@ -25,7 +25,7 @@ def test_view_law(program: Program) -> None:
 
 
 @given(programs(), st.randoms(use_true_random=False))
-def test_any_split_into_batches_and_any_order_inside_open_time_gives_the_same_answer(
+def test_any_split_and_order_gives_the_same_answer(
     program: Program, random: Any
 ) -> None:
     updates = program.updates

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from halfjoin.engine.statements.filling import runnable
+from halfjoin.engine.batch.enter import runnable
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner import cut
 from halfjoin.planner.explain import as_json, html, mermaid, text
 from halfjoin.planner.plan import Binding, Join, Loop, Reduce, ReducePart, ViewPlan
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Column
 from halfjoin.sql.types import BIGINT, INTEGER
 from tests.planner.test_plan_laws import DDL, TABLES, all_updates, contents, random_stream, run

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.join import dataflow, half_join
-from halfjoin.engine.statements import reading
+from halfjoin.engine.join import dataflow
+from halfjoin.engine.updates import limits
 
 MOST = 2**63 - 1
 
@@ -136,7 +136,7 @@ def weighed(k: int, diff: int, **values: Any) -> dict[str, Any]:
     return {"k": k, "__diff": diff, **values}
 
 
-def test_weights_that_multiply_past_int64_are_an_error_of_the_row(engine: hj.Engine) -> None:
+def test_weights_past_int64_are_an_error_of_the_row(engine: hj.Engine) -> None:
     engine.execute("CREATE TABLE u (k bigint)")
     engine.execute("CREATE MATERIALIZED VIEW v AS SELECT a.k FROM u a JOIN u b ON a.k = b.k JOIN u c ON b.k = c.k")
     engine.execute("CREATE MATERIALIZED VIEW w AS SELECT k FROM u")
@@ -174,28 +174,32 @@ def test_a_row_that_moves_out_of_a_failing_join_heals_it(engine: hj.Engine) -> N
     assert lines(engine.read("v")) == []
 
 
-def test_a_join_of_long_texts_past_the_bound_fails_its_view_alone(
+def test_a_join_of_too_long_texts_fails_its_view_alone(
     engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = dataflow._Made.take
+    made = dataflow.Made.take
     widest = []
-    monkeypatch.setattr(dataflow, "MOST_BYTES", 1 << 26)
-    monkeypatch.setattr(half_join, "_BYTES", 1 << 24)
-    monkeypatch.setattr(reading, "MOST_BYTES", 1 << 26)
-    monkeypatch.setattr(dataflow._Made, "take", lambda self, part: (widest.append(nbytes(part)), made(self, part)))
+    monkeypatch.setattr(dataflow, "MOST_BYTES", 1 << 22)
+    monkeypatch.setattr(limits, "PIECE_BYTES", 1 << 20)
+    monkeypatch.setattr(dataflow.Made, "take", lambda self, part: (widest.append(nbytes(part)), made(self, part)))
     engine.execute("CREATE MATERIALIZED VIEW v AS SELECT a.s, b.s AS other FROM t a, t b")
     engine.execute("CREATE MATERIALIZED VIEW by_key AS SELECT a.s, b.s AS other FROM t a JOIN t b ON a.k = b.k")
     engine.execute("CREATE MATERIALIZED VIEW above AS SELECT other FROM v")
     engine.execute("CREATE MATERIALIZED VIEW w AS SELECT n FROM t")
-    engine.apply({"t": [row(n=n, s="x" * 500_000) for n in range(40)]}, time=5)  # 1.6 GB
-    assert max(widest) <= 1 << 25 and len(lines(engine.read("w"))) == 40
-    for name in ("v", "by_key", "above"):
-        with pytest.raises(hj.DataError, match=r"more than 67,108,864 bytes of a view: .* from time 5 on"):
+    engine.apply({"t": [row(n=n, s=f"{n:030000}") for n in range(40)]}, time=5)  # 96 MB
+    assert max(widest) <= 1 << 21 and len(lines(engine.read("w"))) == 40
+    most = "one batch would change more than 4,194,304 bytes of rows of"
+    for name, view, why in (
+        ("v", "v", r"its join has no equality that looks t up, so each row meets all 40 rows there"),
+        ("by_key", "by_key", r"in the arrangement t\(k\) the key \(1\) finds 40 rows"),
+        ("above", "v", "its join has no equality"),
+    ):
+        with pytest.raises(hj.DataError, match=f"{most} {view}: {why}.* from time 5 on"):
             engine.read(name)
     engine.apply({"t": [row(k=2)]}, time=6)
     with pytest.raises(hj.DataError, match="drop it and create it anew"):
         engine.read("v")
-    with pytest.raises(hj.DataError, match="more than 67,108,864 bytes"):
+    with pytest.raises(hj.DataError, match="the query would hold more than 4,194,304 bytes of rows: its join"):
         engine.query("SELECT a.s, b.s AS other FROM t a, t b")
     assert len(lines(engine.read("w"))) == 41
 

@@ -87,12 +87,12 @@ def test_a_table_whose_first_flush_was_cut_short_is_made_anew(tmp_path: Path) ->
 def test_a_batch_id_is_text(tmp_path: Path, id: Any, kept: bool) -> None:
     with hj.Engine(tmp_path / "w" if kept else None) as engine:
         engine.execute("CREATE TABLE t (a int)")
-        with pytest.raises(hj.HalfjoinError, match="is no text"):
+        with pytest.raises(hj.HalfjoinError, match="is not text"):
             engine.apply({"t": [{"a": 1}]}, batch_id=id)
         assert engine.read("t").num_rows == 0
 
 
-def test_what_another_process_has_committed_meanwhile_is_not_there_twice(tmp_path: Path) -> None:
+def test_another_processs_commit_is_not_there_twice(tmp_path: Path) -> None:
     """Where the writer before goes on flushing after another one has opened the warehouse and flushed the same."""
     mine, its = (DeltaFolder(LocalPlace(tmp_path / "t"), "app") for _ in range(2))
     version = mine.append([_updates(1)], [], LAYOUT, 1, None)
@@ -133,7 +133,7 @@ def test_every_folder_that_is_made_outlives_a_power_failure(tmp_path: Path, monk
     assert {path.parent for path in (made, *made.parents) if path.is_relative_to(tmp_path / "a")} <= synced
 
 
-def test_a_bulk_batch_on_a_full_disk_is_refused_and_the_engine_goes_on(
+def test_a_bulk_batch_on_a_full_disk_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: Callable[[str], None]
 ) -> None:
     monkeypatch.setattr(warehouse, "BULK_ROWS", 30)
@@ -199,7 +199,7 @@ def test_there_is_an_end_of_time(tmp_path: Path, kept: bool) -> None:
 
 
 @pytest.mark.parametrize("change", ["batch", "definition"])
-def test_a_reader_that_was_interrupted_takes_each_batch_over_once(
+def test_an_interrupted_reader_takes_each_batch_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     with hj.Engine(tmp_path / "w") as engine:
@@ -231,7 +231,7 @@ def _interrupted(*_: object) -> None:
 
 
 @pytest.mark.parametrize("flushes", [0, 1, 6])
-def test_what_is_dropped_while_a_reader_reads_is_not_taken_for_what_has_its_name_then(
+def test_a_reader_tells_a_dropped_table_from_its_namesake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flushes: int
 ) -> None:
     with hj.Engine(tmp_path / "w", clock="wall") as engine:
@@ -267,7 +267,7 @@ def test_a_reader_says_what_it_cannot_read(tmp_path: Path) -> None:
                     reader.read("t")
 
 
-def test_a_subscription_misses_nothing_where_the_call_was_interrupted_behind_the_batch(
+def test_an_interrupt_after_a_batch_loses_no_subscribed_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with hj.Engine(tmp_path / "w") as engine:
@@ -282,7 +282,7 @@ def test_a_subscription_misses_nothing_where_the_call_was_interrupted_behind_the
         assert [table["k"].to_pylist() for table in subscription] == [[1], [2]]
 
 
-def test_a_subscription_gives_what_could_not_be_read_once_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_subscription_gives_unreadable_changes_later(monkeypatch: pytest.MonkeyPatch) -> None:
     updates = _updates(7)
     first = StoredChanges(LAYOUT.schema, (Run(updates),), 0, 9, True)
     changed = RLock()

@@ -42,7 +42,7 @@ def test_a_journal_made_torn_by_one_thread_is_read_by_another(writes, tmp_path: 
     assert ObjectJournal(LocalPlace(tmp_path), read_only=True).entry == journal.entry
 
 
-def test_a_batch_that_waited_begins_after_what_others_have_left_is_done(monkeypatch):
+def test_a_waiting_batch_begins_once_others_are_put_right(monkeypatch):
     with hj.Engine(clock="own") as engine:
         engine.execute("CREATE TABLE t (k int)")
         waits, wait = Event(), engine._changed.wait_for

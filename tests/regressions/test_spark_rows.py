@@ -31,7 +31,7 @@ def odd(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"__row": pa.array(range(len(values)), pa.int64()), "y": batch.column(0)})
 
 
-def test_rows_past_a_bound_are_the_same_errors_under_both_runners(spark: Any) -> None:
+def test_both_runners_give_the_same_bound_errors(spark: Any) -> None:
     found = []
     for runner in ("spark", "local"):
         with hj.Engine(spark=spark, runner=runner) as engine:

@@ -1,9 +1,10 @@
 """BEGIN; ...; COMMIT is one batch: all or nothing, at one time, and each statement reads what those before it did."""
 
-import psycopg
 import pytest
 
 import halfjoin as hj
+
+pytest_plugins = ("tests.support.postgres",)
 
 TABLES = "CREATE TABLE t (k integer PRIMARY KEY, a integer NOT NULL); CREATE TABLE u (k integer, b text)"
 
@@ -41,18 +42,14 @@ def test_statements_read_what_those_before_them_did(engine):
     assert engine.read("v", as_of=5).num_rows == 0
 
 
-def test_it_is_what_postgresql_makes_of_it(engine):
-    try:
-        oracle = psycopg.connect("host=127.0.0.1 port=54329 user=postgres", autocommit=True)
-    except psycopg.OperationalError:
-        pytest.skip("no PostgreSQL")
-    with oracle:
-        oracle.execute(TABLES.replace("CREATE TABLE", "CREATE TEMPORARY TABLE"))
-        oracle.execute("INSERT INTO t VALUES (1, 10), (2, 20)")
-        oracle.execute(f"BEGIN; {STATEMENTS}; COMMIT")
-        engine.execute(f"BEGIN; {STATEMENTS}; COMMIT")
-        for name in ("t", "u"):
-            assert contents(engine, name) == sorted(oracle.execute(f"SELECT * FROM {name}").fetchall())
+def test_it_is_what_postgresql_makes_of_it(engine, postgres):
+    postgres.execute(TABLES.replace("CREATE TABLE", "CREATE TEMPORARY TABLE"))
+    postgres.execute("INSERT INTO t VALUES (1, 10), (2, 20)")
+    postgres.execute(f"BEGIN; {STATEMENTS}; COMMIT")
+    engine.execute(f"BEGIN; {STATEMENTS}; COMMIT")
+    for name in ("t", "u"):
+        assert contents(engine, name) == sorted(postgres.execute(f"SELECT * FROM {name}").fetchall())
+    postgres.execute("DROP TABLE t, u")
 
 
 @pytest.mark.parametrize("last", [

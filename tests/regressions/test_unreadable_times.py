@@ -82,7 +82,7 @@ def test_a_subscription_raises_at_the_first_such_time(view: str) -> None:
         engine.execute(f"SUBSCRIBE {view} AS OF 1")
 
 
-def test_a_subscription_that_ends_before_it_begins_gives_nothing() -> None:
+def test_a_subscription_that_ends_early_gives_nothing() -> None:
     engine = made()
     for time in range(5):
         engine.apply({"t": [{"k": time + 1}]}, time=time)

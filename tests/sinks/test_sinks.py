@@ -126,7 +126,7 @@ def test_an_engine_without_a_warehouse_writes_to_absolute_paths(tmp_path: Path) 
     assert rows(tmp_path / "s") == {(1,): 2}
 
 
-def test_a_reader_sees_what_sinks_there_are_and_leaves_them_alone(engine: hj.Engine, folder: Path) -> None:
+def test_a_reader_sees_sinks_and_leaves_them_alone(engine: hj.Engine, folder: Path) -> None:
     engine.execute("CREATE SINK s FROM big INTO DELTA 's'")
     engine.flush()
     version = DeltaTable(folder / "sinks" / "s").version()
@@ -138,7 +138,7 @@ def test_a_reader_sees_what_sinks_there_are_and_leaves_them_alone(engine: hj.Eng
     assert DeltaTable(folder / "sinks" / "s").version() == version
 
 
-def test_a_place_that_cannot_be_reached_does_not_keep_the_warehouse_shut(
+def test_an_unreachable_sink_lets_the_warehouse_open(
     engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(hj.StorageError, match="cannot be reached: nothing://like/that"):

@@ -13,10 +13,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import halfjoin as hj
-from halfjoin.engine.sinks import courier, delivery, sinks, table
+from halfjoin.engine.sinks import courier, sinks, table
 from halfjoin.engine.sinks.delivery import Delivery
-from halfjoin.engine.storage import delta, parquet, stored_run
+from halfjoin.engine.storage import delta, parquet
 from halfjoin.engine.storage.place import LocalPlace
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates
 from tests.oracle.rows import bag
 from tests.support.sinking import DDL, FOLDER, opened, put, rows, shown
@@ -54,20 +55,20 @@ def test_a_table_that_somebody_else_wrote_is_left_alone(
     assert len(rows(folder / "sinks" / "again")) == 4
 
 
-def test_a_commit_of_somebody_else_just_after_the_sinks_own_is_seen(
+def test_a_foreign_commit_after_the_sinks_own_is_seen(
     engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.execute("CREATE SINK s FROM big INTO DELTA 's'")
-    settle = LocalPlace.settle
+    durable = LocalPlace.make_durable
 
-    def settled(self: LocalPlace) -> None:
-        settle(self)
+    def noted(self: LocalPlace) -> None:
+        durable(self)
         path = folder / "sinks" / "s"
         if self.path == path:  # not the warehouse's own tables
             monkeypatch.undo()
             write_deltalake(path, DeltaTable(path).to_pyarrow_table(), mode="append")
 
-    monkeypatch.setattr(LocalPlace, "settle", settled)
+    monkeypatch.setattr(LocalPlace, "make_durable", noted)
     put(engine, 1, 1)
     for time in (2, 3):
         with pytest.raises(hj.StorageError, match="somebody else wrote the table"):
@@ -91,7 +92,7 @@ def test_a_table_that_was_removed_is_made_again(engine: hj.Engine, folder: Path,
     assert rows(folder / "sinks" / "s") == {(1, 9): 1, (2, 9): 1, (3, 9): 1, (4, 9): 1}
 
 
-def test_a_view_that_cannot_be_read_is_not_delivered_until_it_can(engine: hj.Engine, folder: Path) -> None:
+def test_an_unreadable_view_is_not_delivered_until_it_heals(engine: hj.Engine, folder: Path) -> None:
     engine.execute("CREATE SINK s FROM ratio INTO DELTA 's'")
     put(engine, 1, 1, v=2)
     put(engine, 2, 2, v=0)
@@ -167,7 +168,7 @@ def test_what_a_power_failure_left_of_a_commit_is_none(engine: hj.Engine, folder
 
 
 def test_what_does_not_continue_the_table_is_not_delivered(tmp_path: Path) -> None:
-    source = table.Source("t", {"k": pa.int64()}, ["k"])
+    source = table.TableShape("t", {"k": pa.int64()}, ["k"])
     found = courier.Courier("s", table.SinkTable(lambda: LocalPlace(tmp_path / "s"), "an id", source))
     one = Updates({"k": pa.array([1])}, np.array([0]), np.array([1]))
     found.gap = False
@@ -226,10 +227,9 @@ def test_each_batch_that_was_missed_is_a_commit_of_its_own(
 def test_what_is_in_files_is_delivered_in_pieces(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many rows a first fill, a gap or a difference has, few are in memory at a time."""
     most, held = 100, []
-    for module in (delivery, table):
-        monkeypatch.setattr(module, "PIECE_ROWS", most)
+    monkeypatch.setattr(limits, "PIECE_ROWS", most)
     monkeypatch.setattr(table, "ROWS", 50)
-    monkeypatch.setattr(stored_run, "READ_ROWS", most)
+    monkeypatch.setattr(limits, "READ_ROWS", most)
     monkeypatch.setattr(parquet, "GROUP_ROWS", 25)
     summed = table.SinkTable._summed
     monkeypatch.setattr(table.SinkTable, "_summed",

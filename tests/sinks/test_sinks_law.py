@@ -18,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halfjoin as hj
-from halfjoin.engine.sinks import delivery, sinks, table
+from halfjoin.engine.sinks import sinks, table
 from halfjoin.engine.sinks.table import SinkTable
 from halfjoin.engine.storage import delta
+from halfjoin.engine.updates import limits
 from tests.oracle.choice import Seeded
 from tests.oracle.replay import Replay
 from tests.oracle.rows import Bag, bag
@@ -128,8 +129,7 @@ class SinkReplay(Replay):
 def _in_pieces(patch: pytest.MonkeyPatch, seed: int) -> None:
     """Now and then few rows are too many for a piece."""
     most = (1, 3, 1 << 20)[seed % 3]
-    patch.setattr(delivery, "PIECE_ROWS", most)
-    patch.setattr(table, "PIECE_ROWS", most)
+    patch.setattr(limits, "PIECE_ROWS", most)
     patch.setattr(sinks, "MOST_MISSED", (2, 64)[seed % 2])
 
 

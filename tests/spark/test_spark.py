@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.batch import runner as runners
+from halfjoin.engine.spark import runners
 from halfjoin.engine.spark.types import encode, encoded, restore
 from tests.oracle.rows import Bag, bag, updates
 
@@ -179,7 +179,7 @@ def test_a_failing_table_function_is_an_error_of_its_view(spark: Any) -> None:
         engine.read("v")
 
 
-def test_weights_that_multiply_to_too_much_are_an_error_of_their_view(spark: Any) -> None:
+def test_weights_multiplied_too_far_fail_their_view(spark: Any) -> None:
     engine = hj.Engine(spark=spark, runner="spark")
     engine.execute("CREATE TABLE t (x bigint)")
     engine.execute("CREATE MATERIALIZED VIEW v AS SELECT t.x FROM t, t u, t w WHERE t.x = u.x AND u.x = w.x")
@@ -257,11 +257,11 @@ def test_the_choice_and_its_reason(monkeypatch: pytest.MonkeyPatch, spark: Any) 
     assert (few.runner, few.reason) == ("local", "2 changed rows; Spark takes over from 3")
     assert (many.runner, many.reason) == ("spark", "3 changed rows; Spark takes over from 3")
     assert engine.advance().runner == "local"
-    stored = engine._state.runners.choose(2, stored=lambda: 10)
+    stored = engine._runners.choose(2, stored=lambda: 10)
     assert stored[1] == "2 changed rows; Spark takes over from 3"
     monkeypatch.setattr(runners, "LOOKUPS", 2)
-    assert engine._state.runners.choose(2, stored=lambda: 2)[0].name == "local"
-    chosen, reason = engine._state.runners.choose(2, stored=lambda: 10)
+    assert engine._runners.choose(2, stored=lambda: 2)[0].name == "local"
+    chosen, reason = engine._runners.choose(2, stored=lambda: 10)
     assert (chosen.name, reason) == ("spark", "2 changed rows, to be looked up in 10 rows that memory does not take")
     monkeypatch.undo()
     monkeypatch.setattr(runners, "BULK", 3)

@@ -71,7 +71,7 @@ def test_agrees_with_the_local_runner(spark: Any, seed: int, mixed: bool, monkey
             for table in TABLES:
                 engine.execute(table.ddl)
         for step in program.steps:
-            other._state.runners.setting = chance.choice(["local", "spark"]) if mixed else "spark"
+            other._runners.setting = chance.choice(["local", "spark"]) if mixed else "spark"
             _limited(monkeypatch, chance)
             assert _carry_out(other, step) == _carry_out(local, step), step
         _same_contents(program, local, other)
@@ -95,7 +95,7 @@ def test_agrees_in_a_warehouse(spark: Any, tmp_path: Path, seed: int, monkeypatc
             elif event < 0.2:
                 other.close()
                 other = hj.Engine(tmp_path, retain=program.retain, spark=spark)
-            other._state.runners.setting = chance.choice(["local", "spark"])
+            other._runners.setting = chance.choice(["local", "spark"])
             _limited(monkeypatch, chance)
             given = spark.createDataFrame if chance.random() < 0.3 else None
             assert _carry_out(other, step, given) == _carry_out(local, step), step

@@ -16,6 +16,7 @@ def test_through_a_connect_server() -> None:
     for module in ("grpc", "grpc_status"):
         pytest.importorskip(module, reason="needs Spark Connect's client: pip install 'halfjoin[test-connect]'")
     environment = {name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"}
-    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.support.spark_connect"], capture_output=True, text=True,
-                          cwd=Path(__file__).parents[1], env=environment)  # fmt: skip
+    command = [sys.executable, "-W", "ignore", "-m", "tests.support.spark_connect"]
+    done = subprocess.run(command, capture_output=True, text=True,
+                          cwd=Path(__file__).parents[2], env=environment)  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]

@@ -17,11 +17,10 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.arrange.run import Run
-from halfjoin.engine.batch import runner as runners
-from halfjoin.engine.spark import runner, session, writing
+from halfjoin.engine.spark import runner, runners, session, writing
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.storage.fetch import Disk
-from halfjoin.engine.storage.parquet_reader import Source
+from halfjoin.engine.storage.parquet_reader import OpenFile
 from halfjoin.engine.storage.stored_run import StoredRun
 from tests.oracle.rows import bag, updates
 
@@ -76,14 +75,14 @@ def test_no_row_of_a_change_or_a_fill_comes_to_this_process(
     spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        for holder, name in ((StoredRun, "narrowed"), (Source, "columns"), (Disk, "fetch")):
+        for holder, name in ((StoredRun, "narrowed"), (OpenFile, "columns"), (Disk, "fetch")):
             patch.setattr(holder, name, _forbidden)
         engine.execute(VIEW)
         engine.apply({"a": _a(spark)}, time=1)
         applied = engine.apply({"b": _b(spark)}, time=2, batch_id="b")
-        engine._state.runners.setting = "spark"
+        engine._runners.setting = "spark"
         engine.execute("CREATE MATERIALIZED VIEW later AS SELECT k, y FROM b WHERE y > 0")
-        engine._state.runners.setting = "auto"
+        engine._runners.setting = "auto"
         engine.apply({"a": hj.upserts(spark.sql("SELECT 1L AS k, 3L AS x")), "b": hj.deletes(_b(spark, 3))}, time=3)
         frame = applied.dataframe("v")
         assert repr(applied).endswith("diffs={v: in files})")
@@ -152,7 +151,7 @@ def test_a_cold_table_is_not_loaded_and_its_own_files_are_read(
     assert {Path(path).parent.name for path in own} == {"a", "b"}
 
 
-def test_files_that_the_keys_of_a_change_cannot_meet_are_not_read(
+def test_files_without_the_changed_keys_are_not_read(
     spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.execute(VIEW)
@@ -185,7 +184,7 @@ def test_paths_that_end_alike_read_what_they_look_up_once(
     assert len(there) == len(set(there)) > 0
 
 
-def test_what_a_job_left_in_files_comes_into_memory_with_a_local_batch(spark: Any, engine: hj.Engine) -> None:
+def test_a_local_batch_brings_a_jobs_files_into_memory(spark: Any, engine: hj.Engine) -> None:
     engine.execute(VIEW)
     engine.apply({"a": _a(spark)}, time=1)
     assert isinstance(engine._state.tables["a"].held[0], StoredRun)
@@ -196,14 +195,14 @@ def test_what_a_job_left_in_files_comes_into_memory_with_a_local_batch(spark: An
 
 
 @pytest.mark.parametrize(("frame", "error", "message"), [
-    ("SELECT 1L AS k, 1.5D AS x", hj.InvalidRow, r"a\.x: the row with \(k\) = \(1\): 1\.5 is no bigint"),
-    ("SELECT 1L AS k, 'one' AS x", hj.InvalidRow, r"a\.x: the row with \(k\) = \(1\): 'one' is no bigint"),
+    ("SELECT 1L AS k, 1.5D AS x", hj.InvalidRow, r"a\.x: the row with \(k\) = \(1\): 1\.5 is not a valid bigint"),
+    ("SELECT 1L AS k, 'one' AS x", hj.InvalidRow, r"a\.x: the row with \(k\) = \(1\): 'one' is not a valid bigint"),
     ("SELECT 'one' AS x", hj.InvalidRow, r"a\.k: a row: is missing, and the column is NOT NULL"),
     ("SELECT 1L AS k, 1L AS k2", hj.UnknownName, "k2"),
     ("SELECT 1L AS k, 1L AS K", hj.UnknownName, "K"),
     ("SELECT 1L AS k, 5L AS __time", hj.InvalidTime, "the time 5 of a row is closed"),
     ("SELECT 1L AS k, cast(NULL AS bigint) AS __time", hj.InvalidTime, "must not be NULL"),
-    ("SELECT 1L AS k, 'x' AS __diff", hj.InvalidRow, "no whole number"),
+    ("SELECT 1L AS k, 'x' AS __diff", hj.InvalidRow, "not a whole number"),
     ("SELECT 1L AS k, -1 AS __diff", hj.InvalidRow, r"a: a row: deletes a row that is not there: \(k\) = \(1\)"),
     ("SELECT 1L AS k, 2 AS __diff", hj.InvalidRow, r"a: a row: would be a second row with the key \(k\) = \(1\)"),
     ("SELECT 1L AS k FROM range(2)", hj.InvalidRow, r"second row with the key \(k\) = \(1\)"),
@@ -354,7 +353,7 @@ def test_a_terminal_is_told_which_of_the_views_it_waits_for(
     assert told[-3:] == ["changes of v, view 1 of 3", "changes of other, view 2 of 3", "changes of above, view 3 of 3"]
 
 
-def test_what_a_batch_left_in_the_staging_folder_goes_with_its_answer(
+def test_staged_files_go_with_their_batchs_answer(
     spark: Any, engine: hj.Engine, tmp_path: Path
 ) -> None:
     """Whatever was looked at meanwhile: what is remembered of files does not keep them."""
@@ -387,7 +386,7 @@ def test_what_a_reader_still_reads_stays_when_a_writer_opens(spark: Any, engine:
             assert bag(frame.toArrow()) == expected
 
 
-def test_a_reader_of_a_folder_that_it_may_not_write_to_or_link_from_copies(
+def test_a_reader_without_write_permission_copies(
     spark: Any, engine: hj.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.execute(VIEW)
@@ -406,7 +405,7 @@ def test_a_reader_of_a_folder_that_it_may_not_write_to_or_link_from_copies(
             assert bag(reader.dataframe(name).toArrow().select(expected.column_names)) == bag(expected)
 
 
-def test_a_warehouse_that_spark_does_not_see_is_kept_by_scratch_files(
+def test_scratch_files_serve_a_warehouse_unseen_by_spark(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "sees", lambda session, folder: False)
@@ -421,7 +420,7 @@ def test_a_warehouse_that_spark_does_not_see_is_kept_by_scratch_files(
         assert engine.dataframe("v").count() == engine.read("v").num_rows == 6
 
 
-def test_few_rows_of_a_frame_are_carried_out_here_where_what_they_look_up_is_in_memory(
+def test_a_small_frame_runs_locally_when_lookups_are_in_memory(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runners, "NEAR", 30)

@@ -16,6 +16,7 @@ from halfjoin.engine.spark import flow, probing
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.storage.place import LocalPlace
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates, concat
 from tests.oracle.rows import bag, updates
 
@@ -132,7 +133,7 @@ def test_shares_have_every_file_once() -> None:
     assert probing.shares([]) == ()
 
 
-def test_a_stream_goes_in_portions_that_find_a_bounded_number_of_rows() -> None:
+def test_a_stream_finds_a_bounded_number_of_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     with hj.Engine() as engine:
         for sql in (*TABLES[:2], "CREATE MATERIALIZED VIEW v AS SELECT a.x, b.y FROM a, b WHERE a.k = b.k"):
             engine.execute(sql)
@@ -143,9 +144,10 @@ def test_a_stream_goes_in_portions_that_find_a_bounded_number_of_rows() -> None:
     some, more = {"k": [k % 5 for k in range(60)], "y": range(60)}, {"k": [6] * 30, "y": [0] * 30}
     runs = [Run(_updates(some)), Run(_updates(more))]
     whole = concat(list(half_join(stream, runs)))
-    found = [part for piece, near in half_join.portions(stream, runs, 40) for part in half_join(piece, near)]
+    monkeypatch.setattr(limits, "PIECE_ROWS", 40)
+    found = list(half_join(stream, runs))
     assert len(found) > 5
-    assert max(map(len, found)) <= 40 + 30
+    assert max(map(len, found)) < 2 * 40
     assert bag(concat(found).table(changes=True)) == bag(whole.table(changes=True))
 
 

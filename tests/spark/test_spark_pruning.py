@@ -118,7 +118,7 @@ def test_a_condition_is_true_for_just_the_values_in_the_range(spark: Any, tmp_pa
         assert kept == sum(span.low <= value <= span.high for value in values), span
 
 
-def test_a_condition_on_days_that_are_the_same_to_all_skips_row_groups(
+def test_a_condition_on_equal_days_skips_row_groups(
     spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     frame = read(spark, [_stored(tmp_path, [DAYS], pa.date32(), True)], {"k": pa.date32()}, ["k"])
@@ -168,7 +168,7 @@ def test_batches_answer_as_the_local_runner_does(
             engine.execute(DDL)
             engine.apply({"b": _rows([day for day in DAYS for _ in range(8)], 0, "y")}, time=1)
             engine.flush()
-            engine._state.runners.setting = setting
+            engine._runners.setting = setting
             engine.apply({"a": _rows(days, first, "x")}, time=2)
             found[setting] = [bag(engine.read(view)) for view in ("numbers", "days", "same")]
     assert found["spark"] == found["local"] and all(found["local"])

@@ -59,7 +59,7 @@ own.apply({"t": own.spark.range(2).toDF("x")})
 print(sorted(row.x for row in own.dataframe("v").collect()), given.read("t").num_rows)
 """
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
-                          cwd=Path(__file__).parents[1])  # fmt: skip
+                          cwd=Path(__file__).parents[2])  # fmt: skip
     first, last = done.stdout.splitlines()
     assert first.startswith("the engine's Spark session was stopped; close the engine") and last == "[0, 1, 1] 1"
 
@@ -77,5 +77,5 @@ except hj.HalfjoinError as problem:
     left_out = ("SPARK_REMOTE", "JAVA_HOME")
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
-                          env={**environment, "JAVA_HOME": "/nowhere"}, cwd=Path(__file__).parents[1])  # fmt: skip
+                          env={**environment, "JAVA_HOME": "/nowhere"}, cwd=Path(__file__).parents[2])  # fmt: skip
     assert "Java" in done.stdout and 'runner="local"' in done.stdout, done.stderr[-2000:]

@@ -18,6 +18,6 @@ passing.join()
 """
 
 
-def test_all_but_the_warning_is_passed_on_for_as_long_as_the_process_lives() -> None:
+def test_all_but_the_warning_is_passed_on() -> None:
     said = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stderr
     assert sorted(said.splitlines()) == ["WARNING: other", "first", "later", "ours"]

@@ -128,7 +128,7 @@ def test_star(sql: str, columns: str) -> None:
     assert [column.name for column in bound(sql).columns] == columns.split()
 
 
-def test_a_merged_column_has_the_common_type_and_both_sides_are_reached() -> None:
+def test_a_merged_column_has_the_common_type() -> None:
     check("SELECT c, u.c AS left_c, w.c AS right_c FROM u JOIN w USING (c)", """
         Project c = u.c, left_c = u.c, right_c = w.c
           Filter u.c = w.c

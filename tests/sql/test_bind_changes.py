@@ -6,9 +6,9 @@ from textwrap import dedent
 
 import pytest
 
+from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.describe import describe
-from halfjoin.sql.errors import HalfjoinError, UnknownName, UnsupportedSQL
 from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import Delete, Insert, Update

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from halfjoin.sql.errors import UnknownName, UnsupportedSQL
+from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.relation import TableFunction
 from tests.support.front import bound, outputs, shown
 
@@ -120,7 +120,7 @@ def test_refused(sql: str, reason: str, instead: str | None) -> None:
     with pytest.raises(UnsupportedSQL) as caught:
         bound(sql)
     assert caught.value.reason.startswith(reason)
-    assert instead is None or instead in (caught.value.instead or "")
+    assert instead is None or instead in (caught.value.remedy or "")
     assert caught.value.line == 1
 
 

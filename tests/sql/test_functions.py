@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from halfjoin.engine.scalar import duck
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions import TABLE, Example, documentation, fallible, render
 from tests.support.scalar_sql import Columns, answer, compile, constant, expression, over_columns, same, shown
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from collections import Counter
 from decimal import Decimal
 from typing import Any
@@ -14,6 +13,7 @@ import halfjoin as hj
 from tests.oracle.choice import Seeded
 from tests.oracle.queries import Queries
 from tests.oracle.schema import TABLES, random_row
+from tests.support.seeds import first_seed
 
 pytest_plugins = ("tests.support.postgres",)
 
@@ -21,7 +21,7 @@ MORE = os.environ.get("HALFJOIN_FUZZ_SQL")
 ROUNDS = 4  # of changes to the tables
 QUERIES = 20 if MORE else 6  # between two of them
 VIEWS = 2  # made between two of them
-FIRST = random.Random().randrange(2**32) if MORE else 1
+FIRST = first_seed() if MORE else 1
 SEEDS = range(FIRST, FIRST + max(1, int(MORE or 0) // (ROUNDS * QUERIES)))
 
 Row = tuple[object, ...]

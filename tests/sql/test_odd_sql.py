@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 
 import pytest
 
@@ -11,6 +10,7 @@ import halfjoin as hj
 from tests.oracle.choice import Seeded
 from tests.oracle.odd import odd
 from tests.sql.test_bind_total import SNIPPETS
+from tests.support.seeds import first_seed
 
 SETUP = """
     CREATE TABLE t (a integer, b bigint, s text, d date, ts timestamp, n numeric(10,2), arr integer[], ok boolean);
@@ -22,7 +22,7 @@ SETUP = """
 """
 MORE = os.environ.get("HALFJOIN_FUZZ_SQL")
 EACH = 50
-FIRST = random.Random().randrange(2**32) if MORE else 1
+FIRST = first_seed() if MORE else 1
 SEEDS = range(FIRST, FIRST + max(1, int(MORE or 200) // EACH))
 KNOWN = [sql for sql in SNIPPETS if "RECURSIVE" not in sql and not sql.startswith("DROP")]
 

@@ -6,7 +6,7 @@ import pytest
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Literal
 from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.parse import parse, parse_query

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import halfjoin as hj
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.adhoc.split import split
-from halfjoin.sql.errors import UnsupportedSQL
 from halfjoin.sql.parse.parse import parse_query
 from tests.support.front import SCHEMA
 

@@ -20,7 +20,7 @@ from tests.support.crashing import BUDGETS, VIEW, batch, contents, kind
 
 CRASHES = int(os.environ.get("HALFJOIN_CRASHES", "5"))
 START_SECONDS = 120
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_killed_at_any_instant(tmp_path: Path) -> None:

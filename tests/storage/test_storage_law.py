@@ -51,7 +51,7 @@ def test_view_law_over_reopened_warehouses(program: Program) -> None:
             replay.engine.close()
 
 
-def test_batches_flushed_beside_others_are_neither_lost_nor_there_twice(
+def test_concurrent_flushes_lose_and_double_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(warehouse, "FLUSH_BYTES", 4000)

@@ -94,7 +94,7 @@ def test_everything_is_there_again(url: str) -> None:
         assert engine.read("big").num_rows == 0
 
 
-def test_the_writer_before_is_refused_and_loses_nothing_that_was_acknowledged(url: str) -> None:
+def test_the_former_writer_is_refused_and_loses_nothing(url: str) -> None:
     with hj.Engine(url) as first:
         first.execute(DDL)
         first.apply({"o": [{"id": 1, "v": 9}]}, time=3)

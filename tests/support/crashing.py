@@ -26,14 +26,14 @@ ROWS = 6  # inserted into t by a batch
 
 
 def kind(step: int) -> str:
-    """What a step does: one in five defines something, one in eight flushes or compacts, the others are batches."""
+    """What a step does: one in five defines something, three in 16 flush, compact, plan anew, others are batches."""
     if step < 2:
         return "first definitions"
     if step % 5 == 2:
         return "create"
     if step % 10 == 4:
         return "drop"
-    return {3: "flush", 7: "compact"}.get(step % 16, "batch")
+    return {3: "flush", 7: "compact", 11: "refresh"}.get(step % 16, "batch")
 
 
 def batch(step: int) -> dict[str, list[dict[str, object]]]:
@@ -57,6 +57,8 @@ def carry_out(engine: hj.Engine, step: int) -> None:
             engine.flush()
         case "compact":
             engine.compact()
+        case "refresh":
+            engine.execute("REFRESH PLAN joined")
         case "batch":
             engine.apply(batch(step), time=step, batch_id=str(step))  # type: ignore[arg-type]
 

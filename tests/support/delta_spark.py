@@ -1,7 +1,7 @@
 """Spark's own Delta reader over a warehouse, in a process of its own: it needs a session that has its JAR.
 
-`python -m tests.support.delta_spark FOLDER`, in an environment with `delta-spark`. What the reader sees in the tables of a
-warehouse and of sinks must be what the engine says, after each step of a history.
+`python -m tests.support.delta_spark FOLDER`, in an environment with `delta-spark`. What the reader sees in the tables
+of a warehouse and of sinks must be what the engine says, after each step of a history.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from typing import Any
 from deltalake import DeltaTable
 
 import halfjoin as hj
-from halfjoin.engine.batch import runner as runners
 from halfjoin.engine.sinks import table
-from halfjoin.engine.spark import runner
+from halfjoin.engine.spark import runner, runners
 from halfjoin.engine.storage import delta, warehouse
 from tests.oracle.rows import Bag, bag
 

@@ -1,8 +1,8 @@
 """A small Spark cluster whose tasks die midway, in a process of its own: two hosts of one executor each.
 
-`python -m tests.support.failing_tasks FOLDER`. In every job the first task that has written a file fails: its Python process
-is killed, or its executor, or it is so slow that another attempt overtakes it. What a batch changes, and the files
-that it leaves, must be as if nothing had happened.
+`python -m tests.support.failing_tasks FOLDER`. In every job the first task that has written a file fails: its Python
+process is killed, or its executor, or it is so slow that another attempt overtakes it. What a batch changes, and the
+files that it leaves, must be as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from typing import Any, Literal, TypeAlias
 import pyspark
 
 import halfjoin as hj
-from halfjoin.engine.batch import runner as runners
-from halfjoin.engine.spark import batches, flow, primary_keys, probing, runner, writing
+from halfjoin.engine.spark import batches, flow, primary_keys, probing, runner, runners, writing
 from tests.oracle.rows import bag, updates
 
 How: TypeAlias = Literal["worker", "slow", "executor"]

@@ -1,71 +1,131 @@
-"""The parts of the documents that come from the program: outputs, pictures, refusals, functions, the map of files.
+"""The parts of the documents that come from the program: outputs, pictures, refusals, functions, rules, rooms.
 
-`fresh` gives a page with these parts made anew; `tests/test_readme.py` compares, and writes if asked to.
+`fresh` gives a page with these parts as they are now; `tests/test_readme.py` compares, and writes if asked to.
+
+A page's code runs from top to bottom, in a folder of its own:
+
+- `python` blocks share their names; `spark` blocks do too, and have a `session`;
+- `sql` blocks run in one engine;
+- of `sh` blocks the lines that begin with `halfjoin` run.
+
+A `text` block shows what the code block before it prints. A `mermaid` block after `sql` is the picture of its view.
 """
 
 from __future__ import annotations
 
-import ast
 import re
+import shlex
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from typer.testing import CliRunner
+
 import halfjoin as hj
+from halfjoin.__main__ import app
 from halfjoin.planner.rules import RULES
 from halfjoin.sql.functions import TABLE, documentation
+from tests.support.rooms import diagram, house
 
-ROOT = Path(__file__).parents[1]
-ROOMS = ("halfjoin", "sql", "catalog", "planner", "engine", "examples", "tests")
-FENCED = r"```{}\n((?:(?!```).)*)```\n((?:(?!```).)*)```{}\n(?:(?!```).)*```"
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN = ("text", "mermaid")  # blocks that hold output
 REFUSED = "| written | refused because | instead |\n|---|---|---|\n"
 FUNCTIONS = "| category | functions and operators |\n|---|---|\n"
 
 
-def fresh(page: str) -> str:
-    """The page as it should be."""
+def pages() -> list[str]:
+    """All pages in Markdown, by their paths from the root."""
+    found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    return sorted(str(page.relative_to(ROOT)) for page in found)
+
+
+def fresh(page: str, session: Any = None) -> str:
+    """The page as it should be. Its code runs in the current folder, `spark` blocks in a Spark `session`."""
     if page == "docs/functions.md":
-        return f"# Functions and operators\n\nPrinted by `halfjoin functions`.\n\n{documentation()}\n"
-    text = (ROOT / page).read_text()
-    if page == "README.md":
-        names: dict[str, Any] = {}
-        text = _paired(text, "python", "text", lambda code: _printed(code, names))
-        text = _paired(text, "sql", "mermaid", _picture)
-        text = _table(text, FUNCTIONS, _functions)
-        schema = text.partition("<!-- schema: ")[2].partition(" -->")[0]
-        return _table(text, REFUSED, lambda rows: "".join(_refusal(row, schema) for row in rows.splitlines()))
-    if page == "ARCHITECTURE.md":
-        rules = ", ".join(f"`{rule.__name__}`" for rule in RULES)
-        return _between(_between(text, "rules", f" {rules} "), "map", f"\n{_map()}")
-    return text
+        return functions_page()
+    text = _with_output((ROOT / page).read_text(), session)
+    text = _table(text, FUNCTIONS, _functions)
+    text = _table(text, REFUSED, lambda rows: _refusals(rows, text))
+    text = _between(text, "rules", lambda: f" {', '.join(f'`{rule.__name__}`' for rule in RULES)} ")
+    return _between(text, "rooms", lambda: f"\n{diagram(house())}\n")
 
 
-def _paired(text: str, first: str, second: str, make: Callable[[str], str]) -> str:
-    """Each block in the second language is what `make` makes of the block in the first that stands before it."""
+def functions_page() -> str:
+    """The page that lists the functions."""
+    return f"""# Functions and operators
 
-    def renew(found: re.Match[str]) -> str:
-        return f"```{first}\n{found[1]}```\n{found[2]}```{second}\n{make(found[1]).strip()}\n```"
+`halfjoin functions` prints this table. *takes* lists the types of the arguments and, after the arrow, of the result;
+`...` means that the last argument may be repeated. *evaluator* says which library computes the function.
+[sql.md](sql.md) describes the rest of the SQL.
 
-    return re.sub(FENCED.format(first, second), renew, text, flags=re.DOTALL)
-
-
-def _printed(code: str, names: dict[str, Any]) -> str:
-    printed = StringIO()
-    with redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), names)
-    return printed.getvalue()
+{documentation()}
+"""
 
 
-def _picture(sql: str) -> str:
-    engine = hj.Engine()
-    engine.execute(sql)
-    return engine.explain(sql.rpartition("VIEW ")[2].split()[0], format="mermaid")
+@dataclass(slots=True)
+class _Page:
+    """What the blocks of one page share."""
+
+    names: dict[str, Any]
+    engine: hj.Engine = field(default_factory=hj.Engine)
+
+    def printed(self, language: str, code: str, shown_as: str) -> str | None:
+        """What a block prints; None if nothing of it runs."""
+        if language == "python" or (language == "spark" and self.names["session"] is not None):
+            return self._output(lambda: exec(compile(code, "page", "exec"), self.names))
+        if language == "sql":
+            rows = self.engine.execute(code)
+            if shown_as == "mermaid":
+                return self.engine.explain(code.rpartition("VIEW ")[2].split()[0], format="mermaid")
+            return None if rows is None or shown_as != "text" else self._output(lambda: hj.show(rows))
+        lines = [line for line in code.splitlines() if line.startswith("halfjoin ")] if language == "sh" else []
+        return "".join(map(_typed, lines)) if lines else None
+
+    @staticmethod
+    def _output(run: Callable[[], object]) -> str:
+        printed = StringIO()
+        with redirect_stdout(printed):
+            run()
+        return printed.getvalue()
+
+
+def _typed(line: str) -> str:
+    """What a command prints on standard output."""
+    done = CliRunner().invoke(app, shlex.split(line)[1:])
+    assert done.exit_code == 0, f"{line}: {done.output}"
+    return done.stdout
+
+
+def _with_output(text: str, session: Any) -> str:
+    """The text with each block of output as its code prints it now."""
+    page, parts, end = _Page({"session": session}), [], 0
+    found = list(BLOCK.finditer(text))
+    printed: str | None = None
+    for number, block in enumerate(found):
+        language, code = block[1], block[2]
+        if language in SHOWN:
+            if printed is not None:
+                lines = [line.rstrip() + "\n" for line in printed.strip("\n").splitlines()]
+                parts += [text[end : block.start(2)], *lines]
+                end = block.end(2)
+            printed = None
+            continue
+        assert not printed, f"the page does not show what its code prints: {printed}"
+        shown_as = found[number + 1][1] if number + 1 < len(found) else ""
+        printed = page.printed(language, code, shown_as)
+    assert not printed, f"the page does not show what its code prints: {printed}"
+    page.engine.close()
+    return "".join([*parts, text[end:]])
 
 
 def _table(text: str, header: str, make: Callable[[str], str]) -> str:
-    """The rows below a table's header are what `make` makes of those that stand there."""
+    """The rows below a table's header, if the text has it, are what `make` makes of those that stand there."""
+    if header not in text:
+        return text
     before, _, rest = text.partition(header)
     rows, end, after = rest.partition("\n\n")
     return before + header + make(rows).rstrip("\n") + end + after
@@ -79,15 +139,19 @@ def _functions(_: str) -> str:
     return "".join(f"| {category} | {', '.join(names)} |\n" for category, names in categories.items())
 
 
-def _refusal(row: str, schema: str) -> str:
-    """What is written, the reason for which it is refused, and the remedy."""
-    written = row.split("`")[1]
+def _refusals(rows: str, text: str) -> str:
+    """For each statement in the table the reason for which it is refused, and the remedy; the schema stands above."""
+    schema = next(block[2] for block in BLOCK.finditer(text) if block[1] == "sql")
+    return "".join(_refusal(row.split("`")[1], schema) for row in rows.splitlines())
+
+
+def _refusal(written: str, schema: str) -> str:
     engine = hj.Engine()
     engine.execute(schema)
     try:
         engine.execute(written.replace("\\|", "|"))
     except hj.UnsupportedSQL as error:
-        return f"| `{written}` | {_cell(error.reason)} | {_cell(error.instead or '')} |\n"
+        return f"| `{written}` | {_cell(error.reason)} | {_cell(error.remedy or '')} |\n"
     return f"| `{written}` | is not refused | |\n"
 
 
@@ -95,28 +159,10 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _between(text: str, name: str, content: str) -> str:
-    """The text with `content` between the comments that mark a part."""
+def _between(text: str, name: str, content: Callable[[], str]) -> str:
+    """The text with `content` between the comments that mark a part, if the text has them."""
     start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    if start not in text:
+        return text
     before, _, rest = text.partition(start)
-    return before + start + content + end + rest.partition(end)[2]
-
-
-def _map() -> str:
-    """Every folder and file, with the first sentence of its docstring."""
-    lines = []
-    for room in ROOMS:
-        files = sorted((ROOT / room).rglob("*.py"), key=lambda file: (file.parent, file.name))
-        for folder in dict.fromkeys(file.parent for file in files):
-            if any(part.is_symlink() for part in (folder, *folder.parents)):
-                continue  # a link to another room
-            lines.append(f"\n**{folder.relative_to(ROOT)}/** {_says(folder / '__init__.py')}\n")
-            inside = [file for file in files if file.parent == folder and file.name != "__init__.py"]
-            lines += [f"- `{file.name}` {_says(file)}" for file in inside]
-    return "\n".join(lines).strip() + "\n"
-
-
-def _says(file: Path) -> str:
-    """The first paragraph of a module's docstring, on one line."""
-    docstring = ast.get_docstring(ast.parse(file.read_text())) if file.exists() else None
-    return " ".join((docstring or "").partition("\n\n")[0].split())
+    return before + start + content() + end + rest.partition(end)[2]

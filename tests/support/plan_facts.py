@@ -23,6 +23,7 @@ class World:
     sizes: Mapping[str, int] = field(default_factory=dict)
     arranged: dict[ArrangementKey, dict[str, None]] = field(default_factory=dict)
     incarnations: dict[str, str] = field(default_factory=dict)
+    counted: Mapping[str, int] = field(default_factory=dict)  # distinct keys, by the arrangement's text
 
     def __post_init__(self) -> None:
         self.schema = FakeSchema(self.ddl)
@@ -46,7 +47,9 @@ class World:
 
     def distinct(self, key: ArrangementKey) -> int | None:
         unique = {expr.name for expr in key.keys if isinstance(expr, Column)}
-        return self.rows(key.collection) if unique == set(self.keys.get(key.collection, ("",))) else None
+        if unique == set(self.keys.get(key.collection, ("",))):
+            return self.rows(key.collection)
+        return self.counted.get(str(key))
 
     def incarnation(self, collection: str) -> str:
         return self.incarnations.get(collection, "")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from halfjoin.engine.scalar import Result, arrow_type, compile
 from halfjoin.engine.scalar.literals import scalar_of
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal
 from halfjoin.sql.functions import cast
 from halfjoin.sql.relation import Project

@@ -49,8 +49,7 @@ def main() -> None:
 
 def _in_a_warehouse(session: Any) -> None:
     """Tasks check rows and messages, hold them against a key, and leave what they make in the warehouse's files."""
-    from halfjoin.engine.batch import runner as runners
-    from halfjoin.engine.spark import runner
+    from halfjoin.engine.spark import runner, runners
     from halfjoin.engine.storage.stored_run import StoredRun
 
     runner.FEW = runners.NEAR = 0

@@ -12,8 +12,8 @@ from halfjoin.engine.linear.tables.exploded import Exploded, ordinality
 from halfjoin.engine.linear.tables.series import generate_series
 from halfjoin.engine.linear.tables.user import UserFunction, call_user_function
 from halfjoin.engine.linear.tables.weights import repeat_row
+from halfjoin.errors import HalfjoinError
 from halfjoin.planner.linear import Explode
-from halfjoin.sql.errors import HalfjoinError
 
 Registry: TypeAlias = Mapping[str, UserFunction]
 TableFunction: TypeAlias = Callable[[list[pa.Array], int], Exploded]
@@ -46,8 +46,8 @@ def table_function(step: Explode, registry: Registry) -> TableFunction:
         user = registry.get(step.function)
         if user is None:
             raise HalfjoinError(
-                f"the table function {step.function} is not registered: a warehouse keeps its name, not its code; "
-                f"call engine.register_table_function({step.function!r}, ...) first"
+                f"the table function {step.function} is not registered: a warehouse keeps its name, not its code",
+                remedy=f"call engine.register_table_function({step.function!r}, ...) first"
             )
         return call_user_function(user, arguments, length)
 

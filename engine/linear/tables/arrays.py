@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from halfjoin.engine.linear.tables.exploded import Exploded
 from halfjoin.engine.updates.updates import Ints
-from halfjoin.sql.errors import UnsupportedSQL
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.functions.regex import separator
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.updates.updates import MOST_ROWS, Ints
-from halfjoin.sql.errors import DataError
+from halfjoin.engine.updates import limits
+from halfjoin.engine.updates.updates import Ints
+from halfjoin.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class Exploded:
 def repeated(counts: Ints, function: str) -> tuple[Ints, Ints]:
     """For `counts[i]` results of each row `i`: the row of each result and its number within the row, from 0."""
     total = float(counts.sum(dtype=np.float64))
-    if total > MOST_ROWS:
-        raise DataError(f"{function} would make {total:,.0f} rows of this batch, the most are {MOST_ROWS:,}")
+    if total > limits.MOST_ROWS:
+        raise DataError(f"{function} would make {total:,.0f} rows of this batch, the most are {limits.MOST_ROWS:,}")
     rows = np.repeat(np.arange(len(counts)), counts)
     return rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
 

@@ -10,7 +10,8 @@ import pyarrow.types as pt
 from halfjoin.engine.linear.tables.exploded import Exploded, repeated
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.arrow_types import sql_type
-from halfjoin.engine.updates.updates import MOST_ROWS, Ints, Mask
+from halfjoin.engine.updates import limits
+from halfjoin.engine.updates.updates import Ints, Mask
 from halfjoin.sql.expr import Call, Column
 from halfjoin.sql.types import INTERVAL, RESULT_ROWS
 
@@ -75,7 +76,7 @@ def _calendar(start: pa.Array, stop: pa.Array, step: pa.Array, sign: Ints, known
         rows.append(alive)
         values.append(current_values)
         total += len(alive)
-        if total > MOST_ROWS:
+        if total > limits.MOST_ROWS:
             repeated(np.array([total]), "generate_series")
         following = add.evaluate({"value": current_values, "step": step.take(indices)}, len(alive)).values
         moved = following.cast(pa.int64()).fill_null(0).to_numpy() - current[inside]

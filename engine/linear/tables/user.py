@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.intake.columns import convert
 from halfjoin.engine.linear.tables.exploded import Exploded
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.columns import convert
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Ints, constant
-from halfjoin.sql.errors import DataError, InvalidRow
+from halfjoin.errors import DataError, InvalidRow
 from halfjoin.sql.types import RESULT_ROWS, SqlType
 
 ROW = "__row"
@@ -109,7 +109,7 @@ def _column(user: UserFunction, made: pa.RecordBatch, name: str, kind: SqlType) 
     try:
         return convert(user.name, name, kind, column)
     except InvalidRow as problem:
-        raise DataError(f"table function {problem}") from problem
+        raise DataError(f"table function {problem.with_(remedy=None)}", remedy=problem.remedy) from problem
 
 
 def _ints(user: UserFunction, made: pa.RecordBatch, name: str) -> Ints:

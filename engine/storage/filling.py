@@ -13,47 +13,27 @@ from __future__ import annotations
 from collections.abc import Collection as Members
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, loaded_runs
+from halfjoin.engine.batch.enter import new_node
 from halfjoin.engine.batch.runner import LOCAL, Output, Runner
 from halfjoin.engine.batch.state import MaintainedView, State
-from halfjoin.engine.join.dataflow import Dataflow
-from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.storage.parquet import write
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.planner.plan import Join, Node, ViewPlan
-from halfjoin.sql.errors import UnsupportedSQL
-
-
-def runnable(node: Node) -> Join:
-    """The node as one that runners carry out.
-
-    Raises:
-        UnsupportedSQL: it is a reduce or a loop.
-    """
-    if isinstance(node, Join):
-        return node
-    kind = type(node).__name__.lower()
-    raise UnsupportedSQL(f"the plan has a {kind}, which is not maintained yet",
-                         instead="write the view with joins, filters and UNION ALL")
-
-
-def new_node(state: State, node: Node, since: int) -> MaintainedView:
-    """A node with its empty output, of which nothing but the present is kept."""
-    flow = Dataflow(runnable(node), state.functions)
-    errors = Collection(f"{node.output} errors", ERROR_SCHEMA, 1, since)
-    return MaintainedView(flow, Collection(node.output, flow.schema, 1, since), errors)
+from halfjoin.planner.plan import ViewPlan
 
 
 def fill_nodes(
-    state: State, plan: ViewPlan, since: int, runner: Runner
+    state: State, plan: ViewPlan, since: int, runner: Runner, staging: Path | None
 ) -> tuple[State, dict[str, MaintainedView]]:
     """The nodes below a view, with their history from `since` on, and a state to fill the view over.
 
-    Nodes that the state has already stay as they are; what is given for them is good for the fill alone.
+    Nodes that the state has already stay as they are; what is given for them is good for the fill alone. `staging` is
+    where files of those are written, None for a folder of their own.
     """
     over = replace(state, maintained=dict(state.maintained))
     nodes: dict[str, MaintainedView] = {}
@@ -62,7 +42,7 @@ def fill_nodes(
         name, made = node.output, new_node(state, node, since)
         lasting = name not in state.maintained
         if not lasting and state.spill is not None and scratch is None:
-            scratch = Scratch(state.runners.staging)
+            scratch = Scratch(staging)
         beside = [part for one in nodes.values() for part in (*one.contents.held, *one.errors.held)]
         for output, errors in runner.fill(made.dataflow, over, over.before_and_after({}), name):
             take_in(state, "nodes", name, made.contents, output, beside, None if lasting else scratch)
@@ -77,7 +57,7 @@ def fill_missing(state: State) -> None:
         assert view.plan is not None  # as of every view
         missing = [node.output for node in view.plan.below if node.output in unfilled(state)]
         if missing:
-            _, made = fill_nodes(_without(state, missing), view.plan, view.contents.since, LOCAL)
+            _, made = fill_nodes(_without(state, missing), view.plan, view.contents.since, LOCAL, None)
             for name in missing:
                 there = state.maintained[name]
                 there.contents.held, there.errors.held = made[name].contents.held, made[name].errors.held

@@ -1,0 +1,37 @@
+"""Contents as a table shows them: each row as often as it is there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from halfjoin.engine.scalar.bounds import sizes
+from halfjoin.engine.updates import limits
+from halfjoin.engine.updates.updates import ARRAY_BYTES, Updates
+from halfjoin.errors import DataError
+
+
+def expand(updates: Updates, name: str) -> Updates:
+    """Each row as often as its diff says.
+
+    Raises:
+        DataError: a count is negative.
+    """
+    if bool((updates.diff == 1).all()):
+        return updates
+    negative = np.flatnonzero(updates.diff < 0)
+    if len(negative):
+        position = int(negative[0])
+        row = {column: values[position].as_py() for column, values in updates.columns.items()}
+        raise DataError(
+            f"{name} holds a row {int(updates.diff[position])} times, which no table can show: {row}; "
+            "more copies were deleted than inserted",
+            remedy="read(..., multiplicity=True) gives the counts", view=name,
+        )  # fmt: skip
+    if float(updates.diff.sum(dtype=np.float64)) > limits.MOST_ROWS:
+        raise DataError(f"{name} holds more than {limits.MOST_ROWS:,} rows, copies counted",
+                        remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
+    for column, values in updates.columns.items():
+        if values.nbytes * int(updates.diff.max()) > ARRAY_BYTES and float(sizes(values) @ updates.diff) > ARRAY_BYTES:
+            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, copies counted",
+                            remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
+    return updates.take(np.repeat(np.arange(len(updates)), updates.diff))

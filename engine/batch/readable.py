@@ -1,0 +1,73 @@
+"""When a table or view can be read: a time between since and upper, at which nothing that it reads has failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import make_run
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.unreadable import reason, title, with_inputs
+from halfjoin.engine.updates.updates import Updates
+from halfjoin.errors import InvalidTime
+
+
+def closed(state: State) -> State:
+    """The state to read: without its open rows, where nothing is closed yet.
+
+    A read is as of a closed time, which open rows are above. Before there is one, all that can be seen is what holds at
+    every time: views over empty tables.
+    """
+    if state.upper > 0 or not any(map(len, state.tables.values())):
+        return state
+    start = replace(state, tables={name: _emptied(table) for name, table in state.tables.items()}, maintained={})
+    for name, view in state.maintained.items():
+        made = replace(view, contents=_emptied(view.contents), errors=_emptied(view.errors), standing=None)
+        for output, errors in view.dataflow.fill(start.before_and_after({}), start.upper):
+            made.contents.publish(make_run(output, 0))
+            made.errors.publish(make_run(errors, 0))
+        start.maintained[name] = made
+    return start
+
+
+def _emptied(collection: Collection) -> Collection:
+    return Collection(collection.name, collection.schema, collection.retain, arrangements=collection.shared())
+
+
+def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
+    """The time to read at, once it is certain that all the collections can be read there.
+
+    Raises:
+        InvalidTime, DataError: as `contents`.
+    """
+    # Before anything is closed there is nothing but constants, which hold at every time.
+    time = max(state.upper - 1, 0) if as_of is None else as_of
+    names = list(names)
+    for name in with_inputs(state, names):
+        # Of the views below it takes the errors alone, which are kept as long as what is above promises.
+        since = state.collection(name).since if name in names else state.maintained[name].errors.since
+        if time < since or (as_of is not None and as_of >= state.upper):
+            remedy = (
+                "keep more history with Engine(retain=...) or WITH (RETAIN HISTORY FOR ...)"
+                if time < since
+                else "later times are not closed yet: apply a batch, or advance"
+            )
+            raise InvalidTime(
+                f"cannot read {name} as of {time}: it can be read from since = {since} to below upper = {state.upper}",
+                remedy=remedy, time=time, since=since, upper=state.upper, table=name,
+            )  # fmt: skip
+        if name in state.maintained:
+            raise_any(state.maintained[name].errors.up_to(time), title(state, name), time)
+    return time
+
+
+def raise_any(errors: Updates, name: str, time: int) -> None:
+    """Refuse what has errors at a time.
+
+    Raises:
+        DataError: with the first of them.
+    """
+    why = reason(errors)
+    if why is not None:
+        raise why.with_(view=name, time=time)

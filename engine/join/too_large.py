@@ -1,0 +1,75 @@
+"""What to say of a view that would grow too large: which lookup of a path finds the most rows, and for which key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.join.half_join import HalfJoinOperator
+from halfjoin.engine.linear.failures import shown
+from halfjoin.engine.updates.codes import codes
+from halfjoin.engine.updates.updates import Updates
+from halfjoin.errors import DataError
+from halfjoin.planner.names import arrangement_name
+
+
+class _Lookup(NamedTuple):
+    """A lookup of one key (empty: of the whole collection), and how many rows it finds."""
+
+    finds: int
+    arrangement: str
+    key: str
+
+
+class TooLarge(Exception):
+    """What a path makes goes past a bound (`more than 3 rows`). On its way up it passes the path's lookups, each of
+    which it is told of: nothing has to be noted for it before."""
+
+    def __init__(self, bound: str) -> None:
+        super().__init__(bound)
+        self.bound = bound
+        self._most: _Lookup | None = None
+
+    def consider(self, half_join: HalfJoinOperator, stream: Updates, runs: Sequence[Part]) -> None:
+        """Remember the key of the stream that finds most rows, if none before found more."""
+        name = arrangement_name(half_join.spec.arrangement)
+        if not half_join.probes:
+            found = _Lookup(sum(map(len, runs)), name, "")
+        else:
+            keys, counts = _counts(half_join, stream, runs)
+            if not len(counts):
+                return
+            most = int(counts.argmax())
+            found = _Lookup(int(counts[most]), name, ", ".join(shown(key.slice(most, 1))[0].as_py() for key in keys))
+        if self._most is None or found.finds > self._most.finds:
+            self._most = found
+
+    def told(self, what: str) -> DataError:
+        """The error for the user, which says `what` is too much, and why."""
+        match self._most:
+            case None:
+                return DataError(what, remedy="submit it in smaller parts")
+            case _Lookup(count, name, ""):
+                why = f"its join has no equality that looks {name} up, so each row meets all {count:,} rows there"
+            case _Lookup(count, name, key):
+                why = f"in the arrangement {name} the key ({key}) finds {count:,} rows"
+        remedy = "give the join another equality, or a condition that keeps fewer rows"
+        return DataError(f"{what}: {why}", remedy=remedy)
+
+
+def _counts(
+    half_join: HalfJoinOperator, stream: Updates, runs: Sequence[Part]
+) -> tuple[list[pa.Array], np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """The keys that rows of the stream look up, and how many rows each of them finds."""
+    keys, stream = half_join.keys(stream)
+    probes, counts = codes(keys, len(stream)), np.zeros(len(stream), np.int64)
+    key = half_join.spec.arrangement
+    for part in runs:
+        for run in part.narrowed(key, half_join.columns, keys, []):
+            for index in run.entries(key, half_join.columns):
+                counts += index.count(probes)
+    return keys, counts

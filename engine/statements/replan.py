@@ -1,0 +1,110 @@
+"""Planning views anew: the plan that runs gives way to another between two batches, in one entry of the journal.
+
+A view's plan is made on figures that change (`planner.drift` says when they have changed enough). The new plan's
+arrangements are built beside the running one's. Then the view has the new plan, and arrangements that nobody uses go.
+All of it is one definition (`commit`): it is prepared, kept and done. Whatever ends it, and wherever, the view has the
+old plan or the new one, and the journal has the figures of that one.
+
+Law. The answers do not change, and the collection of the view stays as it is, with its updates at open times.
+For a join, any plan makes the same updates of the same batch. A result tuple has the maximum of its components' times
+and the product of their diffs, in whatever order they were looked up. An error has the time and diff of its row, and is
+told apart by columns that the normal form of the SQL decides, not the plan (`planner.identity`). So what the old plan
+made of closed and open times is what the new one would have made.
+
+The wrong way, for nodes that wait until times close: such a plan has made nothing yet for open times where another has
+already made all of it. Then the view's updates at or above `upper` must be replaced, in the same entry, by what the new
+plan makes of its inputs; kept, they would count twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import replace
+from typing import TypeAlias
+
+from halfjoin.engine.arrange.collection import User
+from halfjoin.engine.batch.enter import runnable, share
+from halfjoin.engine.batch.runner import LOCAL
+from halfjoin.engine.batch.state import MaintainedView, State
+from halfjoin.engine.join.dataflow import Dataflow
+from halfjoin.engine.spark.runners import Runners
+from halfjoin.engine.statements.statistics import Statistics
+from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
+from halfjoin.planner.drift import outgrown, raised, same_work
+from halfjoin.planner.figures import Noted
+from halfjoin.planner.plan import ViewPlan
+from halfjoin.planner.plan_view import plan
+from halfjoin.sql.bind.bind import bind
+from halfjoin.sql.parse.parse import parse_query
+
+# Carries a change of what is defined out, and keeps it, or does neither.
+Keep: TypeAlias = Callable[[Callable[[], None]], None]
+
+
+def reconsider(state: State, runners: Runners, changed: Collection[str], keep: Keep) -> None:
+    """Plan those views anew whose figures have moved too far with a batch, which is done by now.
+
+    A failure is no failure of the batch: the running plan goes on, until the figures have moved as far again. After an
+    interrupt the next batch tries again.
+    """
+    due = [name for name, view in state.views.items() if outgrown(view.limits, changed, state.rows)]
+    if due:
+        with suppress(HalfjoinError, MemoryError):
+            keep(lambda: _plan_anew(state, runners, due))
+        for name in due:
+            view = state.views[name]
+            view.limits = raised(view.limits, view.limits, state.rows)
+
+
+def refresh(state: State, runners: Runners, name: str) -> None:
+    """REFRESH PLAN: plan a view anew, and note when and on what, even where the plan stays the same.
+
+    Raises:
+        UnknownName: there is no materialized view of that name.
+        UnsupportedSQL: it is a table or a plain view.
+    """
+    if name not in state.views:
+        if name in state.catalog.tables:
+            raise UnsupportedSQL(f"{name} is a table, which has no plan", remedy="name a materialized view")
+        if name in state.catalog.views:
+            raise UnsupportedSQL(f"{name} is a plain view, which is planned with each query that reads it",
+                                 remedy="name a materialized view")  # fmt: skip
+        raise UnknownName("materialized view", name, state.views)
+    _plan_anew(state, runners, [name], note=True)
+
+
+@bounded()
+def _plan_anew(state: State, runners: Runners, names: Collection[str], *, note: bool = False) -> None:
+    """Plan views anew, in their order. A view has the new plan where that differs; else only its figures are noted, if
+    they are to be."""
+    order = list(state.views)
+    for position, name in enumerate(order):
+        if name in names:
+            view, running = state.catalog.views[name], state.views[name]
+            facts = Noted(Statistics(state), view.planned, frozenset(order[position:]))
+            planned = plan(bind(parse_query(view.text), state.catalog, view.text), facts, name)
+            assert running.plan is not None  # as of every view
+            differs = not same_work(planned, running.plan)
+            if differs or note:
+                state.catalog.views[name] = view.model_copy(update={"planned": facts.figures(state.upper)})
+            if differs:
+                _swap(state, runners, name, running, planned)
+
+
+def _swap(state: State, runners: Runners, name: str, running: MaintainedView, planned: ViewPlan) -> None:
+    """Let a view go on with another plan. Its arrangements are there before those of the running one go."""
+    new, user = User("new view", name), User("view", name)
+    output = runnable(planned.output)
+    runner, _ = runners.choose(max(map(state.rows, planned.collections), default=0))
+    try:
+        share(state, output, new, build=runner is LOCAL)
+        limits = raised(running.limits, planned.collections, state.rows)
+        flow = Dataflow(output, state.functions, name)
+        state.maintained[name] = replace(running, dataflow=flow, plan=planned, limits=limits)
+        for collection in state.collections():
+            collection.release(user)
+        share(state, output, user, build=False)
+    finally:
+        for collection in state.collections():
+            collection.release(new)

@@ -1,0 +1,60 @@
+"""SHOW: tables, views, indexes, sinks, and the columns of one of them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.sinks.sinks import Sinks
+from halfjoin.errors import UnknownName
+
+
+def show(state: State, sinks: Sinks | None, what: str, name: str | None) -> pa.Table:
+    """What SHOW answers: a table of names and what belongs to them."""
+    catalog = state.catalog
+    match what:
+        case "tables":
+            tables = list(catalog.tables.values())
+            return pa.table({
+                "name": pa.array([table.name for table in tables], pa.string()),
+                "primary_key": pa.array([", ".join(table.primary_key) for table in tables], pa.string()),
+            })
+        case "views" | "materialized views":
+            views = [view for view in catalog.views.values() if view.materialized or what == "views"]
+            return pa.table({
+                "name": pa.array([view.name for view in views], pa.string()),
+                "materialized": pa.array([view.materialized for view in views], pa.bool_()),
+                "definition": pa.array([view.text for view in views], pa.string()),
+            })
+        case "indexes":
+            indexes = [index for index in catalog.indexes.values() if name in (None, index.collection)]
+            return pa.table({
+                "name": pa.array([index.name for index in indexes], pa.string()),
+                "on": pa.array([index.collection for index in indexes], pa.string()),
+                "key": pa.array([", ".join(index.keys) for index in indexes], pa.string()),
+            })
+        case "sinks":
+            return _show_sinks(state, sinks)
+        case _:
+            if name not in catalog.names():
+                raise UnknownName("table or view", str(name), catalog.names())
+            found = catalog.tables.get(name) or catalog.views[name]
+            return pa.table({
+                "name": pa.array([column.name for column in found.columns], pa.string()),
+                "type": pa.array([str(column.type) for column in found.columns], pa.string()),
+                "nullable": pa.array([not column.not_null for column in found.columns], pa.bool_()),
+            })
+
+
+def _show_sinks(state: State, sinks: Sinks | None) -> pa.Table:
+    """The sinks and how far they are, which only the engine that writes can tell."""
+    defined = list(state.catalog.sinks.values())
+    status = [None if sinks is None else sinks.status(sink.name) for sink in defined]
+    return pa.table({
+        "name": pa.array([sink.name for sink in defined], pa.string()),
+        "from": pa.array([sink.collection for sink in defined], pa.string()),
+        "into": pa.array([sink.target for sink in defined], pa.string()),
+        "upper": pa.array([None if one is None else one.upper for one in status], pa.int64()),
+        "waiting": pa.array([None if one is None else one.waiting for one in status], pa.int64()),
+        "error": pa.array([None if one is None else one.error for one in status], pa.string()),
+    })
