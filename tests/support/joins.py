@@ -8,13 +8,14 @@ from itertools import product
 from typing import Any
 
 import halfjoin
-from halfjoin.catalog.facts import Facts
 from halfjoin.catalog.models import ColumnModel, View
 from halfjoin.engine.arrange.collection import Collection, User
+from halfjoin.engine.batch.enter import share_all
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.statements.definitions import _filled, _share_all
+from halfjoin.engine.statements.definitions import _filled
 from halfjoin.planner.block import Block, Input, Match
 from halfjoin.planner.estimates import Estimates
+from halfjoin.planner.facts import Facts
 from halfjoin.planner.paths import branch
 from halfjoin.planner.plan import InputKind, Join, ViewPlan
 from halfjoin.planner.rules import RULES
@@ -69,9 +70,9 @@ def create(engine: halfjoin.Engine, block: Block, name: str = "v") -> None:
     plan = planned(block, state, name)
     columns = tuple(ColumnModel(name=c.name, type=c.type) for c in plan.columns)
     view = View(name=name, columns=columns, text="", materialized=True, reads=plan.collections)
-    state.maintained[name], _ = _filled(state, view, plan, User("new view", name))
+    state.maintained[name], _ = _filled(state, engine._runners, view, plan, User("new view", name))
     state.catalog.add(view)
-    _share_all(state, plan, name)
+    share_all(state, plan, name)
 
 
 def contents(collection: Collection, time: int) -> Counter[Row]:
