@@ -53,6 +53,12 @@ class Catalog:
             return None
         return tuple(column.column for column in found.columns)
 
+    def incarnation(self, collection: str) -> str:
+        """What tells a table or view apart from another that had its name, or will have it; empty for what an older
+        version made, and for what is neither."""
+        found = self.tables.get(collection) or self.views.get(collection)
+        return "" if found is None else found.id
+
     def plain_view(self, name: str) -> str | None:
         """The SELECT text of a plain view, None if there is none of that name."""
         found = self.views.get(name)
@@ -80,7 +86,7 @@ class Catalog:
         if found is None:
             view = self.views.get(name)
             instead = None if view is None else f"it is a {_kind(view)}, which follows its tables; change those"
-            raise UnknownName("table", name, self.tables, instead=instead)
+            raise UnknownName("table", name, self.tables, remedy=instead)
         return found
 
     def add(self, item: Item) -> None:
@@ -95,14 +101,15 @@ class Catalog:
             names += [column.name for column in item.columns]
         for name in names:
             if not name or name.startswith("=") or "#" in name or "\0" in name:
-                raise UnsupportedSQL(f"the name {name!r} is not supported", instead="a name is not empty, does not "
+                raise UnsupportedSQL(f"the name {name!r} is not supported", remedy="a name is not empty, does not "
                                      "begin with =, and has no #, which mark what the planner makes")
         taken: dict[str, Item] = {**self.tables, **self.views}
         if isinstance(item, Index | Sink):
             taken = {**(self.indexes if isinstance(item, Index) else self.sinks)}
         if item.name in taken:
             kind = _kind(taken[item.name])
-            raise Conflict(f"{item.name} is a {kind} already; drop it first, or write IF NOT EXISTS")
+            raise Conflict(f"{item.name} is a {kind} already", remedy="drop it first, or write IF NOT EXISTS",
+                           name=item.name)  # fmt: skip
         match item:
             case Table():
                 self.tables[item.name] = item
@@ -124,7 +131,8 @@ class Catalog:
         if name not in known:
             for other in self._all():
                 if other.name == name:
-                    raise Conflict(f"{name} is a {_kind(other)}; write DROP {_kind(other).upper()} {name}")
+                    raise Conflict(f"{name} is a {_kind(other)}", remedy=f"write DROP {_kind(other).upper()} {name}",
+                                   name=name)  # fmt: skip
             raise UnknownName(kind, name, known)
         return known[name]
 
@@ -145,7 +153,8 @@ class Catalog:
         readers = [view.name for view in self.views.values() if item.name in view.reads and view.name not in going]
         readers += [f"sink {sink.name}" for sink in self.sinks.values() if sinks and sink.collection == item.name]
         if readers:
-            raise Conflict(f"{item.name} is read by {', '.join(readers)}; drop what reads it first")
+            raise Conflict(f"{item.name} is read by {', '.join(readers)}", remedy="drop what reads it first",
+                           name=item.name, holder=", ".join(readers))  # fmt: skip
 
     def remove(self, item: Item) -> None:
         """Take a definition out, with the indexes on it."""

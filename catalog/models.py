@@ -30,11 +30,13 @@ class ColumnModel(BaseModel):
 
 
 class Table(Definition):
-    """A table, filled by batches. `retain`: time units of history, None for the engine's default."""
+    """A table, filled by batches. `retain`: time units of history, None for the engine's default. `id` tells the table
+    from any other that had or gets its name."""
 
     columns: tuple[ColumnModel, ...]
     primary_key: tuple[str, ...] = ()
     retain: int | None = None
+    id: str = ""
 
 
 class Figures(BaseModel):
@@ -59,6 +61,7 @@ class View(Definition):
     materialized: bool
     reads: tuple[str, ...]  # tables, views and plain views that the text names, directly or through plain views
     retain: int | None = None
+    id: str = ""  # tells the view from any other that had or gets its name
     planned: Figures | None = None  # of a plain view, or one that an older version of halfjoin made, there are none
 
 

@@ -38,6 +38,7 @@ from halfjoin.engine.statements.replan import reconsider
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.stats import Stats, stats
 from halfjoin.engine.statements.subscribing import subscribe
+from halfjoin.engine.storage.filling import fill_missing, unfilled
 from halfjoin.engine.storage.reader import Reader
 from halfjoin.engine.storage.store import Nowhere, retried
 from halfjoin.engine.storage.warehouse import Warehouse
@@ -85,11 +86,12 @@ class Engine:
         memory: int | str | None = None,
     ) -> None:
         if runner not in ("auto", "local", "spark"):
-            raise HalfjoinError(f"unknown runner {runner!r}; runners: auto, local, spark")
+            raise HalfjoinError(f"unknown runner {runner!r}", remedy="runners: auto, local, spark")
         if spark is not None and not hasattr(spark, "createDataFrame"):
-            raise HalfjoinError(f"spark={spark!r} is no Spark session; leave it out for a local one")
+            raise HalfjoinError(f"spark={spark!r} is not a Spark session", remedy="leave it out for a local one")
         if read_only and warehouse is None:
-            raise HalfjoinError("read_only=True reads a warehouse; say which: Engine('folder', read_only=True)")
+            raise HalfjoinError("read_only=True reads a warehouse",
+                                remedy="say which: Engine('folder', read_only=True)")
         history = None if retain is None else duration(retain)
         check(clock)
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
@@ -115,6 +117,8 @@ class Engine:
             self._writer = Writer(self._state, store, self._runners, self._sinks, self._commits, self._changes_frame,
                                   partial(reconsider, self._state, self._runners))  # fmt: skip
             self._sinks.open(self._state)
+            if unfilled(self._state) or store.has_stale_nodes():
+                self._writer.define(lambda: fill_missing(self._state))
         self._session = Session(self._runners, self._sinks, self._writer, (self._lock, self._changed))
 
     @retried

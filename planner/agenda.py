@@ -12,10 +12,9 @@ from halfjoin.planner.block import Aliases, Block, Function, Input, Known, expre
 from halfjoin.planner.fallibility import explode_fallible, formula_fallible
 from halfjoin.planner.linear import Combination, Explode, Extend, Filter, Formula, Static, Step, Temporal
 from halfjoin.planner.links import Links, equality
+from halfjoin.planner.plan import InputKind
 from halfjoin.sql.expr import Column, Expr, Literal, columns_of
 from halfjoin.sql.functions import fallible, render
-
-COMPUTED = "="  # begins the name of a column that an equality's member is computed as
 
 Admits = Callable[[Aliases], bool]
 
@@ -44,12 +43,16 @@ class Agenda:
 
         `report`: equality members that may fail are computed here, so that the failure is reported. So are they where
         the input is looked up, unless the lookup `used` them: a row whose key fails is not found.
+
+        Of an input that is not plain nothing is done here. What reads a padded one's columns reads its default row as
+        well, so if it may fail, it fails on complete rows.
         """
         self.bound.add(item.alias)
         self.links.arrive(item.alias)
         self.present |= {column.name for column in item.columns}
         alone = frozenset({item.alias})
-        steps = self._due(lambda inputs: inputs == alone, fallible_too=True)
+        plain = item.kind is InputKind.PLAIN
+        steps = self._due(lambda inputs: inputs == alone, fallible_too=True) if plain else []
         return steps + self._members(alone, () if report else used)
 
     def spread(self) -> list[Step]:
@@ -136,19 +139,20 @@ class Agenda:
                 self.present |= {column.name for column in function.columns}
 
     def _members(self, alone: Aliases, used: tuple[Expr, ...]) -> list[Step]:
-        """Members of equalities that may fail, as columns."""
+        """Members of equalities that may fail, and what inputs are looked up by, as columns."""
         items: list[tuple[Column, Expr]] = []
-        own = (known for members in self.block.classes for known in members if known.fallible and known.inputs == alone)
+        every = (known for members in (*self.block.classes, self.block.probes) for known in members)
+        own = (known for known in every if known.fallible and known.inputs == alone)
         for member in dict.fromkeys(known.expr for known in own):
             if member not in used:
                 column = Column(self._name(member), member.type)
                 items.append((column, member))
                 self.computed[member] = column
         self.present |= {column.name for column, _ in items}
-        return [Extend(tuple(items))] if items else []
+        return [Extend(tuple(items), members=True)] if items else []
 
     def _name(self, expr: Expr) -> str:
-        name = f"{COMPUTED}{render(expr)}"
+        name = f"={render(expr)}"  # which no column of a collection is called
         taken = {column.name for column in self.computed.values()}
         while name in self.owners or name in taken:  # members that differ in an implied cast alone are written alike
             name += "'"

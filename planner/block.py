@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 from halfjoin.planner.linear import Atom, Combination, Explode, Formula, Static
-from halfjoin.sql.expr import Column, Expr, columns_of
+from halfjoin.planner.plan import InputKind
+from halfjoin.sql.expr import Column, Expr, Literal, columns_of
 from halfjoin.sql.functions import fallible
 
 Row: TypeAlias = tuple[Expr, ...]
@@ -16,16 +17,46 @@ Aliases: TypeAlias = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
+class Match:
+    """A part of the key by which an input is looked up whole: `key` over its columns equals `probe` over others'.
+
+    `null_safe`: is not distinct from, so NULL matches NULL.
+    """
+
+    key: Expr
+    probe: Expr
+    null_safe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Input:
     """One input of a join: a collection under an alias. Its columns are named `alias.column`.
 
-    `rows`: the rows of a constant, None for a table or materialized view.
+    `rows`: the rows of a constant, None for a table or materialized view. An input that is not plain is looked up by
+    all of `on`, once the others that this reads are there. Only those of its rows count for which the `conditions` over
+    its own columns are true. Of a padded input alone others can read columns, and the join's predicates hold of what
+    they are then, in its rows or in the `default` row: so no predicate is a condition, and none makes an equality.
     """
 
     alias: str
     collection: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...] | None = None
+    kind: InputKind = InputKind.PLAIN
+    on: tuple[Match, ...] = ()
+    conditions: tuple[Expr, ...] = ()
+    default: tuple[Literal, ...] = ()  # one for each column; none are NULLs
+
+    @property
+    def default_row(self) -> Mapping[str, Literal]:
+        """What each column is where the key of a padded input is not there."""
+        row = self.default or tuple(Literal(None, column.type) for column in self.columns)
+        return {column.name: value for column, value in zip(self.columns, row, strict=True)}
+
+    @property
+    def constant(self) -> str | None:
+        """The alias of constant rows; None for a table or materialized view."""
+        return None if self.rows is None else self.alias
 
     def bare(self, name: str) -> str:
         """The collection's own name of the column `alias.column`."""
@@ -95,6 +126,11 @@ class Block:
     def classes(self) -> tuple[tuple[Known, ...], ...]:
         """The members of each equality."""
         return tuple(tuple(map(self._known, equality.members)) for equality in self.equalities)
+
+    @cached_property
+    def probes(self) -> tuple[Known, ...]:
+        """What the inputs that are not plain are looked up by."""
+        return tuple(self._known(match.probe) for item in self.inputs for match in item.on)
 
     def _known(self, expr: Expr) -> Known:
         return Known(expr, columns_of(expr), inputs_of(expr, self.owners), fallible(expr))

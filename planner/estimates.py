@@ -8,12 +8,12 @@ square root of the rows is taken for the number of distinct values.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.linear import Filter, Linear, Temporal
-from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.plan import ArrangementKey, Constant
 from halfjoin.sql.expr import Call, Column, Expr, Literal
 
 UNKNOWN_ROWS = 1000.0  # of a collection that is still empty; from so many on its distinct keys tell something
@@ -24,17 +24,27 @@ _TEMPORAL_SELECTIVITY = 0.4
 
 @dataclass(frozen=True)
 class Estimates:
-    """Sizes of the collections that view `view` reads; `constants` gives the rows of those that never change."""
+    """Sizes of the collections that view `view` reads; `constants` gives the rows of those that never change, `nodes`
+    guesses at those of node collections that are still to be made."""
 
     facts: Facts
     constants: Mapping[str, int]
     view: str
+    nodes: Mapping[str, float] = field(default_factory=dict)
+
+    def with_constants(self, constants: Iterable[Constant]) -> Estimates:
+        """The same with the constants of a join."""
+        return replace(self, constants={constant.name: len(constant.rows) for constant in constants})
+
+    def with_node(self, name: str, rows: float) -> Estimates:
+        """The same with a guess at the rows of a node collection."""
+        return replace(self, nodes={**self.nodes, name: rows})
 
     def rows(self, collection: str) -> float:
         """Rows of a collection, at least 1."""
         if collection in self.constants:
             return max(1.0, self.constants[collection])
-        return float(self.facts.rows(collection)) or UNKNOWN_ROWS
+        return float(self.facts.rows(collection)) or max(1.0, self.nodes.get(collection, UNKNOWN_ROWS))
 
     def is_known(self, collection: str) -> bool:
         """Whether there are rows to judge by."""
@@ -93,7 +103,7 @@ class Estimates:
         for expr, own in zip(probe, key.keys, strict=True):
             if isinstance(expr, Column) and expr.name in covered:
                 continue
-            alone = ArrangementKey(key.collection, (own,), key.through)
+            alone = replace(key, keys=(own,))
             known = self.facts.distinct(alone) if len(key.keys) > 1 and self.exists(alone) else None
             counts.append(float(known or math.sqrt(rows)))
         return math.prod(counts)

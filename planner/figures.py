@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from halfjoin.catalog.models import Figures
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.names import arrangement_name
-from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.plan import ArrangementKey, Node
 
 _SOMEBODY = ("=",)  # uses an arrangement; no view has such a name
 
@@ -47,6 +47,18 @@ class Noted:
     def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
         """A table's primary key, which stays as long as the table."""
         return self.facts.unique_keys(collection)
+
+    def incarnation(self, collection: str) -> str:
+        """What tells a table or view apart from its namesakes."""
+        return self.facts.incarnation(collection)
+
+    def node(self, name: str) -> Node | None:
+        """A node that is kept already, with its own plan."""
+        return self.facts.node(name)
+
+    def node_users(self, name: str) -> tuple[str, ...]:
+        """Views that share a node."""
+        return self.facts.node_users(name)
 
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
         """Who shares an arrangement, but for those left aside; None where nobody else does."""
@@ -89,6 +101,18 @@ class Replayed:
     def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
         """A table's primary key, which stays as long as the table."""
         return self.facts.unique_keys(collection)
+
+    def incarnation(self, collection: str) -> str:
+        """What tells a table or view apart from its namesakes."""
+        return self.facts.incarnation(collection)
+
+    def node(self, name: str) -> Node | None:
+        """A node that is kept already, with its own plan."""
+        return self.facts.node(name)
+
+    def node_users(self, name: str) -> tuple[str, ...]:
+        """Views that share a node."""
+        return self.facts.node_users(name)
 
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
         """Somebody, where others used the arrangement then."""

@@ -18,7 +18,8 @@ def of_complete_rows(block: Block) -> frozenset[str]:
 
 def of_input(block: Block, item: Input) -> frozenset[str]:
     """For what fails on rows of one input alone."""
-    members = (columns_of(member) for known in block.equalities for member in known.members)
+    members = [columns_of(member) for known in block.equalities for member in known.members]
+    members += map(columns_of, (*item.conditions, *(match.key for match in item.on)))
     owners, alone = block.owners, frozenset({item.alias})
     return frozenset(name for name in _read(block).union(*members) if owners[name] == alone)
 
@@ -27,6 +28,7 @@ def _read(block: Block) -> frozenset[str]:
     """All columns that the view reads, but for those that are nothing but equal to others; and what functions make."""
     exprs = [*block.predicates, *(expr for _, expr in block.outputs)]
     exprs += [expr for formula in block.temporal for expr in expressions(formula)]
+    exprs += [match.probe for item in block.inputs for match in item.on]
     exprs += [arg for function in block.functions for arg in function.step.args]
     exprs += [member for known in block.equalities for member in known.members if not isinstance(member, Column)]
     made = (column.name for function in block.functions for column in function.columns)

@@ -38,9 +38,13 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Extend:
-    """Add computed columns; all are computed from the columns before the step."""
+    """Add computed columns; all are computed from the columns before the step.
+
+    `members`: they are members of equalities, which nobody has named. They are shown as what they compute.
+    """
 
     items: tuple[tuple[Column, Expr], ...]
+    members: bool = False
 
 
 @dataclass(frozen=True, slots=True)

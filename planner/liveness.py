@@ -9,8 +9,8 @@ from typing import TypeAlias
 from halfjoin.planner.block import Function, Input, expressions
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Reports, Step, Temporal
-from halfjoin.planner.plan import HalfJoin, Path, Stage
-from halfjoin.sql.expr import columns_of
+from halfjoin.planner.plan import Appearing, HalfJoin, InputKind, Path, Stage
+from halfjoin.sql.expr import Literal, columns_of
 
 Names: TypeAlias = frozenset[str]
 
@@ -19,7 +19,8 @@ Names: TypeAlias = frozenset[str]
 class Draft:
     """A path before it is known which columns it needs: no `fetch`, no Keep.
 
-    `alone` and `complete` tell rows apart that fail in `source` and in `final`.
+    `alone` and `complete` tell rows apart that fail in `source` and in `final`. `appearing` is there where the input is
+    not plain: the half-join that asks for its keys, and the steps that follow `source`.
     """
 
     input: int
@@ -28,6 +29,7 @@ class Draft:
     final: Sequence[Step]
     alone: Reports
     complete: Reports
+    appearing: tuple[HalfJoin, Sequence[Step]] | None = None
 
 
 def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> Path:
@@ -41,13 +43,24 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
         after, live = _needs(then, live)
         fetch = _fetch(inputs[half_join.input], live)
         live = (live - {name for _, name in fetch}).union(*map(columns_of, half_join.probe))
-        stages.append((replace(half_join, fetch=fetch), after, live))
-    source, live = _needs(draft.source, live, draft.alone)
+        stages.append((_fetching(half_join, inputs[half_join.input], fetch), after, live))
     item = inputs[draft.input]
+    following: list[tuple[Step, Names]] = []
+    if draft.appearing is not None:
+        following, live = _needs(draft.appearing[1], live)
+        live = live.union(*map(columns_of, draft.appearing[0].probe))
+    made = live
+    source, live = _needs(draft.source, live, draft.alone)
     own = _fetch(item, live)
 
     # Forwards: what is there, less what is not needed.
-    segment, present = _trimmed(source, [name for _, name in own])
+    first, present = _trimmed(source, [name for _, name in own])
+    default: tuple[tuple[str, Literal], ...] = ()
+    segment = first
+    if draft.appearing is not None:
+        present = _keep(first, present, made)
+        default = tuple((name, value) for name, value in item.default_row.items() if name in present)
+        segment, present = _trimmed(following, present)
     operators, joins = [segment], []
     for half_join, after, needed in reversed(stages):
         present = _keep(operators[-1], present, needed)
@@ -60,10 +73,19 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
         segment.append(Keep(tuple(outputs)))
     return Path(
         draft.input, item.alias, item.collection, own,
-        _reporting(operators[0], draft.alone),
-        tuple(Stage(join, Linear(tuple(then))) for join, then in zip(joins, operators[1:], strict=True)),
+        _reporting(first, draft.alone),
+        tuple(Stage(join, Linear(tuple(after))) for join, after in zip(joins, operators[1:], strict=True)),
         _reporting(segment, draft.complete),
+        item.kind,
+        Appearing(draft.appearing[0], default, Linear(tuple(operators[0]))) if draft.appearing else None,
+        constant=item.constant is not None,
     )  # fmt: skip
+
+
+def _fetching(half_join: HalfJoin, item: Input, fetch: tuple[tuple[str, str], ...]) -> HalfJoin:
+    padded = half_join.kind is InputKind.PADDED
+    default = tuple(item.default_row[name] for _, name in fetch) if padded else ()
+    return replace(half_join, fetch=fetch, default=default)
 
 
 def _reporting(steps: Sequence[Step], told: Reports) -> Linear:

@@ -109,7 +109,7 @@ class Lookups:
 
         def keyed(parts: Iterable[Pair], steps: Linear | None = None) -> tuple[ArrangementKey, tuple[Pair, ...]]:
             ordered = tuple(sorted(parts, key=lambda pair: render(pair.key)))
-            return ArrangementKey(item.collection, tuple(pair.key for pair in ordered), steps), ordered
+            return ArrangementKey(item.collection, tuple(pair.key for pair in ordered), steps, item.constant), ordered
 
         def exists(key: ArrangementKey) -> bool:
             return estimates.exists(key) or key in self._chosen
@@ -175,14 +175,14 @@ def _pairs(agenda: Agenda, item: Input, given: Iterable[tuple[int, Known, Known]
     names = {column.name: Column(item.bare(column.name), column.type, column.nullable) for column in item.columns}
     for position, member, partner in given:
         equality = agenda.block.equalities[position]
-        key, probe = _aligned(substitute(member.expr, names), agenda.value(partner.expr))
+        key, probe = aligned(substitute(member.expr, names), agenda.value(partner.expr))
         pair = Pair(position, member.expr, partner.expr, key, probe, equality.null_safe)
         into = fixed if any(isinstance(m, Literal) for m in equality.members) else found
         into.setdefault(pair.key, pair)
     return list((found or fixed).values())
 
 
-def _aligned(key: Expr, probe: Expr) -> tuple[Expr, Expr]:
+def aligned(key: Expr, probe: Expr) -> tuple[Expr, Expr]:
     """Key and probe in one type. Only numerics of different digits differ: equal values must have equal bytes.
 
     The key stays a plain column where it has the decimals of the probe. A probe that has more digits before the point
@@ -218,5 +218,5 @@ def _through(agenda: Agenda, item: Input, pairs: Sequence[Pair]) -> tuple[list[P
                     ordinality = replace(step.ordinality, name=f"{alias}.ordinality")
                     names[step.ordinality.name] = ordinality
                 renamed.append(Explode(step.function, alias, args, outputs, ordinality))
-    key, probe = _aligned(substitute(pair.member, names), pair.probe)
+    key, probe = aligned(substitute(pair.member, names), pair.probe)
     return [replace(pair, key=key, probe=probe)], Linear(tuple(renamed))

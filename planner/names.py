@@ -8,9 +8,9 @@ from halfjoin.sql.expr import Column, Expr, substitute
 from halfjoin.sql.functions import render
 
 
-def collection_name(name: str) -> str:
-    """A collection, or the constant rows of VALUES."""
-    return f"({name.removeprefix('=')})" if name.startswith("=") else name
+def collection_name(name: str, constant: str | None) -> str:
+    """A collection, or the constant rows of VALUES by their alias."""
+    return name if constant is None else f"({constant})"
 
 
 def arrangement_name(key: ArrangementKey) -> str:
@@ -18,7 +18,7 @@ def arrangement_name(key: ArrangementKey) -> str:
 
     A key on a table function's column is shown as the call: `t(generate_series(1, n))`.
     """
-    collection = collection_name(key.collection)
+    collection = collection_name(key.collection, key.constant)
     if not key.keys:
         return collection
     calls: dict[str, Expr] = {}

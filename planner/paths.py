@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from halfjoin.planner import identity
+from halfjoin.planner import identity, kinds
 from halfjoin.planner.agenda import Agenda
 from halfjoin.planner.block import Block, Input
 from halfjoin.planner.cost import path_cost
 from halfjoin.planner.estimates import Estimates, selectivity
-from halfjoin.planner.linear import Linear, Reports, Step
+from halfjoin.planner.kinds import View
+from halfjoin.planner.linear import Filter, Linear, Reports, Step
 from halfjoin.planner.liveness import Draft, finished
 from halfjoin.planner.lookups import Lookup, Lookups
-from halfjoin.planner.plan import ArrangementKey, Branch, HalfJoin, Path
+from halfjoin.planner.plan import ArrangementKey, Branch, HalfJoin, InputKind, Path, Version
 
 _ALIKE = 4.0  # sizes within this factor count as equal, since they are guesses
 
@@ -27,41 +28,70 @@ def branch(block: Block, number: int, estimates: Estimates, chosen: set[Arrangem
 
     `chosen` collects the arrangements of this plan, which later paths prefer. Paths are made in the order of the
     aliases, so that the order in which FROM lists the inputs decides nothing.
+
+    Raises:
+        UnsupportedSQL: see `kinds.check`.
     """
+    kinds.check(block)
     order = sorted(range(len(block.inputs)), key=lambda i: block.inputs[i].alias)
+    plain = [i for i in order if block.inputs[i].kind is InputKind.PLAIN]
     shares = {item.alias: _share(block, item) for item in block.inputs}
     lookups = Lookups(block, estimates, chosen)
-    paths = {i: _path(block, number, i, estimates, lookups, shares) for i in order}
-    fill = min(order, key=lambda i: estimates.rows(paths[i].collection) * path_cost(paths[i], estimates).lookups)
+    paths = {}
+    for i in order:
+        if i in plain:
+            paths[i] = _path(block, View(block), number, i, estimates, lookups, shares)
+        else:
+            view = kinds.seen_from(block, block.inputs[i])
+            paths[i] = _path(block, view, number, i, estimates, Lookups(view.block, estimates, chosen), shares)
+    fill = min(plain, key=lambda i: estimates.rows(paths[i].collection) * path_cost(paths[i], estimates).lookups)
     return Branch(tuple(paths[i] for i in range(len(block.inputs))), fill)
 
 
-def _path(block: Block, branch: int, start: int, estimates: Estimates, lookups: Lookups,
+def _path(block: Block, view: View, branch: int, start: int, estimates: Estimates, lookups: Lookups,
           shares: Mapping[str, float]) -> Path:
-    agenda = Agenda(block)
-    first = block.inputs[start]
-    source = agenda.arrive(first, report=True) + agenda.spread()
+    agenda = Agenda(view.block)
+    first = view.block.inputs[start]
+    source = agenda.arrive(first, report=True)
+    then = agenda.spread()
+    appearing = None
+    if first.kind is not InputKind.PLAIN:
+        source, appearing = kinds.source(block.inputs[start]), (kinds.asked(block.inputs[start], start), then)
     numbers = {item.alias: number for number, item in enumerate(block.inputs)}
-    waiting = [item for item in block.inputs if item is not first]
+    waiting = [item for item in view.block.inputs if item is not first]
     stages: list[tuple[HalfJoin, Sequence[Step]]] = []
     while waiting:
-        best = _best(lookups.ways(agenda, waiting), estimates, shares)
-        item, number = best.input, numbers[best.input.alias]
+        ready = [item for item in waiting if not view.is_plain(item) and kinds.is_ready(agenda, item)]
+        if ready:  # those that may drop a row come first
+            item = min(ready, key=lambda item: (item.kind is InputKind.PADDED, item.alias))
+            half_join = kinds.looked_up(agenda, item, numbers[item.alias], _version(numbers[item.alias], start))
+            lookups.choose(half_join.arrangement)
+            after = agenda.arrive(item, report=False)
+        else:
+            best = _best(lookups.ways(agenda, filter(view.is_plain, waiting)), estimates, shares)
+            item, half_join = best.input, _half_join(best, numbers[best.input.alias], start)
+            lookups.choose(best.arrangement)
+            if best.arrangement.through is None:  # otherwise the rows found are candidates, still to be filtered
+                for pair in best.pairs:
+                    agenda.links.join(pair.equality, pair.member, pair.partner)
+            after = [Filter(item.conditions)] if item.conditions else []
+            after += agenda.arrive(item, report=False, used=tuple(pair.member for pair in best.pairs))
         waiting = [other for other in waiting if other is not item]
-        lookups.choose(best.arrangement)
-        half_join = HalfJoin(
-            number, item.alias, best.arrangement, tuple(pair.probe for pair in best.pairs),
-            tuple(pair.null_safe for pair in best.pairs), number < start, (),
-        )  # fmt: skip
-        if best.arrangement.through is None:  # otherwise the rows found are candidates, still to be filtered
-            for pair in best.pairs:
-                agenda.links.join(pair.equality, pair.member, pair.partner)
-        then = agenda.arrive(item, report=False, used=tuple(pair.member for pair in best.pairs)) + agenda.spread()
-        stages.append((half_join, then))
-    alone, complete = (Reports(branch, tuple(sorted(names)))
-                       for names in (identity.of_input(block, first), identity.of_complete_rows(block)))
-    draft = Draft(start, source, stages, agenda.finish(), alone, complete)
+        stages.append((half_join, after + agenda.spread()))
+    alone, complete = (Reports(branch, tuple(sorted(names))) for names in (
+        identity.of_input(block, block.inputs[start]), identity.of_complete_rows(block)))  # fmt: skip
+    draft = Draft(start, source if appearing else source + then, stages, agenda.finish(), alone, complete, appearing)
     return finished(draft, block.inputs, [column.name for column, _ in block.outputs])
+
+
+def _half_join(way: Lookup, number: int, start: int) -> HalfJoin:
+    """The half-join of an input that this path looks up as a plain one; what it fetches is not known yet."""
+    probe, null_safe = tuple(pair.probe for pair in way.pairs), tuple(pair.null_safe for pair in way.pairs)
+    return HalfJoin(number, way.input.alias, way.arrangement, probe, null_safe, _version(number, start), ())
+
+
+def _version(number: int, start: int) -> Version:
+    return Version.AFTER if number < start else Version.BEFORE
 
 
 def _best(ways: Sequence[Lookup], estimates: Estimates, shares: Mapping[str, float]) -> Lookup:

@@ -1,4 +1,7 @@
-"""The dataflow of a view: what the planner hands to a runner. Immutable, and complete without the SQL.
+"""The plan of a view: what the planner hands to a runner. Immutable, and complete without the SQL.
+
+A plan is a graph of nodes: joins, reduces and loops. Each node has an output collection, which is the view itself or a
+node collection, which other nodes look up.
 
 Delta law. Number a join's inputs. A result tuple is produced once, by the path of the component that arrived last; if
 several arrived in the same batch, by the one with the highest number. So path `i` looks input `j < i` up after the
@@ -23,11 +26,34 @@ with an earlier time, and then each path would take the other's row for its own 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import Enum
+from itertools import chain
+from typing import Literal, TypeAlias
 
 from halfjoin.planner.linear import Linear
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import render
+
+
+class Version(Enum):
+    """Which contents a half-join looks up: those without the batch that is under way, or those with it."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+class InputKind(Enum):
+    """What an input of a join is, and how it is looked up.
+
+    PLAIN: its rows. PRESENT: one empty row where its key is there. ABSENT: one where its key is not there. PADDED: its
+    rows, or one default row where its key is not there.
+    """
+
+    PLAIN = "plain"
+    PRESENT = "present"
+    ABSENT = "absent"
+    PADDED = "padded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +62,13 @@ class ArrangementKey:
 
     No keys: the collection as a whole (a cross product reads it all). `through`: the key reads columns that this
     operator computes from the collection's row (a table function's); it may give several index entries per row.
+    `constant`: the alias of the constant rows that it reads, None where it reads a collection of the engine's.
     """
 
     collection: str
     keys: tuple[Expr, ...] = ()
     through: Linear | None = None
+    constant: str | None = None
 
     def __str__(self) -> str:
         """`orders(o_custkey)`."""
@@ -56,8 +84,10 @@ class HalfJoin:
     arrangement: ArrangementKey
     probe: tuple[Expr, ...]  # over the stream's columns, one for each key, of its type (integers may differ in width)
     null_safe: tuple[bool, ...]  # IS NOT DISTINCT FROM: NULL matches NULL
-    after: bool  # with this batch's updates of the collection (input < the path's), or before them
+    version: Version  # AFTER where input < the path's
     fetch: tuple[tuple[str, str], ...]  # (collection column, its name in the stream), only those still needed
+    kind: InputKind = InputKind.PLAIN
+    default: tuple[Expr, ...] = ()  # of a padded input: what a row has for `fetch` where its key is not there
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +96,21 @@ class Stage:
 
     half_join: HalfJoin
     then: Linear
+
+
+@dataclass(frozen=True, slots=True)
+class Appearing:
+    """What begins the path of a present, absent or padded input besides its rows: keys that come to be there, and go.
+
+    Reduce law. Whether a key is there at a time is a function of the rows at or below it. It is asked anew for each key
+    with an update whose time closes now, whichever batch brought it: not for the keys of the batch's rows alone, and
+    never as the difference between "after" and "before", in both of which rows are that arrived open. Where a key comes
+    to be there, the change is +1 row of a present input, -1 of an absent one, -1 default row of a padded one.
+    """
+
+    half_join: HalfJoin  # asks whether keys are there after the batch, by the columns that the stream has for them
+    default: tuple[tuple[str, Expr], ...]  # the other columns of the row, by their names in the stream
+    then: Linear  # what these rows, and those that `Path.source` gives, go through next
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +124,22 @@ class Path:
     source: Linear
     stages: tuple[Stage, ...]
     final: Linear  # ends with exactly the view's columns, by the names of `ViewPlan.columns`
+    kind: InputKind = InputKind.PLAIN  # of the path's own input
+    appearing: Appearing | None = None  # where that is not plain
+    constant: bool = False  # whether its input never changes, so that the path can only fill
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One join: the view is the sum of its branches. One path per input, in input order."""
+    """One join of a sum of joins. One path per input, in input order."""
 
     paths: tuple[Path, ...]
-    fill: int  # which path fills a new view: that input's whole history as the change, all others "after"
+    fill: int  # which path fills a new collection: that input's whole history as the change, all others "after"
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A collection that never changes: the rows of VALUES, or one row without columns. Its name starts with `=`."""
+    """An input that never changes: the rows of VALUES, or one row without columns. No collection has its name."""
 
     name: str
     columns: tuple[Column, ...]
@@ -99,22 +147,148 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class ViewPlan:
-    """The whole dataflow of one view or query."""
+class Join:
+    """Linear operators and delta paths: the output is the sum of the branches. It keeps nothing.
 
+    `output` is the view's name, or the node's: its fingerprint.
+    """
+
+    output: str
     columns: tuple[Column, ...]
     branches: tuple[Branch, ...]
     constants: tuple[Constant, ...] = ()
-    warnings: tuple[str, ...] = field(default=())
 
     @property
     def collections(self) -> tuple[str, ...]:
-        """The collections it reads, constants aside, in order of first use."""
-        seen = dict.fromkeys(path.collection for branch in self.branches for path in branch.paths)
-        return tuple(name for name in seen if not name.startswith("="))
+        """The collections that it reads, constants aside, in order of first use."""
+        paths = (path for branch in self.branches for path in branch.paths if not path.constant)
+        return tuple(dict.fromkeys(path.collection for path in paths))
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The collections of which it asks whether keys are there: what closes in them matters, whenever it arrived."""
+        paths = (path for branch in self.branches for path in branch.paths if not path.constant)
+        return tuple(dict.fromkeys(path.collection for path in paths if path.appearing is not None))
 
     @property
     def arrangements(self) -> tuple[ArrangementKey, ...]:
         """The arrangements that its half-joins look up, each once."""
         stages = (stage for branch in self.branches for path in branch.paths for stage in path.stages)
         return tuple(dict.fromkeys(stage.half_join.arrangement for stage in stages))
+
+
+@dataclass(frozen=True, slots=True)
+class ReducePart:
+    """Functions of a group that are computed in the same way, and what is kept for them."""
+
+    kind: Literal["presence", "sums", "order", "windows", "whole groups"]
+    functions: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """A function of each group of `input`, by `keys`: aggregates, DISTINCT, set operations, top-k, windows.
+
+    Reduce law. A reduce acts when times close. For each closing time `t`, and each group with an update at `t`,
+    whichever batch brought it: `output diff at t = f(input at or below t) - output at or below t`. `f` is not called on
+    an empty group; without keys there is one group, which is always there. The output arrives before the nodes that
+    read it run.
+
+    Wrong: "after minus before of the batch", since rows that arrived while their time was open are in both. Wrong, too:
+    to look only at the groups that this batch touched, since what closes now may have come earlier.
+    """
+
+    output: str
+    columns: tuple[Column, ...]
+    input: str
+    keys: tuple[Expr, ...]
+    parts: tuple[ReducePart, ...]
+
+    @property
+    def collections(self) -> tuple[str, ...]:
+        """The collection that it reads."""
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A name that a loop defines by nodes, the last of which is its contents; they may read every binding."""
+
+    name: str
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Bindings that feed each other round by round until nothing changes, or up to a `limit` of rounds.
+
+    Loop law. Inside, times are `(batch time, round)`, ordered coordinate by coordinate, and a collection at a time is
+    the sum of all updates at or below it. A group touched at `a` that has history at `b` is looked at again at the
+    maximum of the two, per coordinate. A binding reads those before it in the same round, itself and later ones from
+    the round before. A pass takes all closing times of a round together, and a loop is one node of the plan around it:
+    its rounds end before what follows goes on.
+
+    Wrong: to begin rounds before all that enters the loop is there, since rows about to be retracted would keep each
+    other alive. Wrong, too: to compute all bindings of a round from the round before.
+    """
+
+    output: str
+    columns: tuple[Column, ...]
+    bindings: tuple[Binding, ...]
+    limit: int | None = None
+
+    @property
+    def collections(self) -> tuple[str, ...]:
+        """The collections that it reads from outside."""
+        nodes = [node for binding in self.bindings for node in binding.nodes]
+        own = {node.output for node in nodes} | {binding.name for binding in self.bindings}
+        read = chain.from_iterable(node.collections for node in nodes)
+        return tuple(name for name in dict.fromkeys(read) if name not in own)
+
+
+Node: TypeAlias = Join | Reduce | Loop
+
+
+@dataclass(frozen=True, slots=True)
+class ViewPlan:
+    """The graph of one view or query: its nodes in order of dependency. The output of the last one is the view."""
+
+    nodes: tuple[Node, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def output(self) -> Node:
+        """The node whose output is the view."""
+        return self.nodes[-1]
+
+    @property
+    def below(self) -> tuple[Node, ...]:
+        """The nodes whose outputs are node collections."""
+        return self.nodes[:-1]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The view's columns."""
+        return self.nodes[-1].columns
+
+    @property
+    def joins(self) -> tuple[Join, ...]:
+        """The nodes that are joins."""
+        return tuple(node for node in self.nodes if isinstance(node, Join))
+
+    @property
+    def arrangements(self) -> tuple[ArrangementKey, ...]:
+        """The arrangements that its joins look up, each once."""
+        return tuple(dict.fromkeys(chain.from_iterable(join.arrangements for join in self.joins)))
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """The branches of the view's own join; none where the view is the output of another kind of node."""
+        return self.output.branches if isinstance(self.output, Join) else ()
+
+    @property
+    def collections(self) -> tuple[str, ...]:
+        """The tables and views that it reads, in order of first use."""
+        own = {node.output for node in self.below}
+        read = chain.from_iterable(node.collections for node in self.nodes)
+        return tuple(name for name in dict.fromkeys(read) if name not in own)

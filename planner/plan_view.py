@@ -1,15 +1,17 @@
-"""From a bound view to its dataflow: `plan`, and `trace`, which shows what each rule did."""
+"""From a bound view to its plan: `plan`, and `trace`, which shows what each rule did."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from halfjoin.planner.block import Blocks
+from halfjoin.planner.cost import path_cost
+from halfjoin.planner.cut import cut
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.paths import branch
-from halfjoin.planner.plan import ArrangementKey, Constant, ViewPlan
-from halfjoin.planner.rules import RULES, flatten
+from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, ViewPlan
+from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.warnings import warnings
 from halfjoin.sql.expr import Column
@@ -17,7 +19,7 @@ from halfjoin.sql.relation import Relation
 
 
 def plan(relation: Relation, facts: Facts, name: str = "query") -> ViewPlan:
-    """The dataflow of a view called `name`; what only a view of that name uses does not count as existing.
+    """The plan of a view called `name`; what only a view of that name uses does not count as existing.
 
     Raises:
         UnsupportedSQL: the view cannot be maintained; the text says why, and what to write instead.
@@ -26,19 +28,38 @@ def plan(relation: Relation, facts: Facts, name: str = "query") -> ViewPlan:
 
 
 def trace(relation: Relation, facts: Facts, name: str = "query") -> tuple[tuple[tuple[str, Blocks], ...], ViewPlan]:
-    """The normal form after each rule, by the rule's name, and the plan."""
-    blocks = flatten(relation)
-    steps = [(flatten.__name__, blocks)]
-    for rule in RULES:
-        blocks = rule(blocks)
-        steps.append((rule.__name__, blocks))
+    """The normal form after each rule, by the rule's name, and the plan. A rule of a node says which it is."""
+    estimates = Estimates(facts, {}, name)
+    steps: list[tuple[str, Blocks]] = []
+    nodes: list[Node] = []
+    relation, below = cut(relation, facts)
+    for one in below:
+        steps += [(f"{rule} of {one.name}", blocks) for rule, blocks in one.steps]
+        node = facts.node(one.name) or _join(one.name, one.relation, one.steps[-1][1], estimates)
+        nodes.append(node)
+        if isinstance(node, Join):
+            estimates = estimates.with_node(one.name, _rows(node, estimates))
+    own = normal_form(relation)
+    made = _join(name, relation, own[-1][1], estimates)
+    estimates = estimates.with_constants(made.constants)
+    return (*steps, *own), ViewPlan((*nodes, made), warnings(made, estimates))
+
+
+def _join(name: str, relation: Relation, blocks: Blocks, estimates: Estimates) -> Join:
+    """The node whose output is the sum of these blocks."""
     constants = _constants(blocks)
-    estimates = Estimates(facts, {constant.name: len(constant.rows) for constant in constants}, name)
+    estimates = estimates.with_constants(constants)
     chosen: set[ArrangementKey] = set()
     branches = tuple(branch(block, number, estimates, chosen) for number, block in enumerate(blocks))
     columns = tuple(replace(column, type=stored(column)) for column in relation.columns)
-    made = ViewPlan(columns, branches, constants)
-    return tuple(steps), replace(made, warnings=warnings(made, estimates))
+    return Join(name, columns, branches, constants)
+
+
+def _rows(join: Join, estimates: Estimates) -> float:
+    """A guess at the rows of a node's output."""
+    estimates = estimates.with_constants(join.constants)
+    fills = [one.paths[one.fill] for one in join.branches]
+    return sum(estimates.rows(path.collection) * path_cost(path, estimates).results for path in fills)
 
 
 def _constants(blocks: Blocks) -> tuple[Constant, ...]:

@@ -8,21 +8,23 @@ from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.linear import Filter
 from halfjoin.planner.liveness import reads
 from halfjoin.planner.names import arrangement_name
-from halfjoin.planner.plan import Stage, ViewPlan
+from halfjoin.planner.plan import InputKind, Join, Stage
 from halfjoin.sql.functions import render
 
 _SMALL = 1000  # rows of which an index is no matter
 
 
-def warnings(plan: ViewPlan, estimates: Estimates) -> tuple[str, ...]:
+def warnings(join: Join, estimates: Estimates) -> tuple[str, ...]:
     """The warnings, each once, in the order of the paths."""
     found: dict[str, None] = {}
-    for branch in plan.branches:
+    for branch in join.branches:
         for path in branch.paths:
             for stage in path.stages:
-                if stage.half_join.arrangement.collection not in estimates.constants:
+                asks = stage.half_join.kind is not InputKind.PLAIN  # whether its key is there, or whose row is padded
+                if stage.half_join.arrangement.constant is None and not asks:
                     found |= dict.fromkeys(_cross_product(path.alias, stage))
-                    found |= dict.fromkeys(_filtered(stage, estimates))
+                    if stage.half_join.arrangement.collection not in estimates.nodes:
+                        found |= dict.fromkeys(_filtered(stage, estimates))
     return tuple(found)
 
 

@@ -26,13 +26,13 @@ GROWTH = 8
 
 
 class User(NamedTuple):
-    """Who keeps an arrangement: a view, one that is being made, an index, a primary key, a query being answered."""
+    """Who keeps an arrangement: a view, one that is being made, a node, an index, a primary key, a query under way."""
 
-    kind: Literal["view", "new view", "index", "primary key of", "query"]
+    kind: Literal["view", "new view", "node", "index", "primary key of", "query"]
     name: str
 
     def __str__(self) -> str:
-        return self.name if self.kind in ("view", "new view", "query") else f"{self.kind} {self.name}"
+        return self.name if self.kind in ("view", "new view", "node", "query") else f"{self.kind} {self.name}"
 
 
 @dataclass(slots=True)
@@ -201,7 +201,7 @@ class Collection:
         try:
             return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
         except DataError as problem:
-            raise DataError(f"{self.name} cannot be read as of {time}: {problem}") from None
+            raise problem.with_(view=self.name, time=time) from None
 
     def up_to(self, time: int) -> Updates:
         """Updates at or before a time that add up to the contents then."""

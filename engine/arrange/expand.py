@@ -24,15 +24,14 @@ def expand(updates: Updates, name: str) -> Updates:
         row = {column: values[position].as_py() for column, values in updates.columns.items()}
         raise DataError(
             f"{name} holds a row {int(updates.diff[position])} times, which no table can show: {row}; "
-            "more copies were deleted than inserted. read(..., multiplicity=True) gives the counts"
-        )
+            "more copies were deleted than inserted",
+            remedy="read(..., multiplicity=True) gives the counts", view=name,
+        )  # fmt: skip
     if float(updates.diff.sum(dtype=np.float64)) > limits.MOST_ROWS:
-        raise DataError(
-            f"{name} holds more than {limits.MOST_ROWS:,} rows, copies counted; "
-            "read(..., multiplicity=True) gives each once"
-        )
+        raise DataError(f"{name} holds more than {limits.MOST_ROWS:,} rows, copies counted",
+                        remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
     for column, values in updates.columns.items():
         if values.nbytes * int(updates.diff.max()) > ARRAY_BYTES and float(sizes(values) @ updates.diff) > ARRAY_BYTES:
-            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, copies counted; "
-                            "read(..., multiplicity=True) gives each once")
+            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, copies counted",
+                            remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
     return updates.take(np.repeat(np.arange(len(updates)), updates.diff))

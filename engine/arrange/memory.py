@@ -47,7 +47,8 @@ class Memory:
         """
         if not self.takes(size):
             raise StorageError(
-                f"this would bring the state to {self.used() + size:,} bytes, past the budget of {self.limit:,}; give "
+                f"this would bring the state to {self.used() + size:,} bytes, past the budget of {self.limit:,}",
+                remedy="give "
                 "the engine more memory, a folder to keep its state in, less history to retain, or fewer views and "
                 "indexes"
             )
@@ -60,6 +61,7 @@ def to_bytes(size: int | str) -> int:
     pattern = r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*"
     match = re.fullmatch(pattern, size, re.IGNORECASE) if isinstance(size, str) else None
     if match is None:
-        raise HalfjoinError(f"memory={size!r} is no size; write it like 512MB or 4GB, or give a number of bytes")
+        raise HalfjoinError(f"memory={size!r} is not a size",
+                            remedy="write it like 512MB or 4GB, or give a number of bytes")
     number, unit, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))

@@ -51,7 +51,8 @@ def closing_of(closings: Iterable[Closing], time: int) -> Closing | None:
 def check(clock: object) -> None:
     """Refuse what is no clock."""
     if clock not in (None, "wall", "own"):
-        raise HalfjoinError(f"clock={clock!r} is no clock; 'wall': times are milliseconds since 1970 and default to "
+        raise HalfjoinError(f"clock={clock!r} is not a clock",
+                            remedy="'wall': times are milliseconds since 1970 and default to "
                             "now; 'own': they are yours, and never defaulted")  # fmt: skip
 
 
@@ -66,7 +67,7 @@ def opened(kept: str, said: Clock | None, upper: int) -> Clock | None:
     """
     if kept and said not in (None, kept):
         raise Conflict(f"the warehouse has clock={kept!r}, settled by its first batch, and clock={said!r} was asked "
-                       "for; leave clock out, or make a new warehouse")  # fmt: skip
+                       "for", remedy="leave clock out, or make a new warehouse")  # fmt: skip
     known: dict[str, Clock] = {"wall": "wall", "own": "own"}
     if kept or said is not None or upper <= 0:
         return known.get(kept, said)
@@ -89,8 +90,8 @@ def settled(clock: Clock | None, *, given: bool, instead: str = BATCH_NEEDS) -> 
     """
     if clock == "own" and not given:
         raise InvalidTime(
-            "no time was given, and the times of this warehouse are its own (clock='own'), so now is none of them: "
-            f"{instead}; for times that default to now make a new warehouse with Engine(..., clock='wall')"
+            "no time was given, and the times of this warehouse are its own (clock='own'), so now is none of them",
+            remedy=f"{instead}; for times that default to now make a new warehouse with Engine(..., clock='wall')",
         )
     return clock or ("own" if given else "wall")
 
@@ -106,17 +107,16 @@ def check_jump(clock: Clock, upper: int, retain: int, last: int) -> None:
         raise InvalidTime(
             f"time {shown(last, clock)} lies {last - base} after {shown(base, clock)}, where the times are now. "
             f"Closing it would end all history, which is kept for {retain}, and refuse every batch below it from then "
-            f"on. If that is meant, say so first: engine.advance(to={last})"
-        )
+            "on", remedy=f"if that is meant, say so first: engine.advance(to={last})", time=last, upper=upper,
+        )  # fmt: skip
 
 
-def closed(time: str, at: int, upper: int, clock: Clock | None, closing: Closing | None, instead: str) -> InvalidTime:
-    """The error of a closed time: `time` in words, `at` its value, who closed it, and what to do `instead`."""
+def closed(time: str, at: int, upper: int, clock: Clock | None, closing: Closing | None, remedy: str) -> InvalidTime:
+    """The error of a closed time: `time` in words, `at` its value, who closed it, and what to do about it."""
     since = shown(at, clock).removeprefix(str(at))
     who = "" if closing is None else f" ({closing})"
-    return InvalidTime(
-        f"{time}{since} is closed: times below upper = {shown(upper, clock)} never change again{who}; {instead}"
-    )
+    return InvalidTime(f"{time}{since} is closed: times below upper = {shown(upper, clock)} never change again{who}",
+                       remedy=remedy, time=at, upper=upper)  # fmt: skip
 
 
 def shown(time: int, clock: Clock | None) -> str:

@@ -11,10 +11,10 @@ from halfjoin.engine.intake.primary_key import arrangement_of
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.errors import StorageError
+from halfjoin.errors import StorageError, UnsupportedSQL
 from halfjoin.planner.drift import limit
 from halfjoin.planner.figures import Replayed
-from halfjoin.planner.plan import ArrangementKey, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Join, Node, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind, bind_scalar
 from halfjoin.sql.expr import Expr
@@ -35,8 +35,9 @@ def enter_table(state: State, table: Table) -> Collection:
     return collection
 
 
-def enter_view(state: State, view: View) -> MaintainedView:
-    """The dataflow and the empty collections of a materialized view that is in the catalog; no index is built.
+def enter_view(state: State, view: View) -> dict[str, MaintainedView]:
+    """The dataflow and the empty collections of a materialized view that is in the catalog, and of the nodes below it
+    that are not there yet; no index is built.
 
     Raises:
         StorageError: its text means something else now than when the view was made.
@@ -45,11 +46,13 @@ def enter_view(state: State, view: View) -> MaintainedView:
     planned = plan(bind(parse_query(view.text), state.catalog, view.text), facts, view.name)
     if [(c.name, c.type) for c in planned.columns] != [(c.name, c.type) for c in view.columns]:
         raise StorageError(
-            f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns; "
-            "open the warehouse with that one, drop the view, and create it again with this one"
+            f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns",
+            remedy="open the warehouse with that one, drop the view, and create it again with this one",
         )
-    entered = state.views[view.name] = empty_view(state, view, Dataflow(planned, state.functions, view.name))
-    share(state, planned, User("view", view.name), build=False)
+    entered = {node.output: new_node(state, node, 0) for node in planned.below if node.output not in state.maintained}
+    entered[view.name] = empty_view(state, view, planned)
+    state.maintained.update(entered)
+    share_all(state, planned, view.name)
     return entered
 
 
@@ -63,27 +66,58 @@ def enter_index(state: State, index: Index) -> None:
     arranged(state, index.name, index.collection, keys)
 
 
-def empty_view(state: State, view: View, flow: Dataflow) -> MaintainedView:
+def empty_view(state: State, view: View, planned: ViewPlan) -> MaintainedView:
     """The view's collections, readable since all its inputs are."""
+    flow = Dataflow(runnable(planned.output), state.functions, view.name)
     retain = state.retain if view.retain is None else view.retain
-    since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in flow.plan.collections])
+    since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in planned.collections])
     known = {} if view.planned is None else view.planned.rows
     return MaintainedView(
         flow,
         Collection(view.name, flow.schema, retain, since),
         Collection(f"{view.name} errors", ERROR_SCHEMA, retain, since),
-        limits={name: limit(known.get(name, 0)) for name in flow.plan.collections},
+        plan=planned,
+        limits={name: limit(known.get(name, 0)) for name in planned.collections},
     )
 
 
-def share(state: State, planned: ViewPlan, user: User, *, build: bool = True) -> None:
-    """Use the plan's arrangements; with `build` no later batch waits for an index of a whole table."""
+def runnable(node: Node) -> Join:
+    """The node as one that runners carry out.
+
+    Raises:
+        UnsupportedSQL: it is a reduce or a loop.
+    """
+    if isinstance(node, Join):
+        return node
+    kind = type(node).__name__.lower()
+    raise UnsupportedSQL(f"the plan has a {kind}, which is not maintained yet",
+                         remedy="write the view with joins, filters and UNION ALL")
+
+
+def new_node(state: State, node: Node, since: int) -> MaintainedView:
+    """A node with its empty output, of which nothing but the present is kept."""
+    flow = Dataflow(runnable(node), state.functions, "a node below a view")
+    errors = Collection(f"{node.output} errors", ERROR_SCHEMA, 1, since)
+    return MaintainedView(flow, Collection(node.output, flow.schema, 1, since), errors)
+
+
+def share(state: State, planned: ViewPlan | Join, user: User, *, build: bool = True) -> None:
+    """Use a plan's arrangements, of the collections that are there; with `build` no later batch waits for an index of a
+    whole table."""
     for key in planned.arrangements:
-        if not key.collection.startswith("="):
+        if key.constant is None and (key.collection in state.tables or key.collection in state.maintained):
             collection = state.collection(key.collection)
             collection.share(key, user, state.functions)
             if build:
                 collection.build(key)
+
+
+def share_all(state: State, planned: ViewPlan, view: str) -> None:
+    """Use the arrangements that a view that was entered looks up, and those of the nodes below it."""
+    for node in planned.below:
+        share(state, runnable(node), User("node", node.output), build=False)
+    share(state, runnable(planned.output), User("view", view), build=False)
+    state.keep_promises()
 
 
 def arranged(state: State, index: str, name: str, keys: Sequence[Expr]) -> Collection:

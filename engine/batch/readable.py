@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import make_run
-from halfjoin.engine.batch.state import MaintainedView, State
-from halfjoin.engine.batch.unreadable import reason, unreadable, with_inputs
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.unreadable import reason, title, with_inputs
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.errors import DataError, InvalidTime
+from halfjoin.errors import InvalidTime
 
 
 def closed(state: State) -> State:
@@ -21,13 +21,13 @@ def closed(state: State) -> State:
     """
     if state.upper > 0 or not any(map(len, state.tables.values())):
         return state
-    start = replace(state, tables={name: _emptied(table) for name, table in state.tables.items()}, views={})
-    for name, view in state.views.items():
-        made = MaintainedView(view.dataflow, _emptied(view.contents), _emptied(view.errors))
-        for output, errors in view.dataflow.fill(start.before_and_after({})):
+    start = replace(state, tables={name: _emptied(table) for name, table in state.tables.items()}, maintained={})
+    for name, view in state.maintained.items():
+        made = replace(view, contents=_emptied(view.contents), errors=_emptied(view.errors), standing=None)
+        for output, errors in view.dataflow.fill(start.before_and_after({}), start.upper):
             made.contents.publish(make_run(output, 0))
             made.errors.publish(make_run(errors, 0))
-        start.views[name] = made
+        start.maintained[name] = made
     return start
 
 
@@ -46,7 +46,7 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
     names = list(names)
     for name in with_inputs(state, names):
         # Of the views below it takes the errors alone, which are kept as long as what is above promises.
-        since = state.collection(name).since if name in names else state.views[name].errors.since
+        since = state.collection(name).since if name in names else state.maintained[name].errors.since
         if time < since or (as_of is not None and as_of >= state.upper):
             remedy = (
                 "keep more history with Engine(retain=...) or WITH (RETAIN HISTORY FOR ...)"
@@ -54,11 +54,11 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
                 else "later times are not closed yet: apply a batch, or advance"
             )
             raise InvalidTime(
-                f"cannot read {name} as of {time}: it can be read from since = {since} to below upper = {state.upper}; "
-                + remedy
-            )
-        if name in state.views:
-            raise_any(state.views[name].errors.up_to(time), name, time)
+                f"cannot read {name} as of {time}: it can be read from since = {since} to below upper = {state.upper}",
+                remedy=remedy, time=time, since=since, upper=state.upper, table=name,
+            )  # fmt: skip
+        if name in state.maintained:
+            raise_any(state.maintained[name].errors.up_to(time), title(state, name), time)
     return time
 
 
@@ -70,4 +70,4 @@ def raise_any(errors: Updates, name: str, time: int) -> None:
     """
     why = reason(errors)
     if why is not None:
-        raise DataError(unreadable(name, time, why))
+        raise why.with_(view=name, time=time)

@@ -11,9 +11,9 @@ from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.intake.fingerprint import Partial
 from halfjoin.engine.intake.rows import Submitted
-from halfjoin.engine.join.dataflow import Dataflow
+from halfjoin.engine.join.dataflow import Closing, Dataflow
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.plan import ArrangementKey, Version
 
 Output: TypeAlias = "Updates | Part"  # of a runner: in memory, or left in the files that tasks wrote
 
@@ -30,12 +30,12 @@ class Versioned(Protocol):
     """A collection's parts before or after a batch, as `dataflow.Lookup`; or as they are kept, without loading them."""
 
     @property
-    def closed(self) -> int:
-        """No time of the batch is below this one."""
+    def closing(self) -> Closing:
+        """What the batch closes."""
 
-    def __call__(self, name: str, after: bool) -> Sequence[Part]: ...  # noqa: D102
+    def __call__(self, name: str, version: Version) -> Sequence[Part]: ...  # noqa: D102
 
-    def kept(self, name: str, after: bool) -> Sequence[Part]:
+    def kept(self, name: str, version: Version) -> Sequence[Part]:
         """All that is in files left there."""
 
 
@@ -66,12 +66,12 @@ class _Local:
     def changes(
         self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
     ) -> tuple[Output, Output]:
-        return flow.changes(staged, lookup, lookup.closed)
+        return flow.changes(staged, lookup, lookup.closing)
 
     def fill(
         self, flow: Dataflow, held: Held, lookup: Versioned, title: str
     ) -> Iterable[tuple[Output, Output]]:
-        return flow.fill(lookup)
+        return flow.fill(lookup, lookup.closing.after)
 
 
 LOCAL: Runner = _Local()

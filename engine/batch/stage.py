@@ -82,7 +82,8 @@ def batch_times(
     at = max(own) if given is None and timed else present
     last = max([at, *own])
     if last >= MAXIMUM:
-        raise InvalidTime(f"every time below upper = {state.upper} is closed, and there is none after it for a batch")
+        raise InvalidTime(f"every time below upper = {state.upper} is closed, and there is none after it for a batch",
+                          time=last, upper=state.upper)  # fmt: skip
     if not close:
         return Times(at, state.upper, clock)
     if last - state.upper > YEAR:
@@ -90,9 +91,9 @@ def batch_times(
     return Times(at, last + 1, clock)
 
 
-def closed_at(state: State, words: str, time: int, instead: str) -> InvalidTime:
+def closed_at(state: State, words: str, time: int, remedy: str) -> InvalidTime:
     """The error for a closed time."""
-    return closed(words, time, state.upper, state.clock, state.home.closed_by(time), instead)
+    return closed(words, time, state.upper, state.clock, state.home.closed_by(time), remedy)
 
 
 def runs_of(
@@ -109,7 +110,7 @@ def runs_of(
     frames = {name: rows for name, rows in batch.items() if not isinstance(rows, Submitted)}
     for name, given in frames.items():
         if given.first < state.upper:
-            raise closed_at(state, f"{name}: the time {given.first} of a row", given.first, _LATER)
+            raise closed_at(state, f"{name}: the time {given.first} of a row", given.first, _LATER).with_(table=name)
     runs: dict[str, Part] = {}
     if frames and tasks is not None:
         outputs = tasks.runs_of(list(frames.values()), state.before_and_after({}), time)
@@ -122,7 +123,7 @@ def runs_of(
             position = int(np.flatnonzero(times < state.upper)[0])
             early = int(times[position])
             where = f"row {position}: time {early}" if rows.numbered else f"the time {early} of a row"
-            raise closed_at(state, f"{name}: {where}", early, _LATER)
+            raise closed_at(state, f"{name}: {where}", early, _LATER).with_(table=name)
         updates = Updates(rows.columns, times, constant(1, rows.length) if rows.diff is None else rows.diff)
         table, collection = state.catalog.tables[name], state.tables[name]
         if rows.whole:
@@ -155,30 +156,39 @@ def _in_place_of(contents: Updates, updates: Updates, time: int, *, upsert: bool
 
 
 def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = LOCAL) -> Staged:
-    """Let a runner take every view through the batch, in order of dependency; `upper` is what is closed afterwards.
+    """Let a runner take each node through the batch, once, in order of dependency; `upper` is what closes with it.
+
+    A view is due when a collection that it reads changes, and when updates close of one of which it asks whether keys
+    are there, even in a batch that brings nothing.
 
     A view that would make more of the whole batch than is bearable, by no single row's doing, fails from the batch's
     time on, and the views above it: it stands in nobody's way, and is made anew once its SQL or the rows are mended.
     """
     runs = dict(batch)
     errors: dict[str, Part] = {}
-    lookup = state.before_and_after(runs)
-    due = state.above(runs)
+    lookup = state.before_and_after(runs, upper)
+    closed = state.closing(upper)
+    due = state.above({*runs, *closed})
     for number, name in enumerate(due, 1):
-        view = state.views[name]
-        if any(collection in runs for collection in view.dataflow.plan.collections):
+        view = state.maintained[name]
+        flow = view.dataflow
+        if not (flow.reads.isdisjoint(runs) and flow.asked.isdisjoint(closed)):
             title = f"{name}, view {number} of {len(due)}"
             try:
-                output, failed = runner.changes(view.dataflow, state, runs, lookup, title)
+                output, failed = runner.changes(flow, state, runs, lookup, title)
             except DataError as problem:
-                output, failed = empty(view.dataflow.schema), of_view(str(problem), _earliest(state, runs))
+                start = state.upper if flow.asked else _earliest(state, runs)
+                output, failed = empty(flow.schema), of_view(str(problem), start)
             if len(output):
                 runs[name] = _part(output, upper)
             if len(failed):
                 errors[name] = _part(failed, upper)
-    failures, standing = closing(state, upper, errors)
+    every, standing = closing(state, upper, errors)
+    failures = {name: one for name, one in every.items() if state.maintained[name].plan is not None} if every else every
     staged = Staged(runs, errors, upper, {}, failures, standing)
-    for name, view in state.views.items():
+    for name, view in state.maintained.items():
+        if view.plan is None:
+            continue  # a node collection, which nobody is told of
         run = runs.get(name)
         if run is None or run.in_memory:
             staged.diffs[name] = view.contents.closing(state.upper, upper, run).table(changes=True)
@@ -199,7 +209,7 @@ def _part(output: Output, upper: int) -> Part:
 def publishing(state: State, staged: Staged) -> Callable[[], None]:
     """What makes a staged batch visible, and closes its times: assignments alone, which can be made twice."""
     runs = [(state.collection(name), run) for name, run in staged.runs.items()]
-    runs += [(state.views[name].errors, run) for name, run in staged.errors.items()]
+    runs += [(state.maintained[name].errors, run) for name, run in staged.errors.items()]
     after = [(collection, *collection.after(run)) for collection, run in runs]
     collections = state.collections()
 
@@ -207,7 +217,7 @@ def publishing(state: State, staged: Staged) -> Callable[[], None]:
         for collection, held, cold in after:
             collection.held, collection.cold = held, cold
         for name, known in staged.standing.items():
-            state.views[name].standing = known
+            state.maintained[name].standing = known
         state.move_to(staged.upper, staged.clock)
         for collection in collections:
             collection.advance(staged.upper)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Protocol
 
 import pyarrow as pa
@@ -12,13 +13,14 @@ from halfjoin.catalog.catalog import Catalog
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import Part
-from halfjoin.engine.batch.clock import Clock, Closing
+from halfjoin.engine.batch.clock import Clock
+from halfjoin.engine.batch.clock import Closing as Closed
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing
-from halfjoin.engine.join.dataflow import Dataflow
+from halfjoin.engine.join.dataflow import Closing, Dataflow
 from halfjoin.engine.linear.tables import UserFunction
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.plan import ArrangementKey, Join, Version, ViewPlan
 
 # Writes updates of a collection, of the kind and the name given, to files where they will be kept.
 Spill = Callable[[str, str, Updates, Sequence[str]], Part]
@@ -28,15 +30,18 @@ ROW_BYTES = 100  # that a row and its indexes are taken to need before they are 
 
 @dataclass(slots=True)
 class MaintainedView:
-    """A materialized view: its dataflow, its contents and the errors of its rows, and what is known of these now.
+    """A node of a plan and its output: a materialized view, or a node collection that views look up.
 
-    `limits`: the rows of the collections that it reads from which on its plan is looked at again (`planner.drift`).
+    Its dataflow, its contents and the errors of its rows, and what is known of these now. `plan`: of a view, with the
+    nodes below it; None for a node collection. `limits`: of a view, the rows of the collections that it reads from
+    which on its plan is looked at again (`planner.drift`).
     """
 
     dataflow: Dataflow
     contents: Collection
     errors: Collection
     standing: Standing | None = None
+    plan: ViewPlan | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -46,7 +51,7 @@ class Home(Protocol):
     def kept(self, collection: Collection) -> Sequence[Part] | None:
         """A collection's acknowledged updates, all that is in files left there; None where that is not to be had."""
 
-    def closed_by(self, time: int) -> Closing | None:
+    def closed_by(self, time: int) -> Closed | None:
         """Who closed a time, if that is remembered."""
 
     @property
@@ -64,7 +69,7 @@ class State:
     home: Home
     catalog: Catalog = field(default_factory=Catalog)
     tables: dict[str, Collection] = field(default_factory=dict)
-    views: dict[str, MaintainedView] = field(default_factory=dict)  # in order of dependency
+    maintained: dict[str, MaintainedView] = field(default_factory=dict)  # views and nodes, in order of dependency
     functions: dict[str, UserFunction] = field(default_factory=dict)
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
     upper: int = 0
@@ -76,17 +81,22 @@ class State:
         """Writes rows to files where they may stay; None: they stay in memory."""
         return self.home.spill
 
+    @property
+    def views(self) -> Mapping[str, MaintainedView]:
+        """The materialized views, in order of dependency."""
+        return MappingProxyType({name: one for name, one in self.maintained.items() if one.plan is not None})
+
     def collection(self, name: str) -> Collection:
-        """The collection of a table or materialized view that is known to exist."""
-        return self.tables[name] if name in self.tables else self.views[name].contents
+        """The collection of a table, materialized view or node that is known to exist."""
+        return self.tables[name] if name in self.tables else self.maintained[name].contents
 
     def schema(self, name: str) -> Mapping[str, pa.DataType]:
-        """Columns of a table or materialized view that is known to exist."""
+        """Columns of a table, materialized view or node that is known to exist."""
         return self.collection(name).schema
 
     def collections(self) -> list[Collection]:
-        """Every collection: tables, views, errors of views."""
-        views = [part for view in self.views.values() for part in (view.contents, view.errors)]
+        """Every collection: tables, views, nodes, errors of views and nodes."""
+        views = [part for view in self.maintained.values() for part in (view.contents, view.errors)]
         return [*self.tables.values(), *views]
 
     def keep_promises(self) -> None:
@@ -95,12 +105,12 @@ class State:
         Called where views come or go. What is forgotten by then stays forgotten: a view is readable from where its
         contents, and the errors of all that it reads, begin.
         """
-        for view in self.views.values():
+        for view in self.maintained.values():
             view.errors.retain = view.contents.retain
-        for view in reversed(self.views.values()):
+        for view in reversed(self.maintained.values()):
             for below in view.dataflow.plan.collections:
-                if below in self.views:
-                    errors = self.views[below].errors
+                if below in self.maintained:
+                    errors = self.maintained[below].errors
                     errors.retain = max(errors.retain, view.errors.retain)
 
     @property
@@ -133,21 +143,27 @@ class State:
 
     def checkpoint(self) -> Callable[[], None]:
         """A way back to what is defined now, for when a definition fails half way."""
-        catalog, tables, views = self.catalog.copy(), dict(self.tables), dict(self.views)
+        catalog, tables, views = self.catalog.copy(), dict(self.tables), dict(self.maintained)
         subscriptions = dict(self.subscriptions)
         shared = [(collection, collection.shared()) for collection in self.collections()]
 
         def restore() -> None:
-            self.catalog, self.tables, self.views, self.subscriptions = catalog, tables, views, subscriptions
+            self.catalog, self.tables, self.maintained, self.subscriptions = catalog, tables, views, subscriptions
             for collection, arrangements in shared:
                 collection.arrangements = arrangements
             self.keep_promises()
 
         return restore
 
-    def before_and_after(self, staged: Mapping[str, Part]) -> Versions:
-        """What half-joins look up while a batch is under way."""
-        return Versions(self, staged)
+    def before_and_after(self, staged: Mapping[str, Part], upper: int | None = None) -> Versions:
+        """What half-joins look up while a batch is under way, after which times below `upper` are closed (None: no more
+        than before)."""
+        return Versions(self, staged, self.upper if upper is None else upper)
+
+    def closing(self, upper: int) -> set[str]:
+        """The collections with updates that close, of those of which a view asks whether keys are there."""
+        asked = {name for node in self.maintained.values() for name in node.dataflow.asked}
+        return {name for name in asked if len(self.collection(name).closing(self.upper, upper))} if asked else asked
 
     def in_memory(self, changed: Iterable[str]) -> bool:
         """Whether changed tables, and all that the views over them look up, are in memory, or likely to fit there."""
@@ -161,9 +177,9 @@ class State:
         return sum(len(part) for part in held if not part.in_memory)
 
     def above(self, changed: Iterable[str]) -> list[str]:
-        """The views over changed collections, and the views over those, in order of dependency."""
+        """The views and nodes over changed collections, and those over them, in order of dependency."""
         reached, found = set(changed), list[str]()
-        for name, view in self.views.items():
+        for name, view in self.maintained.items():
             if any(one in reached for one in view.dataflow.plan.collections):
                 reached.add(name)
                 found.append(name)
@@ -171,13 +187,13 @@ class State:
 
     def _read(self, changed: Iterable[str]) -> set[str]:
         """What the views over changed collections read."""
-        return {one for name in self.above(changed) for one in self.views[name].dataflow.plan.collections}
+        return {one for name in self.above(changed) for one in self.maintained[name].dataflow.plan.collections}
 
     # The planner's questions (`planner.facts.Facts`).
 
     def rows(self, collection: str) -> int:
         """Updates held."""
-        return len(self.collection(collection))
+        return len(self.collection(collection)) if self.has(collection) else 0
 
     def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
         """Sets of columns that identify a row: a table's primary key."""
@@ -186,14 +202,34 @@ class State:
 
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
         """Who shares an existing arrangement."""
-        found = self.collection(key.collection).arrangements.get(key)
+        found = self.collection(key.collection).arrangements.get(key) if self.has(key.collection) else None
         return None if found is None else tuple(map(str, found.users))
 
     def distinct(self, key: ArrangementKey) -> int | None:
         """Distinct keys, from the largest run's index where there is one."""
-        runs = self.collection(key.collection).in_memory
+        runs = self.collection(key.collection).in_memory if self.has(key.collection) else ()
         index = max(runs, key=len).indexes.get(key) if runs else None
         return None if index is None else index.distinct()
+
+    def incarnation(self, collection: str) -> str:
+        """The id of a table or view; a node's name says what it is."""
+        return self.catalog.incarnation(collection)
+
+    def node(self, name: str) -> Join | None:
+        """The node of that name whose output is kept already."""
+        found = self.maintained.get(name)
+        return None if found is None else found.dataflow.plan
+
+    def node_users(self, name: str) -> tuple[str, ...]:
+        """The views that share a node."""
+        return tuple(
+            view for view, found in self.views.items()
+            if found.plan is not None and any(node.output == name for node in found.plan.below)
+        )  # fmt: skip
+
+    def has(self, name: str) -> bool:
+        """Whether there is a table, materialized view or node of that name."""
+        return name in self.tables or name in self.maintained
 
 
 def _held(collection: Collection) -> int:
@@ -206,28 +242,33 @@ class Versions:
 
     state: State
     staged: Mapping[str, Part]
+    upper: int  # below which times are closed after the batch
     found: dict[str, Sequence[Part]] = field(default_factory=dict)  # what `kept` gave, the same for a whole batch
 
     @property
-    def closed(self) -> int:
-        """Times below it cannot be told apart by the batch."""
-        return self.state.upper
+    def closing(self) -> Closing:
+        """What the batch closes; times below the old `upper` cannot be told apart by it."""
+        return Closing(self.state.upper, self.state.upper, self.upper, self.updates)
 
-    def __call__(self, name: str, after: bool) -> Sequence[Part]:
+    def updates(self, name: str) -> Updates:
+        """A collection's updates that the batch closes, the staged run's included."""
+        return self.state.collection(name).closing(self.state.upper, self.upper, self.staged.get(name))
+
+    def __call__(self, name: str, version: Version) -> Sequence[Part]:
         """The runs to look up."""
         collection = self.state.collection(name)
         if collection.in_files:  # what a job left there, and is looked up row by row now
             collection.bring_in(self.state.memory, self.state.upper)
-        return self._with_staged(name, after, collection.runs)
+        return self._with_staged(name, version, collection.runs)
 
-    def kept(self, name: str, after: bool) -> Sequence[Part]:
+    def kept(self, name: str, version: Version) -> Sequence[Part]:
         """The same as files where they are files, without loading anything."""
         if name not in self.found:
             collection = self.state.collection(name)
             kept = self.state.home.kept(collection)
             self.found[name] = collection.runs if kept is None else kept
-        return self._with_staged(name, after, self.found[name])
+        return self._with_staged(name, version, self.found[name])
 
-    def _with_staged(self, name: str, after: bool, parts: Sequence[Part]) -> Sequence[Part]:
-        run = self.staged.get(name) if after else None
+    def _with_staged(self, name: str, version: Version, parts: Sequence[Part]) -> Sequence[Part]:
+        run = self.staged.get(name) if version is Version.AFTER else None
         return parts if run is None else (*parts, run)

@@ -32,7 +32,8 @@ class BatchId:
         try:
             str.encode(self.text)
         except (TypeError, UnicodeEncodeError):
-            raise HalfjoinError(f"batch_id={self.text!r} is no text; give each batch a str of its own") from None
+            raise HalfjoinError(f"batch_id={self.text!r} is not text",
+                                remedy="give each batch a str of its own") from None
 
 
 class ReaderStore(Protocol):
@@ -81,8 +82,14 @@ class WriterStore(ReaderStore, Protocol):
     def newest(self, prefix: str) -> str | None:
         """The greatest batch id that begins with a prefix (which ends with a slash), None if there is none."""
 
+    def has_stale_nodes(self) -> bool:
+        """Whether node collections are kept that no view has any more, which the next definition removes."""
+
     def has_older_errors(self) -> bool:
         """Whether the errors that are kept are told apart in an older form."""
+
+    def renew_errors(self, state: State) -> None:
+        """Make them anew, as part of a definition."""
 
     def errors_renewed(self) -> None:
         """They are made anew."""

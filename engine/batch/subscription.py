@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.batch.unreadable import Failure
 from halfjoin.engine.system.process import check_process
-from halfjoin.errors import DataError, HalfjoinError
+from halfjoin.errors import HalfjoinError
 
 
 class Subscription:
@@ -65,9 +65,9 @@ class Subscription:
         self._changed.notify_all()
 
     def _fail(self, failure: Failure) -> None:
-        self._problem = DataError(
-            f"{failure.text}. The subscription ends before that; mend the rows, and subscribe again as of a time at "
-            "which the view can be read"
+        self._problem = failure.error.with_(
+            remedy="the subscription ends before that: mend the rows, and subscribe again as of a time at which the "
+            "view can be read"
         )
         self._end()
 

@@ -18,55 +18,56 @@ if TYPE_CHECKING:
 
 
 class Failure(NamedTuple):
-    """The first time in question at which a view cannot be read, and the text of the error that a read raises then."""
+    """The first time in question at which a view cannot be read, and the error that a read raises then."""
 
     time: int
-    text: str
+    error: DataError
 
 
 class Standing(NamedTuple):
     """Why a view's own errors forbid to read it as of `upper - 1`; None where there are none."""
 
     upper: int
-    reason: str | None
+    reason: DataError | None
 
 
 def with_inputs(state: State, names: Iterable[str]) -> list[str]:
-    """The collections and the materialized views below them, whose errors are theirs too."""
+    """The collections and the views and nodes below them, whose errors are theirs too."""
     found: dict[str, None] = {}
     waiting = list(names)
     while waiting:
         name = waiting.pop()
         if name not in found:
             found[name] = None
-            if name in state.views:
-                waiting += [inner for inner in state.views[name].dataflow.plan.collections if inner in state.views]
+            if name in state.maintained:
+                inner = state.maintained[name].dataflow.plan.collections
+                waiting += [one for one in inner if one in state.maintained]
     return list(found)
 
 
-def reason(errors: Updates) -> str | None:
+def title(state: State, name: str) -> str:
+    """What people know a view, or a node, as."""
+    return name if state.maintained[name].plan is not None else f"a part of {', '.join(state.node_users(name))}"
+
+
+def reason(errors: Updates) -> DataError | None:
     """What the errors as of a time have to say, given all their updates up to then; None where they cancel."""
     try:
         found = consolidate(errors, by_time=False)  # of a row with a negative weight the error's count is negative too
     except DataError as problem:
-        return str(problem)
+        return problem.with_()  # without its traceback, which would keep the rows
     if not len(found):
         return None
     text, row = found.columns["error"][0].as_py(), found.columns["row"][0].as_py()
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return f"{text}{f', for a row with {row}' if row else ''}{more}"
-
-
-def unreadable(name: str, time: int, why: str) -> str:
-    """The text of the error."""
-    return f"{name} cannot be read as of {time}: {why}"
+    return DataError(text, row=row or None, more=len(found) - 1)
 
 
 def first_failure(state: State, name: str, low: int, high: int) -> Failure | None:
     """Of a view, in the closed times `[low, high)`."""
-    views = [one for one in with_inputs(state, [name]) if one in state.views]
-    found = (_own(state.views[one].errors, one, low, high)[0] for one in views if len(state.views[one].errors))
-    return min((one for one in found if one is not None), default=None) if low < high else None
+    views = [one for one in with_inputs(state, [name]) if one in state.maintained]
+    errors = {one: state.maintained[one].errors for one in views}
+    found = (_own(errors[one], title(state, one), low, high)[0] for one in views if len(errors[one]))
+    return _first(one for one in found if one is not None) if low < high else None
 
 
 def closing(state: State, upper: int, errors: Mapping[str, Part]) -> tuple[dict[str, Failure], dict[str, Standing]]:
@@ -75,25 +76,30 @@ def closing(state: State, upper: int, errors: Mapping[str, Part]) -> tuple[dict[
     A view without errors costs nothing, and one whose errors stay as they are next to nothing.
     """
     failures, standing, low = dict[str, Failure](), dict[str, Standing](), state.upper
-    for name, view in state.views.items():
+    for name, view in state.maintained.items():
         own = None
         if upper > low and (len(view.errors) or name in errors):
             known = view.standing
             if known is None or known.upper != low or name in errors or len(view.errors.closing(low, upper)):
-                own, why = _own(view.errors, name, low, upper, errors.get(name))
+                own, why = _own(view.errors, title(state, name), low, upper, errors.get(name))
             else:
                 why = known.reason
-                own = None if why is None else Failure(low, unreadable(name, low, why))
+                own = None if why is None else Failure(low, why.with_(view=title(state, name), time=low))
             standing[name] = Standing(upper, why)
         below = (failures.get(inner) for inner in view.dataflow.plan.collections)
         found = [one for one in (own, *below) if one is not None]
-        if found:
-            failures[name] = min(found)
+        if (first := _first(found)) is not None:
+            failures[name] = first
     return failures, standing
 
 
+def _first(failures: Iterable[Failure]) -> Failure | None:
+    """That of the least time; of several, the same one each time."""
+    return min(failures, key=lambda one: (one.time, str(one.error)), default=None)
+
+
 def _own(errors: Collection, name: str, low: int, high: int, staged: Part | None = None
-         ) -> tuple[Failure | None, str | None]:
+         ) -> tuple[Failure | None, DataError | None]:
     """The first failure in `[low, high)` by a view's own errors, and why it cannot be read as of `high - 1`."""
     runs = [*errors.runs, *([] if staged is None else [staged])]
     since_low = [piece for run in runs for piece in run.pieces(low, high)]
@@ -104,8 +110,8 @@ def _own(errors: Collection, name: str, low: int, high: int, staged: Part | None
     if not failing.any():
         return None, None
     first = int(times[failing][0])
-    why = reason(every.filter(every.time <= first))
-    return Failure(first, unreadable(name, first, why or "")), reason(every) if failing[-1] else None
+    why = reason(every.filter(every.time <= first)) or DataError("a row of it fails")
+    return Failure(first, why.with_(view=name, time=first)), reason(every) if failing[-1] else None
 
 
 def _steps(errors: Updates) -> tuple[Ints, Mask]:

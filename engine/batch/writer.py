@@ -21,7 +21,6 @@ from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.clock import Times, present, settled
 from halfjoin.engine.batch.commit import Commits, Entry, Step, nothing
 from halfjoin.engine.batch.ids import reused
-from halfjoin.engine.batch.renew import make_errors_anew
 from halfjoin.engine.batch.runner import LOCAL, Checked, Runner, Tasks
 from halfjoin.engine.batch.stage import Staged, batch_times, fingerprints, publishing, runs_of, stage
 from halfjoin.engine.batch.state import State
@@ -88,7 +87,7 @@ class Writer:
         """Submit changed rows of any tables, as one atomic batch; see `Engine.apply`."""
         started, state = perf_counter(), self.state
         if not isinstance(batches, Mapping):
-            raise InvalidRow("a batch is a dict of rows by table name: engine.apply({'table': rows})")
+            raise InvalidRow("a batch is a dict of rows by table name", remedy="write engine.apply({'table': rows})")
         given_time = None if time is None else to_time(time)
         default = present(state.clock, state.upper) if given_time is None else given_time
         rows: Mapping[str, Checked]
@@ -119,7 +118,7 @@ class Writer:
             return None
         mark, applied = known
         if not agree(mark, batch.mark):
-            raise Conflict(reused(batch.text))
+            raise Conflict(reused(batch.text), name=batch.text)
         return replace(applied, frames=partial(self.frames, changes_of(applied.diffs)))
 
     def advance(self, to: Time | None = None) -> Applied:
@@ -128,7 +127,8 @@ class Writer:
         clock = settled(state.clock, given=to is not None, instead="say advance(to=...)")
         upper = present(clock, state.upper) if to is None else to_time(to)
         if upper < state.upper:
-            raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already")
+            raise InvalidTime(f"cannot advance to {upper}: upper is {state.upper} already", time=upper,
+                              upper=state.upper)  # fmt: skip
         chosen = (LOCAL, "nothing changes but the time")
         return self._carry_out({}, Times(upper - 1, upper, clock), started, None, chosen)
 
@@ -139,14 +139,14 @@ class Writer:
         """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
         runner, reason = chosen
         if self.store.has_older_errors():
-            self.define(lambda: make_errors_anew(self.state))
+            self.define(lambda: self.store.renew_errors(self.state))
             self.store.errors_renewed()
         staged = replace(stage(self.state, runs, times.upper, runner), clock=times.clock)
         staged = self.store.adopt(self.state, staged)
         staged = self.store.room(self.state, staged)
         applied = Applied(
             times.time, times.upper, runner.name, perf_counter() - started, diffs_of(staged.diffs), reason,
-            partial(self.frames, staged.diffs), {name: one.text for name, one in staged.failures.items()},
+            partial(self.frames, staged.diffs), {name: str(one.error) for name, one in staged.failures.items()},
         )  # fmt: skip
         state, low = self.state, self.state.upper
         closing = self.sinks.closing(state, staged)
@@ -186,7 +186,7 @@ class Writer:
             going_on = subscriptions(state)
             for name, subscription in before:
                 if subscription not in going_on:
-                    subscription.fail(UnknownName("materialized view", name, instead=_REPLACED))
+                    subscription.fail(UnknownName("materialized view", name, remedy=_REPLACED))
 
         self.commits.carry_out(prepare, state.checkpoint())
         self.store.settle(state)

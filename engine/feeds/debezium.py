@@ -18,7 +18,7 @@ from halfjoin.catalog.models import ColumnModel, Table
 from halfjoin.engine.feeds.decode import Undecodable, Values, decoded, fields
 from halfjoin.engine.feeds.encodings import Encoding, from_schema, from_user
 from halfjoin.engine.feeds.envelopes import Images, images
-from halfjoin.engine.feeds.messages import Texts, texts
+from halfjoin.engine.feeds.messages import Texts, invalid_message, texts
 from halfjoin.engine.feeds.order import Places, last_of_keys, unplaced
 from halfjoin.engine.intake.rows import Rows, Submitted
 from halfjoin.engine.scalar.arrow_types import arrow_type
@@ -136,7 +136,7 @@ class _Column:
             bad = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False) & told)
             if len(bad):
                 number = int(self.images.message[bad[0]])
-                raise InvalidRow(f"{self.table.name}.{name}: message {number}: is NULL, and the column is NOT NULL")
+                raise invalid_message(self.table.name, number, "is NULL, and the column is NOT NULL", name)
         return array
 
     def _converted(self, values: Values) -> pa.Array:
@@ -158,18 +158,18 @@ class _Column:
         return pa.concat_arrays(parts).take(pa.array(np.argsort(np.concatenate(places))))
 
     def _part(self, values: Values, rows: Ints, encoding: Encoding | None) -> pa.Array:
-        def message(row: int) -> str:
-            return f"message {int(self.images.message[rows[row]])}"
-
         def exactly(some: Ints) -> list[Any]:
             return self.images.exactly(rows[some], self.column.name)
 
         try:
             array = decoded(values, self.column.type, encoding, exactly)
+            return convert(self.table.name, self.column.name, self.column.type, array)
         except Undecodable as problem:
-            place = f"{self.table.name}.{self.column.name}: {message(problem.row)}"
-            raise InvalidRow(f"{place}: {problem.why}") from None
-        return convert(self.table.name, self.column.name, self.column.type, array, message)
+            number = int(self.images.message[rows[problem.row]])
+            raise invalid_message(self.table.name, number, problem.why, self.column.name) from None
+        except InvalidRow as problem:  # with the row's number among those that were converted
+            number = int(self.images.message[rows[problem.row or 0]])
+            raise problem.with_(row=number, called=f"message {number}") from None
 
 
 def _check_fields(table: Table, found: Images) -> None:

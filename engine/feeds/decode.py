@@ -65,7 +65,7 @@ class Values:
 
     def only(self, type: SqlType, kinds: Sequence[str]) -> pa.Array:
         """The texts, if all values are of these kinds."""
-        self.refuse(pc.invert(pc.is_in(self.kind, pa.array(kinds))), lambda text: f"{text} is no {type}")
+        self.refuse(pc.invert(pc.is_in(self.kind, pa.array(kinds))), lambda text: f"{text} is not a valid {type}")
         return self.text
 
     def refuse(self, bad: pa.Array, why: Callable[[str], str]) -> None:
@@ -139,7 +139,7 @@ def _decoded(values: Values, type: SqlType, encoding: Encoding | None, exactly: 
             return values.only(type, _WHOLE).cast(pa.decimal128(20, 0))
         case kind if kind in FLOATS:
             finite = pc.or_(pc.is_in(values.kind, pa.array(_NUMBERS)), pc.is_in(values.text, pa.array(_NOT_FINITE)))
-            values.refuse(pc.invert(finite), lambda text: f"{text} is no {type}")
+            values.refuse(pc.invert(finite), lambda text: f"{text} is not a valid {type}")
             return _floats(values, type)
         case Kind.NUMERIC:
             if name != "string":

@@ -49,7 +49,7 @@ class DeltaSource:
         try:
             self._newest = self._at(None)
         except DeltaError as problem:
-            raise StorageError(f"{self} cannot be opened as a Delta table: {problem}") from problem
+            raise StorageError(f"{self} cannot be opened as a Delta table: {problem}", path=str(self)) from problem
         self.version = int(self._newest.version())
         self.id = str(self._newest.metadata().id)
 
@@ -102,7 +102,8 @@ class DeltaSource:
             if not files and not feed:
                 return [lambda: pa.table({name: pa.nulls(0) for name in wanted})]
             if not feed and any(file.get("deletionVector") for _, file in files):
-                raise StorageError(f"version {version} of {self} has deletion vectors and no change files; {RESTART}")
+                raise StorageError(f"version {version} of {self} has deletion vectors and no change files",
+                                   remedy=RESTART, path=str(self))
             if feed:
                 return self._pieces(version, self._of_feed(at, feed, wanted))
             added, removed = ({unquote(file["path"]): file.get("size") for kind, file in files if kind == one}
@@ -114,7 +115,7 @@ class DeltaSource:
                 return self._pieces(version, [*gone, *_of_files(at, added, wanted, 1)])
             raise StorageError(
                 f"version {version} of {self} takes rows away, and without a Change Data Feed there is no telling "
-                f"which; set its table property {_FEED} = true, and then {RESTART}"
+                "which", remedy=f"set its table property {_FEED} = true, and then {RESTART}", path=str(self),
             )
 
     def _pieces(self, version: int, parts: Sequence[_Part]) -> list[Piece]:
@@ -137,9 +138,10 @@ class DeltaSource:
         try:
             found = DeltaTable(self._place.uri, version=version)
         except TableNotFoundError:
-            raise StorageError(f"there is no Delta table at {self}") from None
+            raise StorageError(f"there is no Delta table at {self}", path=str(self)) from None
         if found.metadata().configuration.get(_MAPPING, "none") != "none":
-            raise StorageError(f"{self} maps its columns' names ({_MAPPING}), which cannot be followed; copy it")
+            raise StorageError(f"{self} maps its columns' names ({_MAPPING}), which cannot be followed",
+                               remedy="copy it", path=str(self))
         return found
 
     def _of_feed(self, at: DeltaTable, files: Sequence[dict[str, Any]], columns: list[str]) -> list[_Part]:
@@ -186,8 +188,9 @@ class DeltaSource:
             has, lacks = ("has", "has not") if extra else ("has not", "has")
             raise InvalidRow(
                 f"version {at.version()} of {self} {has} the columns {', '.join(extra or missing)}, and "
-                f"{self._table.name} {lacks}; choose columns with "
-                f"engine.follow({self._table.name!r}, ..., columns=[...])"
+                f"{self._table.name} {lacks}",
+                remedy=f"choose columns with engine.follow({self._table.name!r}, ..., columns=[...])",
+                table=self._table.name,
             )
         return wanted
 
@@ -197,8 +200,9 @@ class DeltaSource:
             yield
         except (DeltaError, OSError, pa.ArrowException) as problem:
             raise StorageError(
-                f"version {version} of {self} cannot be read, perhaps since its log or files were cleaned up; "
-                f"{RESTART}. The cause: {problem}"
+                f"version {version} of {self} cannot be read, perhaps since its log or files were cleaned up: "
+                f"{problem}",
+                remedy=RESTART, path=str(self),
             ) from problem
 
 

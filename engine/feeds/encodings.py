@@ -41,7 +41,7 @@ def from_user(column: str, text: str) -> Encoding:
     found = re.fullmatch(r"(?:[a-z.]*\.)?([A-Za-z0-9]+)(?:\((\d+)\))?", text)
     if found is None or found[1] not in KNOWN or (found[1] == "Decimal") != (found[2] is not None):
         raise HalfjoinError(
-            f"{column}: unknown encoding {text!r}; encodings: {', '.join(KNOWN)}, Decimal as Decimal(2)"
+            f"{column}: unknown encoding {text!r}", remedy=f"encodings: {', '.join(KNOWN)}, Decimal as Decimal(2)"
         )
     return Encoding(found[1], None if found[2] is None else int(found[2]))
 

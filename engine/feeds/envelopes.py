@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.feeds.messages import invalid_message
 from halfjoin.engine.scalar.duck import rows_of
 from halfjoin.engine.updates.updates import Ints, Mask
-from halfjoin.errors import InvalidRow
 
 _AFTER, _BOTH, _GONE, _TRUNCATED = ("c", "r"), "u", "d", "t"
 # A message is an envelope, or {"schema": ..., "payload": envelope}; NULL, a tombstone, is neither.
@@ -74,7 +74,7 @@ def images(table: str, texts: pa.Array, *, keyed: bool) -> Images:
     invalid = rows_of("SELECT min(n) AS n FROM arguments WHERE NOT json_valid(m)", numbered).column(0)[0].as_py()
     if invalid is not None:
         shown = texts[invalid].as_py()
-        raise InvalidRow(f"{table}: message {invalid}: is not JSON: {shown[:60]!r}")
+        raise invalid_message(table, invalid, f"is not JSON: {shown[:60]!r}")
     found = rows_of(_ENVELOPES, numbered)
     found = found.filter(pc.not_equal(found.column("kind"), "NULL"))
     found = found.cast(pa.schema([(f.name, f.type if f.name == "n" else pa.string()) for f in found.schema]))
@@ -101,9 +101,9 @@ def _check(table: str, found: pa.Table, op: Any, has_before: Any, has_after: Any
     not_null, lacks_before, lacks_after = pc.is_valid(op), pc.invert(has_before), pc.invert(has_after)
     needs_before = (_GONE,) if keyed else (_BOTH, _GONE)
     wrong: list[tuple[Any, Callable[[str | None], str]]] = [
-        (pc.not_equal(found.column("kind"), "OBJECT"), lambda _: "is no JSON object, and an envelope is one"),
+        (pc.not_equal(found.column("kind"), "OBJECT"), lambda _: "is not a JSON object, as an envelope is"),
         (pc.invert(not_null), lambda _: (
-            "has no op, so it is no envelope; rows as ExtractNewRecordState leaves them are given as they are"
+            "has no op, so it is not an envelope; rows as ExtractNewRecordState leaves them are given as they are"
         )),
         (pc.and_(not_null, pc.invert(_any(op, (*_AFTER, _BOTH, _GONE, _TRUNCATED)))), lambda op: (
             f"has the op {op!r}, and not one of c, r, u, d, t"
@@ -120,7 +120,7 @@ def _check(table: str, found: pa.Table, op: Any, has_before: Any, has_after: Any
         if len(rows) and (first is None or rows[0] < first[0]):
             first = int(rows[0]), why(op[int(rows[0])].as_py())
     if first is not None:
-        raise InvalidRow(f"{table}: message {found.column('n')[first[0]].as_py()}: {first[1]}")
+        raise invalid_message(table, found.column("n")[first[0]].as_py(), first[1])
 
 
 def _any(op: Any, ops: Sequence[str]) -> Any:

@@ -96,11 +96,13 @@ def versions(table: Table, source: DeltaSource, last: Position | None, *, restar
     if last.source != source.id:
         raise Conflict(
             f"{table.name} has followed the Delta table {last.source} up to version {last.version}, and {source} is "
-            f"{source.id}: it was made anew, or is another one. A table follows one source; {RESTART}"
+            f"{source.id}: it was made anew, or is another one. A table follows one source", remedy=RESTART,
+            name=table.name, holder=str(last.source),
         )
     if source.version < last.version:
         raise Conflict(f"{source} is at version {source.version}, and {table.name} has followed it up to "
-                       f"{last.version}: it was put back to an older state; {RESTART}")  # fmt: skip
+                       f"{last.version}: it was put back to an older state", remedy=RESTART,
+                       name=table.name, holder=str(last.source))  # fmt: skip
     if last.piece < CHANGES:
         yield _due(table, last, source.rows(last.version), ROWS)[last.piece - ROWS + 1 :]
     elif last.piece < WHOLE:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,8 +47,8 @@ def texts(table: str, messages: Any, *, ordered: bool) -> Texts:
             return Texts(_decoded(table, pa.chunked_array(messages)), ordered)
         return _of_table(table, messages, ordered)
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
-        raise InvalidRow(f"{table}: messages must be a list of JSON texts, bytes or dicts, or a column of texts, "
-                         f"not {type(messages).__name__}")  # fmt: skip
+        raise InvalidRow("messages must be a list of JSON texts, bytes or dicts, or a column of texts, "
+                         f"not {type(messages).__name__}", table=table)  # fmt: skip
     parts = [_text(table, number, message) for number, message in enumerate(messages)]
     return Texts(pa.array(parts, pa.string()), ordered)
 
@@ -61,8 +60,8 @@ def used(table: str, names: Sequence[str]) -> list[int]:
         InvalidRow: there is no telling which column has the messages.
     """
     if _VALUE not in names and len(names) != 1:
-        raise InvalidRow(f"{table}: messages must be one column, or one called {_VALUE} among others; "
-                         f"there are {', '.join(names) or 'none'}")  # fmt: skip
+        raise InvalidRow(f"messages must be one column, or one called {_VALUE} among others; "
+                         f"there are {', '.join(names) or 'none'}", table=table)  # fmt: skip
     return [i for i, name in enumerate(names) if len(names) == 1 or name in (_VALUE, PARTITION, OFFSET)]
 
 
@@ -90,22 +89,25 @@ def _of_table(table: str, messages: pa.Table, ordered: bool) -> Texts:
 def _whole(table: str, messages: pa.Table, name: str) -> Ints:
     column = messages.column(name)
     if column.null_count or not (pa.types.is_integer(column.type) or not len(column)):
-        raise InvalidRow(f"{table}: the column {name} says in which order messages come, so it must be whole numbers "
-                         f"without NULL, not {column.type if not column.null_count else 'NULL'}")  # fmt: skip
+        raise InvalidRow(f"the column {name} says in which order messages come, so it must be whole numbers without "
+                         f"NULL, not {column.type if not column.null_count else 'NULL'}", table=table)  # fmt: skip
     numbers: Ints = column.cast(pa.int64()).to_numpy()
     return numbers
 
 
 def _unnumbered(problem: InvalidRow, places: Places | None, json: pa.Array | None) -> InvalidRow:
-    found = re.match(r"(?P<where>.*?): message (?P<number>\d+): (?P<why>.*)", str(problem), re.DOTALL)
-    if found is None:
+    if problem.row is None:
         return problem
-    number = int(found["number"])
     if places is not None:
-        name = f"the message of {places.take(np.array([number]))}"
+        name = f"the message of {places.take(np.array([problem.row]))}"
     else:
-        name = "a message" if json is None else f"the message {json[number].as_py()[:60]!r}"
-    return InvalidRow(f"{found['where']}: {name}: {found['why']}")
+        name = "a message" if json is None else f"the message {json[problem.row].as_py()[:60]!r}"
+    return problem.with_(row=None, called=name)
+
+
+def invalid_message(table: str, number: int, reason: str, column: str | None = None) -> InvalidRow:
+    """The refusal of a message, by its number."""
+    return InvalidRow(reason, table=table, column=column, row=number, called=f"message {number}")
 
 
 def _decoded(table: str, column: Any) -> pa.Array:
@@ -114,7 +116,7 @@ def _decoded(table: str, column: Any) -> pa.Array:
     binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
     text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     if not (binary or text or pa.types.is_string_view(column.type) or pa.types.is_null(column.type)):
-        raise InvalidRow(f"{table}: messages must be JSON texts, not {column.type}")
+        raise InvalidRow(f"messages must be JSON texts, not {column.type}", table=table)
     if binary:
         try:
             column = column.cast(pa.string())
@@ -132,4 +134,4 @@ def _text(table: str, number: int, message: Any) -> str | None:
             return message
         return message.decode() if isinstance(message, bytes) else json.dumps(message, allow_nan=True)
     except (UnicodeDecodeError, TypeError, ValueError) as problem:
-        raise InvalidRow(f"{table}: message {number}: is no JSON text: {problem}") from None
+        raise invalid_message(table, number, f"is not a JSON text: {problem}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +12,10 @@ import pyarrow as pa
 from halfjoin.catalog.models import Table
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import Ints
-from halfjoin.errors import InvalidRow
+from halfjoin.errors import InvalidRow, key_text
 
-_REMEDY = (
-    "and the rows of a Spark DataFrame have no order; keep the columns partition and offset beside value, or give "
-    "the messages as a list in their order"
-)
+_UNORDERED = "and the rows of a Spark DataFrame have no order"
+_REMEDY = "keep the columns partition and offset beside value, or give the messages as a list in their order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,8 @@ def last_of_keys(table: Table, columns: Mapping[str, pa.Array], diff: Ints, plac
     if places is None:
         if same.any():
             key = _key(table, columns, int(order[1:][same][0]))
-            raise InvalidRow(f"{table.name}: several messages are about one key, {key}, {_REMEDY}")
+            raise InvalidRow(f"several messages are about one key, {key_text(key)}, {_UNORDERED}", remedy=_REMEDY,
+                             table=table.name, key=key, called="")  # fmt: skip
         return np.arange(len(diff))
     last: Ints = order[np.append(~same, True)]
     final = last[np.cumsum(np.append(False, ~same))]  # for each in order, the last of its key
@@ -60,19 +60,21 @@ def last_of_keys(table: Table, columns: Mapping[str, pa.Array], diff: Ints, plac
         other = again & (rows[order] != rows[final])
         if other.any():
             row = int(order[other][0])
+            key = _key(table, columns, row)
             raise InvalidRow(
-                f"{table.name}: two messages about one key, {_key(table, columns, row)}, have one place, "
-                f"{places.take(np.array([row]))}, and there is no telling which is the last; give each partition of "
-                "the topic its number in a column partition"
-            )
+                f"two messages about one key, {key_text(key)}, have one place, {places.take(np.array([row]))}, and "
+                "there is no telling which is the last",
+                remedy="give each partition of the topic its number in a column partition",
+                table=table.name, key=key, called="",
+            )  # fmt: skip
     return np.sort(last)
 
 
 def unplaced(table: str) -> InvalidRow:
     """The refusal of a message that truncates a table, among others of which some may come before it."""
-    return InvalidRow(f"{table}: a message truncates the table, which is before some and after others, {_REMEDY}")
+    return InvalidRow(f"a message truncates the table, which is before some and after others, {_UNORDERED}",
+                      remedy=_REMEDY, table=table)  # fmt: skip
 
 
-def _key(table: Table, columns: Mapping[str, pa.Array], row: int) -> str:
-    values = ", ".join(repr(columns[name][row].as_py()) for name in table.primary_key)
-    return f"({', '.join(table.primary_key)}) = ({values})"
+def _key(table: Table, columns: Mapping[str, pa.Array], row: int) -> dict[str, Any]:
+    return {name: columns[name][row].as_py() for name in table.primary_key}

@@ -39,10 +39,11 @@ class Sink:
 
     def __post_init__(self) -> None:
         if not callable(self.format) and self.format not in _FORMATS:
-            raise HalfjoinError(f"unknown format {self.format!r}; formats: {', '.join(_FORMATS)}, or a function")
+            raise HalfjoinError(f"unknown format {self.format!r}",
+                                remedy=f"formats: {', '.join(_FORMATS)}, or a function")
         if self.format == "debezium" and isinstance(self.time, str):
-            raise HalfjoinError("what messages say holds from one time on, so a sink of them takes no column of times; "
-                                "give a function from the epoch to its time")  # fmt: skip
+            raise HalfjoinError("what messages say holds from one time on, so a sink of them takes no column of times",
+                                remedy="give a function from the epoch to its time")  # fmt: skip
 
     def __call__(self, dataframe: Any, epoch_id: int) -> None:
         """Apply an epoch, unless it has been applied before.
@@ -76,5 +77,5 @@ class Sink:
         """
         raise HalfjoinError(
             "a sink works in the process of its engine, and Spark Connect runs foreachBatch in a process of the "
-            "server; start the query from a classic session"
+            "server", remedy="start the query from a classic session"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from halfjoin.engine.intake.upserts import last_of_each
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat
-from halfjoin.errors import InvalidRow
+from halfjoin.errors import InvalidRow, key_text
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
 
@@ -88,13 +89,12 @@ class PrimaryKey:
         missing = _first_outside(rows, both, 0, MAXIMUM, before)
         keys = groups([both.columns[name] for name in self.table.primary_key], len(both))
         if missing is not None:
-            raise InvalidRow(self._missing(both, keys, missing, before, int(positions[missing - before])))
+            raise self._missing(both, keys, missing, before).with_(row=int(positions[missing - before]))
         double = _first_outside(keys, both, 0, 1, before)
         if double is not None:
-            raise InvalidRow(
-                f"{self.table.name}: row {int(positions[double - before])}: would be a second row with the key "
-                f"{self._key(both, double)}; delete the first in the same batch, or submit hj.upserts(rows)"
-            )
+            raise InvalidRow(f"would be a second row with the key {key_text(self._key(both, double))}",
+                             remedy="delete the first in the same batch, or submit hj.upserts(rows)",
+                             table=self.table.name, row=int(positions[double - before]), key=self._key(both, double))
 
     def replaced(self, near: Sequence[Run], updates: Updates) -> Updates:
         """Upserts: the new rows, and for each the deletion of the row that has its key at its time, if any.
@@ -130,12 +130,12 @@ class PrimaryKey:
         known = (held.time <= begins) & (begins != MINIMUM)
         return consolidate(Updates(held.columns, begins, -held.diff).filter(known))
 
-    def _key(self, updates: Updates, row: int) -> str:
-        values = ", ".join(repr(updates.columns[name][row].as_py()) for name in self.table.primary_key)
-        return f"({', '.join(self.table.primary_key)}) = ({values})"
+    def _key(self, updates: Updates, row: int) -> dict[str, Any]:
+        return {name: updates.columns[name][row].as_py() for name in self.table.primary_key}
 
-    def _missing(self, both: Updates, keys: Ints, row: int, held: int, number: int) -> str:
-        text = f"{self.table.name}: row {number}: deletes a row that is not there: {self._key(both, row)}"
+    def _missing(self, both: Updates, keys: Ints, row: int, held: int) -> InvalidRow:
+        key = self._key(both, row)
+        text = f"deletes a row that is not there: {key_text(key)}"
         others = np.flatnonzero((keys == keys[row]) & (both.diff > 0))
         others = others[others < held]
         if len(others):
@@ -145,7 +145,7 @@ class PrimaryKey:
             differing = [f"{name} is {there[name]!r}, not {given[name]!r}" for name in unequal]
             if differing:
                 text += f"; in the row with that key {', '.join(differing[:3])}"
-        return text
+        return InvalidRow(text, table=self.table.name, key=key)
 
 
 def _place(run: Run, rows: Positions, numbers: Ints) -> KeyedRows:

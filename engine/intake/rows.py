@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -41,10 +40,9 @@ class Rows:
     def checked(self, table: Table) -> Submitted:
         """As `submitted`."""
         if self.meaning == "upserts" and not table.primary_key:
-            raise InvalidRow(
-                f"{table.name} has no PRIMARY KEY, so there is nothing that an upsert could replace a row by; "
-                "submit hj.deletes of the old rows and hj.inserts of the new ones"
-            )
+            raise InvalidRow("there is no PRIMARY KEY, so there is nothing that an upsert could replace a row by",
+                             remedy="submit hj.deletes of the old rows and hj.inserts of the new ones",
+                             table=table.name)  # fmt: skip
         rows = _checked(table, self.data, self.meaning)
         if self.meaning == "contents":
             return replace(rows, whole=True)
@@ -140,7 +138,7 @@ def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
             _refuse_null(table, column.name, array, missing, kept=column.name in unnamed)
     diff = _diffs(table, source[DIFF]) if DIFF in source else None
     if meaning != "plain" and diff is not None:
-        raise InvalidRow(f"{table.name}: rows given as {meaning} cannot have a column {DIFF} too")
+        raise InvalidRow(f"rows given as {meaning} cannot have a column {DIFF} too", table=table.name, column=DIFF)
     if meaning == "deletes":
         diff = np.full(length, -1, np.int64)
     time = _times(table, source[TIME]) if TIME in source else None
@@ -155,26 +153,18 @@ def _refuse_null(table: Table, name: str, array: pa.Array, missing: Mask | None,
     if null.any():
         row = int(null.argmax())
         why = "is missing" if missing is not None and missing[row] else "is NULL"
-        raise InvalidRow(f"{table.name}.{name}: row {row}: {why}, and the column is NOT NULL")
+        raise InvalidRow(f"{why}, and the column is NOT NULL", table=table.name, column=name, row=row)
 
 
 def unnumbered(problem: InvalidRow, table: Table, given: pa.Table | None) -> InvalidRow:
     """The same refusal, with the row's key (without a PRIMARY KEY its values), as far as it is given, in place of its
     number: a frame has no order."""
-    found = re.match(r"(?P<where>.*?): row (?P<row>\d+): (?P<why>.*)", str(problem), re.DOTALL)
-    if found is None:
+    if problem.row is None:
         return problem
-    name = "a row"
-    if given is not None and all(column in given.column_names for column in table.primary_key):
-        names = table.primary_key or given.column_names
-        values = ", ".join(_shown(given.column(column)[int(found["row"])].as_py()) for column in names)
-        name = f"the row with ({', '.join(names)}) = ({values})"
-    return InvalidRow(f"{found['where']}: {name}: {found['why']}")
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 100 else f"{text[:100]}..."
+    if given is None or not all(column in given.column_names for column in table.primary_key):
+        return problem.with_(row=None, called="a row")
+    names = table.primary_key or given.column_names
+    return problem.with_(row=None, key={name: given.column(name)[problem.row].as_py() for name in names})
 
 
 def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mask]]:
@@ -187,13 +177,14 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mas
         for name, values in rows.items():
             if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
                 raise InvalidRow(
-                    f"{table.name}: rows must be a list of dicts, or a dict of columns; "
-                    f"the column {name} is {type(values).__name__}, not a list (one row is a list of one dict)"
+                    "rows must be a list of dicts, or a dict of columns; "
+                    f"the column {name} is {type(values).__name__}, not a list (one row is a list of one dict)",
+                    table=table.name,
                 )
         columns = {str(name): _values(values) for name, values in rows.items()}
         lengths = {len(values) for values in columns.values()}
         if len(lengths) > 1:
-            raise InvalidRow(f"{table.name}: the columns have different lengths: {sorted(lengths)}")
+            raise InvalidRow(f"the columns have different lengths: {sorted(lengths)}", table=table.name)
         return dict(columns), lengths.pop() if lengths else 0, {}
     elif hasattr(rows, "to_records") and hasattr(rows, "iloc"):
         return _from_pandas(table, rows), len(rows), {}
@@ -220,17 +211,15 @@ def _from_pandas(table: Table, frame: Any) -> dict[str, Any]:
 
 def _no_rows(table: Table, given: Any) -> InvalidRow:
     name = type(given).__name__
-    lazy = "; collect it first" if hasattr(given, "collect") else ""
-    lazy = f"; give its column a name: {{'column': the {name}}}" if name == "Series" else lazy
-    return InvalidRow(
-        f"{table.name}: rows must be a pyarrow Table, a list of dicts, or anything with __arrow_c_stream__, not "
-        f"{name}{lazy}"
-    )
+    remedy = "collect it first" if hasattr(given, "collect") else None
+    remedy = f"give its column a name: {{'column': the {name}}}" if name == "Series" else remedy
+    return InvalidRow(f"rows must be a pyarrow Table, a list of dicts, or anything with __arrow_c_stream__, not {name}",
+                      remedy=remedy, table=table.name)  # fmt: skip
 
 
 def _once(table: Table, names: Sequence[str]) -> Sequence[str]:
     if len(set(names)) < len(names):
-        raise InvalidRow(f"{table.name}: a column is given twice: {', '.join(names)}")
+        raise InvalidRow(f"a column is given twice: {', '.join(names)}", table=table.name)
     return names
 
 
@@ -239,14 +228,14 @@ def _from_dicts(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str,
         raise _no_rows(table, rows)
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise InvalidRow(f"{table.name}: row {number}: a row must be a dict, not {type(row).__name__}")
+            raise InvalidRow(f"a row must be a dict, not {type(row).__name__}", table=table.name, row=number)
     names = dict.fromkeys(name for row in rows for name in row)
     source: dict[str, Any] = {}
     for name in names:
         default = 1 if name == DIFF else None
         source[str(name)] = [row.get(name, default) for row in rows]
     if TIME in source and any(value is None for value in source[TIME]):
-        raise InvalidRow(f"{table.name}: {TIME} must be given in every row or in none")
+        raise InvalidRow("must be given in every row or in none", table=table.name, column=TIME)
     lacking: dict[str, Mask] = {}
     if any(len(row) < len(names) for row in rows):
         has = {str(name): np.array([name not in row for row in rows]) for name in names}
@@ -283,10 +272,13 @@ def _diffs(table: Table, given: Any) -> Ints:
             raise OverflowError
     except (pa.ArrowException, TypeError, OverflowError):
         plain = given.to_pylist() if isinstance(given, pa.Array) else given
-        wrong = (f": row {row}: {value!r} is no whole number" for row, value in enumerate(plain)
+        wrong = (row for row, value in enumerate(plain)
                  if not isinstance(value, Integral) or abs(int(value)) > _MOST_COPIES)  # fmt: skip
-        why = next(wrong, " must be whole numbers")
-        raise InvalidRow(f"{table.name}.{DIFF}{why} within {_MOST_COPIES:,}") from None
+        row = next(wrong, None)
+        value = None if row is None else plain[row]
+        why = "must be whole numbers" if row is None else f"{'NULL ' if value is None else ''}is not a whole number"
+        raise InvalidRow(f"{why} within {_MOST_COPIES:,}", table=table.name, column=DIFF, row=row,
+                         value=value) from None  # fmt: skip
     return values
 
 
@@ -295,12 +287,12 @@ def _times(table: Table, given: Any) -> Ints:
     if array is None:
         return np.array([to_time(value) for value in given], np.int64)
     if array.null_count:
-        raise InvalidTime(f"{table.name}.{TIME} must not be NULL")
+        raise InvalidTime(f"{table.name}.{TIME} must not be NULL", table=table.name)
     if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
         micros: Ints = array.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
         return micros // 1000
     if not pa.types.is_integer(array.type):
-        raise InvalidTime(f"{table.name}.{TIME} must be int64 or a timestamp, not {array.type}")
+        raise InvalidTime(f"{table.name}.{TIME} must be int64 or a timestamp, not {array.type}", table=table.name)
     if len(array):  # the greatest int64 stands for never
         to_time(pc.max(array).as_py())
     values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)

@@ -27,7 +27,7 @@ def to_time(value: Time) -> int:
         try:
             value = datetime.fromisoformat(value.strip())
         except ValueError:
-            raise InvalidTime(f"{value!r} is no time; give a number or a timestamp like '2024-01-31 10:00'") from None
+            raise _no_time(value, "give a number or a timestamp like '2024-01-31 10:00'") from None
     if isinstance(value, datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         delta = aware - datetime(1970, 1, 1, tzinfo=UTC)
@@ -37,10 +37,14 @@ def to_time(value: Time) -> int:
     try:
         number = value.__index__()
     except AttributeError:
-        raise InvalidTime(f"{value!r} is no time; give a whole number or a timestamp") from None
+        raise _no_time(value, "give a whole number or a timestamp") from None
     if isinstance(value, bool) or not MINIMUM <= number < MAXIMUM:
-        raise InvalidTime(f"{value!r} is no time; give a number between -2**63 and 2**63 - 2")
+        raise _no_time(value, "give a number between -2**63 and 2**63 - 2")
     return number
+
+
+def _no_time(value: object, remedy: str) -> InvalidTime:
+    return InvalidTime(f"{value!r} is not a time", remedy=remedy, time=value)
 
 
 def time_of(expr: Expr | None) -> int | None:

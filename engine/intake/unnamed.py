@@ -43,11 +43,9 @@ def filled(
         source = np.where(said >= 0, order[said], np.where(beside >= 0, len(rows) + beside, -1))
         if upsert and _not_null(key, name) and (source < 0).any():
             row = int(order[source < 0].min())
-            values = ", ".join(repr(rows.columns[part][row].as_py()) for part in key.table.primary_key)
-            raise InvalidRow(
-                f"{key.table.name}.{name}: the row with ({', '.join(key.table.primary_key)}) = ({values}): is new and "
-                "does not name the column, which is NOT NULL"
-            )
+            values = {part: rows.columns[part][row].as_py() for part in key.table.primary_key}
+            raise InvalidRow("is new and does not name the column, which is NOT NULL", table=key.table.name,
+                             column=name, key=values)  # fmt: skip
         taken = np.empty(len(rows), np.int64)
         taken[order] = source
         both = pa.concat_arrays([rows.columns[name], there.columns[name]])

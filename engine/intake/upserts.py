@@ -79,7 +79,7 @@ def refuse_unordered(table: Table, rows: Submitted) -> None:
     stay = latest(table, rows)
     if stay.length < rows.length:
         raise InvalidRow(
-            f"{table.name}: {rows.length - stay.length} rows have a key that comes again, and the rows of a Spark "
-            "DataFrame have no order that says which is the last; keep one row for each key, or give them as an Arrow "
-            "table in their order"
-        )
+            f"{rows.length - stay.length} rows have a key that comes again, and the rows of a Spark DataFrame have no "
+            "order that says which is the last",
+            remedy="keep one row for each key, or give them as an Arrow table in their order", table=table.name,
+        )  # fmt: skip

@@ -1,1 +1,1 @@
-"""The delta law: half-joins, and the dataflow of a view made of them."""
+"""Joins: the delta law, by half-joins of plain, present, absent and padded inputs."""

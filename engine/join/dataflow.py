@@ -1,15 +1,17 @@
-"""The local runner of one view: its delta paths, compiled, and what a batch makes of them."""
+"""The local runner of one join: its delta paths, compiled, and what a batch makes of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.arrange.run import Part, Run, present
 from halfjoin.engine.join.half_join import HalfJoinOperator
+from halfjoin.engine.join.presence import AppearingKeys, PresenceOperator, compile_appearing, compile_presence
 from halfjoin.engine.join.stages import compile_stage
 from halfjoin.engine.join.too_large import TooLarge
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
@@ -22,13 +24,26 @@ from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, empty, is_wide
-from halfjoin.planner.plan import Constant, Path, ViewPlan
+from halfjoin.planner.plan import Constant, InputKind, Join, Path, Stage, Version
 
 MOST_BYTES = machine_memory() // 4  # of the rows that one batch makes of a view; `limits.MOST_ROWS` bounds their number
 _STEPS = 8  # in which the rows that one batch makes of a view come to a bound, added up after each
 
-# The runs of a collection after (True) or before (False) the batch.
-Lookup = Callable[[str, bool], Sequence[Part]]
+# The runs of a collection before or after the batch.
+Lookup = Callable[[str, Version], Sequence[Part]]
+
+
+class Closing(NamedTuple):
+    """What a batch closes: before it the times below `before` are closed, after it those below `after`.
+
+    Of times below `netted` updates may be added up. `updates` gives a collection's updates of the times that the batch
+    closes, whenever they arrived.
+    """
+
+    netted: int
+    before: int
+    after: int
+    updates: Callable[[str], Updates]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,33 +52,54 @@ class CompiledPath:
 
     spec: Path
     source: LinearOperator
-    stages: tuple[tuple[HalfJoinOperator, LinearOperator], ...]
+    stages: tuple[tuple[HalfJoinOperator | PresenceOperator, LinearOperator], ...]
     final: LinearOperator
+    appearing: AppearingKeys | None = None  # where the path's input is not plain
+    then: LinearOperator | None = None  # what its rows go through next
 
     @property
     def reads(self) -> list[str]:
         """The input's columns."""
         return [column for column, _ in self.spec.fetch]
 
-    def run(self, change: Updates, lookup: Lookup, made: Made, closed: int) -> Iterator[None]:
+    def run(self, change: Updates, lookup: Lookup, made: Made, closing: Closing) -> Iterator[None]:
         """Put what a change of this path's input adds to the view into `made`, and pause after each piece of it.
+
+        Rows of a present or an absent input add nothing, but for the errors of those that fail.
+
 
         Raises:
             TooLarge: it is more than a view takes.
         """
         for morsel in _morsels(change):
             try:
-                stream = self.source(morsel.renamed(self.spec.fetch), made.errors)
-                yield from self._onward(stream, 0, lookup, made, closed)
+                yield from self._onward(self._entering(morsel, made.errors), 0, lookup, made, closing)
             except TooLarge as problem:
-                if self.stages:  # an earlier morsel may have the key that found most
-                    half_join, _ = self.stages[0]
-                    runs = lookup(half_join.spec.arrangement.collection, half_join.spec.after)
+                first = self.stages[0][0] if self.stages else None
+                if isinstance(first, HalfJoinOperator):  # an earlier morsel may have the key that found most
+                    runs = lookup(first.spec.arrangement.collection, first.spec.version)
                     for each in _morsels(change):
-                        problem.consider(half_join, self.source(each.renamed(self.spec.fetch), []), runs)
+                        problem.consider(first, self._entering(each, []), runs)
                 raise
 
-    def _onward(self, stream: Updates, number: int, lookup: Lookup, made: Made, closed: int) -> Iterator[None]:
+    def appear(self, lookup: Lookup, made: Made, closing: Closing) -> Iterator[None]:
+        """As `run`, for the keys that come and go at the times that close, where the input is not plain."""
+        name = self.spec.collection
+        updates = closing.updates(name) if self.appearing is not None else None
+        if self.appearing is None or self.then is None or updates is None or not len(updates):
+            return
+        change = self.appearing(updates, lookup(name, Version.AFTER), closing.before, closing.after)
+        for morsel in _morsels(change):
+            yield from self._onward(self.then(morsel, made.errors), 0, lookup, made, closing)
+
+    def _entering(self, morsel: Updates, errors: list[Updates]) -> Updates:
+        """Rows of the input, up to where the keys that come and go join them."""
+        stream = self.source(morsel.renamed(self.spec.fetch), errors)
+        if self.then is None:
+            return stream
+        return self.then(stream, errors) if self.spec.kind is InputKind.PADDED else stream.slice(0, 0)
+
+    def _onward(self, stream: Updates, number: int, lookup: Lookup, made: Made, closing: Closing) -> Iterator[None]:
         """The stream through the stages from `number` on: each piece that a lookup finds goes on to the end before the
         next one is looked for."""
         if not len(stream):  # an operator that ran empty has not made all its columns
@@ -75,10 +111,16 @@ class CompiledPath:
                 yield
             return
         half_join, then = self.stages[number]
-        runs = lookup(half_join.spec.arrangement.collection, half_join.spec.after)
+        version = half_join.spec.version
+        runs = lookup(half_join.spec.arrangement.collection, version)
+        if isinstance(half_join, PresenceOperator):
+            upper = closing.after if version is Version.AFTER else closing.before
+            for found in half_join(stream, runs, closing.netted, upper):
+                yield from self._onward(then(found, made.errors), number + 1, lookup, made, closing)
+            return
         try:
-            for found in half_join(stream, runs, closed):
-                yield from self._onward(then(found, made.errors), number + 1, lookup, made, closed)
+            for found in half_join(stream, runs, closing.netted):
+                yield from self._onward(then(found, made.errors), number + 1, lookup, made, closing)
         except TooLarge as problem:
             if number:
                 problem.consider(half_join, stream, runs)
@@ -86,25 +128,27 @@ class CompiledPath:
 
 
 class Dataflow:
-    """A view's plan made executable. It remembers nothing between batches: state is in the collections.
+    """A join made executable. It remembers nothing between batches: state is in the collections.
 
     Delta law. A result tuple is produced once, by the path of the component that arrived last; if several arrived in
     the same batch, by the one with the highest number. So path `i` looks input `j < i` up after the batch's updates
     went in, and `j > i` before.
     """
 
-    def __init__(self, plan: ViewPlan, registry: Registry, name: str) -> None:
+    def __init__(self, plan: Join, registry: Registry, name: str) -> None:
         self.plan, self.registry, self.name = plan, registry, name
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
+        self.reads = frozenset(plan.collections)
+        self.asked = frozenset(plan.asked)  # the collections whose closing updates matter
 
     def changes(
-        self, staged: Mapping[str, Part], lookup: Lookup, closed: int = MINIMUM
+        self, staged: Mapping[str, Part], lookup: Lookup, closing: Closing
     ) -> tuple[Updates, Updates]:
-        """The view's output and error updates for a batch's staged runs, both consolidated.
+        """The view's output and error updates for a batch's staged runs and for what it closes, both consolidated.
 
-        No time of the batch is below `closed`, so what it looks up there is added up.
+        No time of the batch is below `closing.before`, so what it looks up there is added up.
 
         Raises:
             DataError: the changes are more than a view takes of one batch.
@@ -116,19 +160,23 @@ class Dataflow:
                     run = staged.get(path.spec.collection)
                     if run is not None:
                         for change in run.pieces(names=path.reads):
-                            for _ in path.run(change, lookup, made, closed):
+                            for _ in path.run(change, lookup, made, closing):
                                 pass
+                    if path.appearing is not None and not path.spec.constant:
+                        for _ in path.appear(lookup, made, closing):
+                            pass
         except TooLarge as problem:
             raise problem.told(f"one batch would change {problem.bound} of {self.name}") from None
         return made.given()
 
     def fill(
-        self, lookup: Lookup, closed: int = MINIMUM, *, gathered: bool = False
+        self, lookup: Lookup, upper: int, closed: int = MINIMUM, *, gathered: bool = False
     ) -> Iterator[tuple[Updates, Updates]]:
         """The view's whole history so far, from one path per branch, in parts that memory holds.
 
-        Each part is the output and the error updates, both consolidated; there is at least one. The history of times
-        below `closed` is not asked for, only what it adds up to. `gathered`: the caller keeps all parts in memory.
+        Each part is the output and the error updates, both consolidated; there is at least one. Times below `upper` are
+        closed. The history of times below `closed` is not asked for, only what it adds up to. `gathered`: the caller
+        keeps all parts in memory.
 
         Corollary of the delta law: it is that path with its input's history as the change and all others "after".
         What fails in another input's own operator is reported by that input's path alone, so those operators run too.
@@ -136,16 +184,17 @@ class Dataflow:
         Raises:
             DataError: the history is more than a view takes.
         """
-        whole = self._with_constants(lambda name, _: lookup(name, True))
+        whole = self._with_constants(lambda name, _: lookup(name, Version.AFTER))
         made = Made(self.schema, gathered=gathered)
+        closing = Closing(closed, upper, upper, lambda name: empty({}))  # nothing closes, and all is as it is after
         try:
             for branch, paths in zip(self.plan.branches, self.branches, strict=True):
                 for number, path in enumerate(paths):
                     if number != branch.fill and not path.source.reports:
                         continue
-                    for change in present(whole(path.spec.collection, True), closed, path.reads):
+                    for change in present(whole(path.spec.collection, Version.AFTER), closed, path.reads):
                         if number == branch.fill:
-                            for _ in path.run(change, whole, made, closed):
+                            for _ in path.run(change, whole, made, closing):
                                 if made.rows >= limits.PIECE_ROWS or made.bytes >= limits.PIECE_BYTES:
                                     yield made.given()
                         else:
@@ -156,7 +205,7 @@ class Dataflow:
         yield made.given()
 
     def _with_constants(self, lookup: Lookup) -> Lookup:
-        return lambda name, after: self.constants[name] if name in self.constants else lookup(name, after)
+        return lambda name, version: self.constants[name] if name in self.constants else lookup(name, version)
 
 
 class Made:
@@ -232,12 +281,24 @@ def _morsels(change: Updates) -> Iterator[Updates]:
 
 
 def _compile_path(path: Path, registry: Registry) -> CompiledPath:
+    appearing = path.appearing
     return CompiledPath(
         path,
         compile_linear(path.source, registry),
-        tuple(compile_stage(stage, registry) for stage in path.stages),
+        tuple(_compile_stage(stage, registry) for stage in path.stages),
         compile_linear(path.final, registry),
+        None if appearing is None else compile_appearing(appearing, path.kind, registry),
+        None if appearing is None else compile_linear(appearing.then, registry),
     )
+
+
+def _compile_stage(
+    stage: Stage, registry: Registry
+) -> tuple[HalfJoinOperator | PresenceOperator, LinearOperator]:
+    """What follows an input that is not plain is asked of its default row as well, so nothing is asked before."""
+    if stage.half_join.kind is InputKind.PLAIN:
+        return compile_stage(stage, registry)
+    return compile_presence(stage.half_join, registry), compile_linear(stage.then, registry)
 
 
 def _constant_rows(item: Constant) -> Updates:

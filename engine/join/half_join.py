@@ -29,6 +29,8 @@ from halfjoin.engine.scalar import Scalar, compile, mask_of
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact, same
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of, product
+from halfjoin.planner.linear import Explode
+from halfjoin.planner.liveness import reads
 from halfjoin.planner.plan import HalfJoin
 from halfjoin.sql.expr import Expr, columns_of
 
@@ -59,6 +61,7 @@ class HalfJoinOperator:
     needed: tuple[str, ...]  # the collection's columns that its key reads
     asked: tuple[tuple[Scalar, Fetch], ...]  # conditions on partners alone, and the columns they read
     wanted: frozenset[str] | None  # of the result's columns; None: all
+    candidates: bool  # a row may have several entries, and whether it is a partner is asked later
 
     def __call__(self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM) -> Iterator[Updates]:
         """The stream's rows with each of their partners in `runs`, a piece at a time.
@@ -86,7 +89,7 @@ class HalfJoinOperator:
                     found, count = [], 0
                 for index in run.entries(arrangement, self.columns, closed):
                     # Where a table function makes the key, the steps that follow tell the partners.
-                    certain = arrangement.through is not None or (exact and index.exact)
+                    certain = self.candidates or (exact and index.exact)
                     for positions, rows in index.find(probes):
                         found.append(_Pairs(positions if order is None else order[positions], run, rows, certain))
                         count += len(rows)
@@ -164,7 +167,7 @@ class HalfJoinOperator:
         indices = pa.array(positions)
         return [key.take(indices) for key in keys], stream.take(positions)
 
-    def _verified(self, keys: list[pa.Array], positions: Ints, run: Run, rows: Rows) -> tuple[Ints, Rows]:
+    def verified(self, keys: list[pa.Array], positions: Ints, run: Run, rows: Rows) -> tuple[Ints, Rows]:
         """Without the pairs whose codes are equal and whose keys are not."""
         candidates = run.updates.select(self.needed).take(rows)
         arrays, origins = self.columns(candidates)
@@ -215,7 +218,7 @@ class HalfJoinOperator:
     ) -> tuple[Ints, Run, Rows]:
         """Without the pairs that are none, or whose partner does not meet a condition."""
         if not certain:
-            positions, rows = self._verified(keys, positions, run, rows)
+            positions, rows = self.verified(keys, positions, run, rows)
         for scalar, fetch in self.asked:
             indices = indices_of(rows)
             columns = {name: gather(run.updates.columns[column], indices) for column, name in fetch}
@@ -234,10 +237,13 @@ def compile_half_join(
     the columns to make, None for all.
     """
     probes = tuple((compile(expr), expr) for expr in spec.probe)
-    needed = sorted({name for key in spec.arrangement.keys for name in columns_of(key)})
+    steps = () if spec.arrangement.through is None else spec.arrangement.through.steps
+    candidates = any(isinstance(step, Explode) for step in steps)
+    needed = sorted({name for key in spec.arrangement.keys for name in columns_of(key)}.union(
+        *(() if candidates else map(reads, steps))))  # fmt: skip
     conditions = [(compile(expr), tuple(pair for pair in spec.fetch if pair[1] in columns_of(expr))) for expr in asked]
     columns = key_columns(spec.arrangement, registry)
-    return HalfJoinOperator(spec, probes, columns, tuple(needed), tuple(conditions), wanted)
+    return HalfJoinOperator(spec, probes, columns, tuple(needed), tuple(conditions), wanted, candidates)
 
 
 def _netted(positions: Ints, partners: Updates, closed: int) -> tuple[Ints, Updates]:

@@ -52,12 +52,13 @@ class TooLarge(Exception):
         """The error for the user, which says `what` is too much, and why."""
         match self._most:
             case None:
-                return DataError(f"{what}; submit it in smaller parts")
+                return DataError(what, remedy="submit it in smaller parts")
             case _Lookup(count, name, ""):
                 why = f"its join has no equality that looks {name} up, so each row meets all {count:,} rows there"
             case _Lookup(count, name, key):
                 why = f"in the arrangement {name} the key ({key}) finds {count:,} rows"
-        return DataError(f"{what}: {why}; give the join another equality, or a condition that keeps fewer rows")
+        remedy = "give the join another equality, or a condition that keeps fewer rows"
+        return DataError(f"{what}: {why}", remedy=remedy)
 
 
 def _counts(

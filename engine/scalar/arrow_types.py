@@ -75,4 +75,4 @@ def sql_type(type: Any) -> SqlType:
             return kind
     if t.is_timestamp(type):
         return sql.TIMESTAMP if type.tz is None else sql.TIMESTAMPTZ
-    raise UnsupportedSQL(f"Arrow type {type} has no SQL type", instead="cast the column before it is given")
+    raise UnsupportedSQL(f"Arrow type {type} has no SQL type", remedy="cast the column before it is given")

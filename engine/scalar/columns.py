@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -26,15 +25,13 @@ _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
 
 
-def convert(
-    table: str, name: str, kind: SqlType, given: Any, place: Callable[[int], str] = lambda row: f"row {row}"
-) -> pa.Array:
+def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
     """`given` (an Arrow array or a list of Python values) as one array of the type of the table's column `name`.
 
     Values are widened, rescaled and parsed (dates, times, numerics and UUIDs from text) where nothing is lost, and
     nothing else is: no text becomes an integer, and no number is rounded. A float stands for the shortest decimal that
     reads back as it: 0.1 fits a numeric(8,2), 0.125 does not. NaN is a number in columns of floats; in all others it
-    means NULL, as pandas writes it. `place` says in errors what a row is called.
+    means NULL, as pandas writes it.
 
     Raises:
         InvalidRow: with table, column, row number and value.
@@ -48,10 +45,10 @@ def convert(
     except _CAST_ERRORS:
         row = _first_bad(given, kind)
         value = _value(given[row]) if isinstance(given, pa.Array) else given[row]
-        shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
         outside = kind.kind in INTEGERS and isinstance(value, int) and not isinstance(value, bool)
-        why = f"{shown} is out of range for {kind}" if outside else f"{shown} is no {kind}{_remedy(value, kind)}"
-        raise InvalidRow(f"{table}.{name}: {place(row)}: {why}") from None
+        why = f"is out of range for {kind}" if outside else f"is not a valid {kind}"
+        raise InvalidRow(why, remedy=None if outside else _remedy(value, kind), table=table, column=name, row=row,
+                         value=value) from None  # fmt: skip
 
 
 def _value(scalar: pa.Scalar) -> Any:
@@ -62,21 +59,21 @@ def _value(scalar: pa.Scalar) -> Any:
         return scalar.value
 
 
-def _remedy(value: Any, kind: SqlType) -> str:
+def _remedy(value: Any, kind: SqlType) -> str | None:
     """What to do with a number, or a moment, that would be rounded."""
     if kind.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) and getattr(value, "nanosecond", None):
-        return ", which has microseconds; floor the nanoseconds first, as by .dt.floor('us')"
+        return "it has microseconds, so floor the nanoseconds first, as by .dt.floor('us')"
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
-        return ""
+        return None
     if not (value.is_finite() if isinstance(value, Decimal) else value - value == 0):
-        return ""
+        return None
     if kind.kind is Kind.NUMERIC and abs(Decimal(str(value))) < 10 ** ((kind.precision or 0) - (kind.scale or 0)):
-        return f"; round it to {kind.scale} digits after the point, or give the column more of them"
+        return f"round it to {kind.scale} digits after the point, or give the column more of them"
     if kind.kind is Kind.REAL and isinstance(value, float) and abs(value) < _MOST_REAL:
-        return "; round it to a real first, or declare the column double precision"
+        return "round it to a real first, or declare the column double precision"
     if kind.kind in FLOATS and not isinstance(value, float):
-        return "; declare the column bigint or numeric, or round it to a float first"
-    return ""
+        return "declare the column bigint or numeric, or round it to a float first"
+    return None
 
 
 def _first_bad(given: Any, kind: SqlType) -> int:

@@ -83,7 +83,7 @@ class SinkTable:
         self.is_open = False
 
     def open(self) -> int | None:
-        """Look at what is there. Returns the `upper` of the contents, None where there is no table yet.
+        """Look at what is there. Returns the `upper` of the contents, None where there is not a table yet.
 
         Raises:
             StorageError: somebody else wrote it.
@@ -194,7 +194,7 @@ class SinkTable:
             row = {column: values[position].as_py() for column, values in gone.columns.items()}
             raise DataError(
                 f"{self._source.name} holds a row {int(diffs[position])} times, which no table can show: {row}; "
-                "more copies were deleted than inserted"
+                "more copies were deleted than inserted", view=self._source.name,
             )
 
     def _without(self, name: str, gone: Updates, diffs: Ints, rows: Positions, written: list[StoredFile]) -> bool:
@@ -251,7 +251,7 @@ class SinkTable:
 
     def _check_there(self, table: DeltaTable) -> None:
         if self.place.size(commit_file(table.version())) is None:
-            raise StorageError(f"the table {self.place} is gone, and will be made again")
+            raise StorageError(f"the table {self.place} is gone, and will be made again", path=str(self.place))
 
     def _clean(self, table: DeltaTable) -> None:
         """Remove files that nobody can be reading any more; of files only the sink's own."""

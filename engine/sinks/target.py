@@ -26,7 +26,8 @@ def settled(target: str) -> str:
         UnsupportedSQL: it is none.
     """
     if ".." in target.replace("\\", "/").split("/"):
-        raise UnsupportedSQL(f"{target!r} is no path for a sink", instead="write it without .., as it is from the root")
+        raise UnsupportedSQL(f"{target!r} is not a path for a sink",
+                             remedy="write it without .., as it is from the root")
     try:
         if is_url(target):
             check_url(target)
@@ -36,7 +37,8 @@ def settled(target: str) -> str:
             return target
         return str(local_path(target))
     except StorageError as problem:
-        raise UnsupportedSQL(f"{target!r} is no path for a sink: {problem}") from problem
+        raise UnsupportedSQL(f"{target!r} is not a path for a sink: {problem.reason}",
+                             remedy=problem.remedy) from problem
 
 
 def target_place(target: str, home: Place | None) -> Place:
@@ -54,8 +56,9 @@ def target_place(target: str, home: Place | None) -> Place:
     root = home.path / FOLDER
     path = (root / target).resolve()
     if root not in (path, *path.parents):
-        raise StorageError(f"{root / target} leads out of {root}, to {path}; write where the table is to be as an "
-                           "absolute path, or take the link away")  # fmt: skip
+        raise StorageError(f"{root / target} leads out of {root}, to {path}",
+                           remedy="write where the table is to be as an "
+                           "absolute path, or take the link away", path=str(path))  # fmt: skip
     return LocalPlace(path)
 
 
@@ -69,21 +72,21 @@ def check(target: str, home: Place | None, others: Iterable[Sink], former: Conta
     """
     if home is None and is_relative(target):
         raise UnsupportedSQL(f"the path {target!r} is relative to the warehouse, and this engine has none",
-                             instead="write an absolute path or a URL, or open Engine('folder')")
+                             remedy="write an absolute path or a URL, or open Engine('folder')")
     try:
         parts = _parts(target, home)
     except StorageError as problem:
-        raise UnsupportedSQL(str(problem)) from problem
+        raise UnsupportedSQL(problem.reason, remedy=problem.remedy) from problem
     if home is not None:
         warehouse = _parts(str(home), None)
         allowed = parts[: len(warehouse) + 1] == (*warehouse, FOLDER) and len(parts) > len(warehouse) + 1
         if _touch(parts, warehouse) and not allowed:
             raise UnsupportedSQL(f"{target!r} would mix the sink's files with those of the warehouse {home}",
-                                 instead=f"a path without / at its beginning is a folder in {home / FOLDER}")
+                                 remedy=f"a path without / at its beginning is a folder in {home / FOLDER}")
     for sink in others:
         if _touch(parts, _sink_parts(sink, home)):
             raise UnsupportedSQL(f"{target!r} overlaps with the table of the sink {sink.name}, {sink.target!r}",
-                                 instead="choose a folder that is in no other sink's, nor around it")
+                                 remedy="choose a folder that is in no other sink's, nor around it")
     _check_empty(target, home, former)
 
 
@@ -98,9 +101,11 @@ def _check_empty(target: str, home: Place | None, former: Container[str]) -> Non
         else:
             there = "holds files already" if any(place.names()) else ""
     except (DeltaError, OSError, ValueError) as problem:
-        raise StorageError(f"the place for the sink cannot be reached: {target}: {problem}") from problem
+        raise StorageError(f"the place for the sink cannot be reached: {target}: {problem}",
+                           path=str(target)) from problem
     if there:
-        raise Conflict(f"{place} {there}, which a sink does not replace; choose another path, or remove what is there")
+        raise Conflict(f"{place} {there}, which a sink does not replace",
+                       remedy="choose another path, or remove what is there")
 
 
 def _sink_parts(sink: Sink, home: Place | None) -> tuple[str, ...]:

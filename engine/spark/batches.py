@@ -134,7 +134,7 @@ def _none_of(given: GivenFrame) -> Submitted:
     """No row, of a frame's columns: what is wrong with them is found before a job is run."""
     names = given.frame.columns
     if len(set(names)) < len(names):
-        raise InvalidRow(f"{given.table.name}: a column is given twice: {', '.join(names)}")
+        raise InvalidRow(f"a column is given twice: {', '.join(names)}", table=given.table.name)
     kinds = {name: pa.int64() if name in (TIME, DIFF) else pa.null() for name in names}
     empty_table = pa.table({name: pa.nulls(0, kind) for name, kind in kinds.items()})
     return replace(submitted(given.table, replace(given.meant, data=empty_table)), whole=given.whole)

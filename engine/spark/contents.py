@@ -66,8 +66,7 @@ def _raise_first(table: pa.Table, time: int, name: str) -> None:
     failed = table.filter(table.column(ERROR).is_valid())
     if len(failed):
         error, row, _ = (failed.column(column)[0].as_py() for column in ERRORS)
-        where = f", for a row with {row}" if row else ""
-        raise DataError(f"{name} cannot be read as of {time}: {error}{where}")
+        raise DataError(error, view=name, time=time, row=row or None)
 
 
 def _shown_type(kind: pa.DataType) -> spark.DataType:

@@ -116,4 +116,4 @@ def check_names(names: Mapping[str, pa.DataType] | Sequence[str]) -> None:
         other = seen.setdefault(name.lower(), name)
         if other != name:
             raise UnsupportedSQL(f'columns "{other}" and "{name}", which Spark takes for one, on the Spark runner',
-                                 instead='rename one of them, or use Engine(runner="local")')  # fmt: skip
+                                 remedy='rename one of them, or use Engine(runner="local")')  # fmt: skip

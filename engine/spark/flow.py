@@ -27,25 +27,26 @@ from halfjoin.engine.spark.native import natively
 from halfjoin.engine.spark.prefilter import prefilter
 from halfjoin.engine.spark.probing import Probe, Resting, Store, alike, is_simple, is_small, shares, storable, width_of
 from halfjoin.engine.spark.pruning import Range
-from halfjoin.engine.spark.session import DATA_ERROR
+from halfjoin.engine.spark.task_errors import TooHeavy, packed
 from halfjoin.engine.spark.tasks import Apply, Arrange
 from halfjoin.engine.spark.writing import answers
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import DIFF, TIME, TOO_HEAVY
 from halfjoin.planner.linear import Linear
-from halfjoin.planner.plan import ArrangementKey, HalfJoin, Path, Stage, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, HalfJoin, Join, Path, Stage, Version
 from halfjoin.sql.expr import Column, Expr, columns_of
 
 Spans: TypeAlias = Mapping[str, Range]  # of columns of a collection that is looked up
 
 _TIME2, _DIFF2 = "__time2", "__diff2"  # of the rows looked up
+_TOO_HEAVY = f"{TOO_HEAVY} {packed(TooHeavy(TOO_HEAVY))}"
 
 
 @dataclass(frozen=True, slots=True)
 class SparkFlow:
     """A plan bound to a session and to the state's files. Frames are lazy, and good as long as this object is there."""
 
-    plan: ViewPlan
+    plan: Join
     registry: Registry
     session: Any
     held: Held
@@ -96,12 +97,12 @@ class SparkFlow:
         streams, failures = [], []
         for branch in self.plan.branches:
             for number, path in enumerate(branch.paths):
-                whole = self.parts_of(path.collection, True)
+                whole = self.parts_of(path.collection, Version.AFTER)
                 if whole and number == branch.fill:
                     streams.append(self._stream(self._resting(path, whole), None))
                 elif whole and may_report(path.source):
                     failures.append(self._failures(self._resting(path, whole)))
-        return self._sum([*self._carried(streams, lambda name, _: self.parts_of(name, True)), *failures])
+        return self._sum([*self._carried(streams, lambda name, _: self.parts_of(name, Version.AFTER)), *failures])
 
     def _sum(self, parts: list[Frame]) -> Frame | None:
         return summed(union(parts), self.layout) if parts else None
@@ -148,7 +149,7 @@ class SparkFlow:
         spec = stage.half_join
         if more and may_report(stage.then):
             return None
-        runs = self._within(self._spans(streams), self.parts_of(spec.arrangement.collection, spec.after))
+        runs = self._within(self._spans(streams), self.parts_of(spec.arrangement.collection, spec.version))
         schema = self.held.schema(spec.arrangement.collection)
         if not storable(schema.values()):
             return None
@@ -193,7 +194,7 @@ class SparkFlow:
     def _past_stage(self, stream: _Stream, parts_of: Lookup) -> _Stream:
         stage, frame = stream.stages[0], stream.frame
         key, how = stage.half_join.arrangement, None
-        runs = self._within(stream.spans, parts_of(key.collection, stage.half_join.after))
+        runs = self._within(stream.spans, parts_of(key.collection, stage.half_join.version))
         size = width = None
         if stream.size is not None and stream.width is not None:
             # Known rows decide: going by the bytes of files, which pack them tightly, Spark broadcasts millions.
@@ -243,7 +244,7 @@ class SparkFlow:
             _equal(f"k{i}", left, f"j{i}", right, null_safe)
             for i, (left, right, null_safe) in enumerate(zip(layout.keys, kinds, spec.null_safe, strict=True))
         ]
-        diff = f"coalesce(try_multiply({DIFF}, {_DIFF2}), raise_error('{DATA_ERROR}{TOO_HEAVY}'))"
+        diff = f"coalesce(try_multiply({DIFF}, {_DIFF2}), raise_error('{_TOO_HEAVY}'))"
         if layout.errors:
             failed = f"{ERROR} IS NOT NULL"
             condition = " AND ".join([f"NOT ({failed})", *conditions])

@@ -12,11 +12,13 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from halfjoin.engine.spark.files import AS_WRITTEN, located
 from halfjoin.engine.spark.layout import ERRORS, Frame, Layout
-from halfjoin.engine.spark.session import DATA_ERROR, quiet
+from halfjoin.engine.spark.session import quiet
+from halfjoin.engine.spark.task_errors import packed
 from halfjoin.engine.spark.tasks import Task, in_tasks
 from halfjoin.engine.spark.types import has_floats, spark_type
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import DIFF, TIME, TOO_MANY
+from halfjoin.errors import DataError
 
 
 def read(session: Any, runs: Iterable[StoredRun], schema: Mapping[str, pa.DataType], names: Sequence[str]) -> Frame:
@@ -50,7 +52,7 @@ def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
     halves = [F.expr(f"sum(shiftright({DIFF}, 32)) AS __upper"), F.expr(f"sum({DIFF} & 4294967295L) AS __lower")]
     groups = frame.groupBy(*names).agg(*halves, *given).where("__upper <> 0 OR __lower <> 0")
     groups = groups.withColumn("__upper", F.expr("__upper + shiftright(__lower, 32)"))
-    total = _PIECES if by_time else f"if({_FITS}, {_TOTAL}, raise_error('{DATA_ERROR}{TOO_MANY}'))"
+    total = _PIECES if by_time else f"if({_FITS}, {_TOTAL}, raise_error('{TOO_MANY} {packed(DataError(TOO_MANY))}'))"
     kept = (f"{name}_given AS {name}" if name in floats else name for name in names)
     return groups.selectExpr(*kept, f"{total} AS {DIFF}").where(f"{DIFF} <> 0")
 

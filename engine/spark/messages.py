@@ -26,8 +26,9 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.intake import Intake
 from halfjoin.engine.spark.layout import Frame, Layout
 from halfjoin.engine.spark.session import quiet, translated
+from halfjoin.engine.spark.task_errors import call
 from halfjoin.engine.spark.tasks import Batches, array_of, gathered, outgoing, updates_of
-from halfjoin.engine.spark.writing import WRITTEN_ROWS, call, note
+from halfjoin.engine.spark.writing import WRITTEN_ROWS, note
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import Updates, constant
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.spark.layout import Frame, Layout, may_report
 from halfjoin.engine.spark.pruning import Range, range_of
 from halfjoin.engine.spark.session import quiet
+from halfjoin.engine.spark.task_errors import call
 from halfjoin.engine.spark.tasks import Batches, failing, outgoing
 from halfjoin.engine.spark.types import encoded
 from halfjoin.engine.spark.writing import Write
@@ -95,7 +97,7 @@ class Probe:
     def rows(self, session: Any) -> Frame:
         """What the tasks find."""
         with quiet():
-            return self.frame(session).mapInArrow(self.__call__, self.outputs.struct)
+            return self.frame(session).mapInArrow(partial(call, self), self.outputs.struct)
 
     @property
     def stored(self) -> Mapping[str, pa.DataType]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, Run
-from halfjoin.engine.batch.runner import Held, Output, Versioned
+from halfjoin.engine.batch.runner import LOCAL, Held, Output, Versioned
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
@@ -27,14 +28,15 @@ from halfjoin.engine.spark.layout import Frame, Layout
 from halfjoin.engine.spark.primary_keys import keyed
 from halfjoin.engine.spark.progress import progress
 from halfjoin.engine.spark.session import is_stopped, sees, start_session
+from halfjoin.engine.spark.task_errors import TooHeavy
 from halfjoin.engine.spark.writing import written
 from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
-from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, TOO_HEAVY, empty
-from halfjoin.errors import DataError
+from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, empty
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.linear import Explode
-from halfjoin.planner.plan import ArrangementKey, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Join, Version
 
 SCRATCH = "spark.halfjoin.scratch"  # a setting of the session: where scratch folders are made
 FEW = 1 << 16  # rows of a job's output that are read into memory, as those of a local batch would be there
@@ -65,28 +67,27 @@ class SparkRunner:
     def changes(
         self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
     ) -> tuple[Output, Output]:
-        """As `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated."""
+        """As `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated.
+
+        A view that asks whether keys are there is kept up by this process, whatever the batch.
+        """
+        if flow.plan.asked:
+            return LOCAL.changes(flow, held, staged, lookup, title)
         bound = self._flow(flow, held, lookup)
-        with progress(f"changes of {title}"):
-            try:
-                return self._carried_out(bound, bound.changes(staged))
-            except DataError as problem:
-                if TOO_HEAVY not in str(problem):
-                    raise
-        return flow.changes(staged, lookup, lookup.closed)  # where weights past an int64 have room
+        with progress(f"changes of {title}"), suppress(TooHeavy):
+            return self._carried_out(bound, bound.changes(staged))
+        return flow.changes(staged, lookup, lookup.closing)  # where weights past an int64 have room
 
     def fill(
         self, flow: Dataflow, held: Held, lookup: Versioned, title: str
     ) -> Iterable[tuple[Output, Output]]:
         """As `Dataflow.fill`: the view's whole history so far."""
+        if flow.plan.asked:
+            return LOCAL.fill(flow, held, lookup, title)
         bound = self._flow(flow, held, lookup)
-        with progress(f"filling {title}"):
-            try:
-                return [self._carried_out(bound, bound.fill())]
-            except DataError as problem:
-                if TOO_HEAVY not in str(problem):
-                    raise
-        return flow.fill(lookup)
+        with progress(f"filling {title}"), suppress(TooHeavy):
+            return [self._carried_out(bound, bound.fill())]
+        return flow.fill(lookup, lookup.closing.after)
 
     def checked(self, given: Sequence[GivenFrame], time: int, *, marked: bool) -> list[FrameRows]:
         """Rows of a batch that come as DataFrames: evaluated and checked, but for the tables' keys."""
@@ -95,13 +96,14 @@ class SparkRunner:
 
     def runs_of(self, batch: Sequence[FrameRows], lookup: Versioned, time: int) -> dict[str, Output]:
         """The updates that checked rows mean at a time, held against the tables' keys."""
-        whole = {rows.table.name: lookup.kept(rows.table.name, False) for rows in batch if rows.whole}
+        whole = {rows.table.name: lookup.kept(rows.table.name, Version.BEFORE) for rows in batch if rows.whole}
         if whole:
             with progress(f"taking all rows of {', '.join(whole)} away"):
                 batch = [self._in_place_of(rows, whole[rows.table.name], time) if rows.whole else rows
                          for rows in batch]  # fmt: skip
         runs = {rows.table.name: rows.run for rows in batch}
-        due = [(rows, lookup.kept(rows.table.name, False)) for rows in batch if rows.table.primary_key and rows.run]
+        due = [(rows, lookup.kept(rows.table.name, Version.BEFORE))
+               for rows in batch if rows.table.primary_key and rows.run]  # fmt: skip
         if due:
             with progress(f"holding rows of {', '.join(rows.table.name for rows, _ in due)} against their keys"):
                 found = keyed(self.session, due, self._files, self._scratch)
@@ -138,7 +140,16 @@ class SparkRunner:
         return shown(frame if changes.consolidated else summed(frame, layout), layout)
 
     def query(self, flow: Dataflow, held: Held, lookup: Versioned, time: int, name: str) -> Frame:
-        """What a plan's view would contain as of a time."""
+        """What a plan's view would contain as of a time.
+
+        Raises:
+            UnsupportedSQL: it asks whether keys are there, which Spark's joins cannot tell of closed times yet.
+        """
+        if flow.plan.asked:
+            raise UnsupportedSQL(
+                "a DataFrame of a query with an outer join, EXISTS or NOT EXISTS is not made by Spark yet",
+                remedy="query it without Spark, or make it a materialized view and read that",
+            )
         bound = self._flow(flow, held, lookup, hold=True)
         frame = bound.fill()
         if frame is None:
@@ -148,8 +159,8 @@ class SparkRunner:
     def _flow(self, flow: Dataflow, held: Held, lookup: Versioned, *, hold: bool = False) -> SparkFlow:
         """The plan bound to the files of the parts that a lookup gives, which stay if they are to be held."""
 
-        def parts(name: str, after: bool) -> Sequence[Part]:
-            found = flow.constants[name] if name in flow.constants else lookup.kept(name, after)
+        def parts(name: str, version: Version) -> Sequence[Part]:
+            found = flow.constants[name] if name in flow.constants else lookup.kept(name, version)
             return [self._files.hold(part) for part in found] if hold else found
 
         known = _Known(held, flow.constants)
@@ -188,7 +199,7 @@ class _Known:
         return None if key.collection in self.constants else self.held.distinct(key)
 
 
-def _used(plan: ViewPlan, registry: Registry) -> Registry:
+def _used(plan: Join, registry: Registry) -> Registry:
     """The user's functions that the plan calls; no others need to reach Spark."""
     paths = [path for branch in plan.branches for path in branch.paths]
     operators = [part for path in paths for part in (path.source, *(s.then for s in path.stages), path.final)]

@@ -140,8 +140,8 @@ class Runners:
         if self._spark is not None and self._spark.stopped:
             if self.session is not None:
                 raise HalfjoinError(
-                    "the engine's Spark session was stopped; close the engine, and open it with one that runs: "
-                    "Engine(..., spark=session)"
+                    "the engine's Spark session was stopped",
+                    remedy="close the engine, and open it with one that runs: Engine(..., spark=session)",
                 )
             self._spark = None
         if self._spark is None:

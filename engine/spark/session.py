@@ -16,7 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from halfjoin.engine.spark.stderr import without_warning
-from halfjoin.errors import DataError, HalfjoinError, InvalidRow, InvalidTime, StorageError, UnknownName
+from halfjoin.engine.spark.task_errors import unpacked
+from halfjoin.errors import HalfjoinError
 
 # Nothing is logged: what goes wrong is raised, and Spark would tell it several times over. Without an appender, Spark
 # takes the settings for none at all; the gateway's own level keeps it from raising the root's.
@@ -30,15 +31,12 @@ appender.stderr.layout.type = PatternLayout
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = off
 """
-# How a task's DataError begins in the text of the failed job; what follows is the DataError's own.
-DATA_ERROR = f"{DataError.__module__}.{DataError.__name__}: "
 # What Spark says where the workers' Python is another one than the driver's.
 _OTHER_PYTHON = (
     r"No module named '(?:halfjoin|numpy|pyarrow|pyspark|duckdb|pydantic|sqlglot|cloudpickle)[\w.]*'",
     r"\[PYTHON_VERSION_MISMATCH\][^.]*\.\d+[^.]*\.\d+", r'Cannot run program "[^"]*python[^"]*"',
     r"PyArrow [^\n]*must be installed", r"cannot import name '\w+' from 'halfjoin[\w.]*'",
 )
-_ERRORS = {error.__name__: error for error in (DataError, InvalidRow, InvalidTime, StorageError, UnknownName)}
 
 
 def start_session() -> Any:
@@ -75,8 +73,9 @@ def start_session() -> Any:
                     return builder.getOrCreate()
             except (PySparkRuntimeError, FileNotFoundError) as problem:
                 raise HalfjoinError(
-                    "a local Spark session could not be started, most likely for want of Java; install it (17 or "
-                    'later) and set JAVA_HOME, give the engine a session of your own, or use Engine(runner="local")'
+                    "a local Spark session could not be started, most likely for want of Java",
+                    remedy="install it (17 or later) and set JAVA_HOME, give the engine a session of your own, or use "
+                    'Engine(runner="local")',
                 ) from problem
 
 
@@ -129,28 +128,13 @@ def translated() -> Iterator[None]:
         yield
     except PySparkException as problem:
         text = str(problem)
-        found = re.search(rf"{re.escape(DataError.__module__)}\.({'|'.join(_ERRORS)}): (.+)", text)
-        if found is not None:
-            raise again(found.group(1), found.group(2)) from None
+        if (ours := unpacked(text)) is not None:
+            raise ours from None
         wrong = next((match.group(0) for pattern in _OTHER_PYTHON if (match := re.search(pattern, text))), None)
         if wrong is None:
             raise
         raise HalfjoinError(
-            f"the Python of Spark's tasks is not this one ({wrong}): set PYSPARK_PYTHON={sys.executable} in the "
-            "environment before the session starts, or install the same Python and packages where the tasks run"
+            f"the Python of Spark's tasks is not this one ({wrong})",
+            remedy=f"set PYSPARK_PYTHON={sys.executable} in the environment before the session starts, or install the "
+            "same Python and packages where the tasks run",
         ) from None
-
-
-def again(name: str, text: str) -> HalfjoinError:
-    """An error of ours by the name of its class and its text."""
-    return _again(_ERRORS[name], text)
-
-
-def _again(error: type[HalfjoinError], text: str) -> HalfjoinError:
-    """An error by its text."""
-    if error is not UnknownName:
-        return error(text)
-    unknown = re.match(r"unknown (?P<kind>.*?) (?P<quote>['\"])(?P<name>.*?)(?P=quote)(?:;|$)", text)
-    made = UnknownName(*(unknown["kind"], unknown["name"]) if unknown else ("name", text))
-    made.args = (text,)
-    return made

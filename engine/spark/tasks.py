@@ -20,11 +20,11 @@ from halfjoin.engine.linear.operators import compile_linear
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Layout
+from halfjoin.engine.spark.task_errors import TooHeavy, call
 from halfjoin.engine.spark.types import encode, restore
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import groups
 from halfjoin.engine.updates.updates import DIFF, TIME, TOO_HEAVY, Updates, is_wide
-from halfjoin.errors import DataError
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Expr
@@ -104,7 +104,7 @@ class Arrange:
 
 def in_tasks(task: Task) -> Callable[[Batches], Batches]:
     """The function for `mapInArrow`."""
-    return partial(_run, cloudpickle.dumps(task))
+    return partial(call, partial(_run, cloudpickle.dumps(task)))
 
 
 def updates_of(batch: Any, layout: Layout) -> Updates:
@@ -162,10 +162,10 @@ def outgoing(updates: Updates, keys: Sequence[pa.Array], layout: Layout) -> Batc
     """Updates with their keys, for Spark.
 
     Raises:
-        DataError: a weight is none of an int64; then the change is carried out where integers have no end.
+        TooHeavy: a weight is none of an int64; then the change is carried out where integers have no end.
     """
     if is_wide(updates.diff):
-        raise DataError(TOO_HEAVY)
+        raise TooHeavy(TOO_HEAVY)
     columns = {}
     for i, (name, kind) in enumerate(layout.columns):
         column = updates.columns[name]
@@ -177,7 +177,7 @@ def outgoing(updates: Updates, keys: Sequence[pa.Array], layout: Layout) -> Batc
 def failing(failed: Updates, layout: Layout) -> Batches:
     """Error updates, for Spark. Raises as `outgoing`."""
     if is_wide(failed.diff):
-        raise DataError(TOO_HEAVY)
+        raise TooHeavy(TOO_HEAVY)
     columns = dict(zip(ERRORS, (failed.columns[name] for name in ERROR_SCHEMA), strict=True))
     yield from _batches({**columns, TIME: pa.array(failed.time), DIFF: pa.array(failed.diff)}, layout)
 

@@ -49,8 +49,8 @@ def check_columns(table: str, struct: spark.StructType) -> None:
         # NULL alone is a value of every type, a list of it is of none.
         empty = kind != field.dataType and isinstance(kind, spark.NullType)
         if empty or (not isinstance(kind, spark.DecimalType) and _name(kind) not in _TAKEN):
-            raise InvalidRow(f"{table}.{field.name}: a column of Spark's type {field.dataType.simpleString()} is not "
-                             "taken; cast it to the type of the table's column")
+            raise InvalidRow(f"a column of Spark's type {field.dataType.simpleString()} is not taken",
+                             remedy="cast it to the type of the table's column", table=table, column=field.name)
 
 
 def _name(kind: spark.DataType) -> str:

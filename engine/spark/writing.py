@@ -6,7 +6,6 @@ speculatively twice; files of other tries are never referred to, and go with the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial, reduce
@@ -19,7 +18,8 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructField, St
 
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.spark.layout import ERROR, ERRORS, Frame, Layout
-from halfjoin.engine.spark.session import again, quiet, translated
+from halfjoin.engine.spark.session import quiet, translated
+from halfjoin.engine.spark.task_errors import call, packed, unpacked
 from halfjoin.engine.spark.tasks import Batches, array_of, gathered, updates_of
 from halfjoin.engine.storage.parquet import StoredFile, write
 from halfjoin.engine.storage.place import LocalPlace
@@ -29,7 +29,7 @@ from halfjoin.engine.updates.updates import DIFF, TIME, Updates
 from halfjoin.errors import DataError, InvalidRow, InvalidTime, StorageError, UnknownName
 
 WRITTEN_ROWS = 1 << 20  # that a task sorts and writes together
-_REFUSED = '{"refused": '  # begins the note of a task that refuses a row
+_REFUSED = "refused: "  # begins the note of a task that refuses a row
 
 # What a task answers: a row for each file, with whether its rows are failing ones; or a note for the driver.
 _ANSWER = StructType([
@@ -82,23 +82,18 @@ def answers(*kinds: tuple[Frame, Callable[[Batches], Batches]]) -> list[Answers]
         rows = reduce(lambda one, other: one.union(other), frames).collect()
     for row in rows:
         if row.note is not None and row.note.startswith(_REFUSED):
-            raise again(*json.loads(row.note)["refused"])
+            raise unpacked(row.note) or DataError(row.note)
     return [_answers([row for row in rows if row.kind == number]) for number in range(len(kinds))]
 
 
 def _told(task: Callable[[Batches], Batches], batches: Batches) -> Batches:
     """A task whose refusal of a row is an answer: if it were raised, Spark would try again, and log each failure."""
     try:
-        yield from task(batches)
+        yield from call(task, batches)
     except (DataError, InvalidRow, InvalidTime, UnknownName) as problem:
-        yield note(json.dumps({"refused": [type(problem).__name__, str(problem)]}))
+        yield note(_REFUSED + packed(problem))
         for _ in batches:  # Spark expects that all are taken
             pass
-
-
-def call(task: Callable[[Batches], Batches], batches: Batches) -> Batches:
-    """A task as a function, which Spark asks for."""
-    return task(batches)
 
 
 def _answers(rows: Sequence[Any]) -> Answers:
@@ -125,7 +120,7 @@ def in_files(folder: Path, updates: Updates, sort: Sequence[str] = (), *, failed
         for file in write(LocalPlace(folder), updates, schema, sort):
             yield _answer({**asdict(file), "failed": failed})
     except OSError as problem:
-        raise StorageError(f"{folder} cannot be written: {problem}") from problem
+        raise StorageError(f"{folder} cannot be written: {problem}", path=str(folder)) from problem
 
 
 def note(text: str) -> pa.RecordBatch:

@@ -1,1 +1,1 @@
-"""Statements of SQL, carried out; reads, queries and what EXPLAIN shows."""
+"""Statements carried out: definitions, fills, reads, explanations."""

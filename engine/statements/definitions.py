@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import logging
 import uuid
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from halfjoin.catalog.models import ColumnModel, Definition, Index, Sink, Table, View
-from halfjoin.engine.arrange.collection import Collection, User
-from halfjoin.engine.arrange.run import loaded_runs
-from halfjoin.engine.batch.enter import arranged, empty_view, enter_table, ordered, share
-from halfjoin.engine.batch.runner import LOCAL, Output
+from halfjoin.engine.arrange.collection import User
+from halfjoin.engine.batch.enter import arranged, empty_view, enter_table, ordered, share, share_all
+from halfjoin.engine.batch.runner import LOCAL
 from halfjoin.engine.batch.state import MaintainedView, State
-from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.sinks.target import check, settled
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.statistics import Statistics
+from halfjoin.engine.storage.filling import fill_nodes, settle_node, take_in
 from halfjoin.engine.storage.names import check_columns
-from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.planner.figures import Noted
-from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc.adhoc import names_of
 from halfjoin.sql.bind.bind import bind, bind_scalar
@@ -66,8 +65,10 @@ def create_table(state: State, statement: CreateTable) -> None:
         retain=statement.retain,
     )
     if statement.if_not_exists and table.name in state.catalog.names():
-        _leave(state.catalog.tables.get(table.name), table, "TABLE")
+        there = state.catalog.tables.get(table.name)
+        _leave(there if there is None else there.model_copy(update={"id": ""}), table, "TABLE")
         return
+    table = table.model_copy(update={"id": uuid.uuid4().hex})
     state.catalog.add(table)
     enter_table(state, table)
 
@@ -90,9 +91,10 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
             _leave(there if same else None, there, "MATERIALIZED VIEW" if statement.materialized else "VIEW", name)
             return
         if not statement.or_replace:
-            raise Conflict(f"{name} exists already; drop it first, or write IF NOT EXISTS or OR REPLACE")
+            raise Conflict(f"{name} exists already", remedy="drop it first, or write IF NOT EXISTS or OR REPLACE",
+                           name=name)  # fmt: skip
         if name not in catalog.views:
-            raise Conflict(f"{name} is a table, which a view cannot replace")
+            raise Conflict(f"{name} is a table, which a view cannot replace", name=name)
         catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
     relation = bind(statement.query, catalog, text)
     facts = Noted(Statistics(state), aside=(name,))
@@ -104,22 +106,24 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
         materialized=statement.materialized,
         reads=tuple(sorted(names_of(statement.query, catalog))),
         retain=statement.retain,
+        id=uuid.uuid4().hex,
         planned=facts.figures(state.upper) if statement.materialized else None,
     )
     if name in view.reads:
-        raise UnsupportedSQL(f"{name} reads itself", instead="recursion is not maintained yet")
+        raise UnsupportedSQL(f"{name} reads itself", remedy="recursion is not maintained yet")
     made = User("new view", name)  # until it is filled, which may fail, there is no such view
     try:
-        flow = Dataflow(planned, state.functions, name)
-        maintained = _filled(state, runners, view, flow, made) if view.materialized else None
+        filled = _filled(state, runners, view, planned, made) if view.materialized else None
         if name in catalog.views:
-            drop_view(state, catalog.views[name])
+            _leave_view(state, catalog.views[name])
         catalog.add(view)
-        if maintained is not None:
-            state.views[name] = maintained
-            state.keep_promises()
-            share(state, planned, User("view", name), build=False)
+        if filled is not None:
+            maintained, nodes = filled
+            _with_nodes(state, maintained, nodes)
+            state.maintained[name] = maintained
+            share_all(state, planned, name)
             _renew_sinks(state, name)
+        _remove_unused_nodes(state)
     finally:
         for collection in state.collections():
             collection.release(made)
@@ -133,30 +137,34 @@ def _renew_sinks(state: State, name: str) -> None:
         state.catalog.add(sink.model_copy(update={"id": uuid.uuid4().hex}))
 
 
-def _filled(state: State, runners: Runners, view: View, flow: Dataflow, user: User) -> MaintainedView:
-    """The view with its collections, readable since all its inputs are, filled from their history."""
-    maintained = empty_view(state, view, flow)
-    size = max((len(state.collection(name)) for name in flow.plan.collections), default=0)
+def _filled(
+    state: State, runners: Runners, view: View, planned: ViewPlan, user: User
+) -> tuple[MaintainedView, dict[str, MaintainedView]]:
+    """The view with its collections, readable since all its inputs are, filled from their history; and the nodes below
+    it, with those that are there already."""
+    maintained = empty_view(state, view, planned)
+    contents = maintained.contents
+    size = max((len(state.collection(name)) for name in planned.collections), default=0)
     runner, _ = runners.choose(size)
-    share(state, flow.plan, user, build=runner is LOCAL)
-    for output, errors in runner.fill(flow, state, state.before_and_after({}), view.name):
-        _take_in(state, "views", view.name, maintained.contents, output)
-        _take_in(state, "errors", view.name, maintained.errors, errors)
-    return maintained
+    build = runner is LOCAL
+    share(state, planned, user, build=build)
+    over, nodes = fill_nodes(state, planned, contents.since, runner, runners.staging)
+    share(over, planned, user, build=build)
+    for output, errors in runner.fill(maintained.dataflow, over, over.before_and_after({}), view.name):
+        take_in(state, "views", view.name, contents, output)
+        take_in(state, "errors", view.name, maintained.errors, errors)
+    return maintained, nodes
 
 
-def _take_in(state: State, kind: str, name: str, collection: Collection, made: Output) -> None:
-    """A part of a first fill: in memory, or in files once the budget is used up, or where it was made."""
-    if not isinstance(made, Updates):
-        collection.publish(made)
-        return
-    updates = made.not_before(collection.since)
-    (run,) = loaded_runs([updates], state.upper)
-    size = sum(part.row_bytes + part.index_bytes for part in (*collection.held, run))
-    if state.spill is None or state.memory.invites(size):
-        collection.publish(run)
-    elif len(updates):
-        collection.publish(state.spill(kind, name, updates, ()))
+def _with_nodes(state: State, view: MaintainedView, nodes: Mapping[str, MaintainedView]) -> None:
+    """Enter the nodes of a view that are new, and the longer history of errors of the others."""
+    for name, made in nodes.items():
+        there = state.maintained.get(name)
+        if there is None:
+            settle_node(state, made)
+            state.maintained[name] = made
+        elif there.errors.since > view.contents.since:
+            state.maintained[name] = replace(there, errors=made.errors, standing=None)
 
 
 def create_index(state: State, statement: CreateIndex, text: str) -> None:
@@ -166,11 +174,11 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
     if columns is None:
         if name in catalog.views:
             raise UnsupportedSQL(f"{name} is a plain view, which holds no rows to index",
-                                 instead="CREATE MATERIALIZED VIEW, or index the tables it reads")
+                                 remedy="CREATE MATERIALIZED VIEW, or index the tables it reads")
         raise UnknownName("table or materialized view", name, catalog.names())
     keys = [bind_scalar(node, columns, catalog, text, name) for node in statement.keys]
     if any(is_temporal(key) for key in keys):
-        raise UnsupportedSQL("an index key cannot read mz_now()", instead="index the column it is compared with")
+        raise UnsupportedSQL("an index key cannot read mz_now()", remedy="index the column it is compared with")
     texts = tuple(render(key) for key in keys)
     index_name = statement.name or _free_name(state, name, texts)
     index = Index(name=index_name, collection=name, keys=texts, text=statement.text)
@@ -194,7 +202,7 @@ def create_sink(state: State, sinks: Sinks, statement: CreateSink) -> None:
     if columns is None:
         if name in catalog.views:
             raise UnsupportedSQL(f"{name} is a plain view, which reports no changes",
-                                 instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
+                                 remedy=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
         raise UnknownName("table or materialized view", name, catalog.names())
     _check_sink(state, name)
     if statement.or_replace and statement.name in catalog.sinks:
@@ -208,7 +216,7 @@ def create_sink(state: State, sinks: Sinks, statement: CreateSink) -> None:
 def _check_sink(state: State, name: str) -> None:
     """Whether a Delta table can have the columns of a table or view."""
     if not state.schema(name):
-        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", instead="select a constant")
+        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", remedy="select a constant")
     check_columns(name, state.schema(name))
 
 
@@ -245,10 +253,25 @@ def drop(state: State, statement: Drop) -> None:
 
 
 def drop_view(state: State, view: View) -> None:
-    """Take a view out; arrangements that nobody else uses go with it."""
+    """Take a view out; nodes and arrangements that nobody else uses go with it."""
+    _leave_view(state, view)
+    _remove_unused_nodes(state)
+
+
+def _leave_view(state: State, view: View) -> None:
+    """Take a view out, and leave the nodes below it."""
     state.catalog.remove(view)
-    if state.views.pop(view.name, None) is not None:
+    if state.maintained.pop(view.name, None) is not None:
         state.keep_promises()
         for collection in state.collections():
             collection.release(User("view", view.name))
         state.subscriptions.pop(view.name, None)  # they end when this is kept
+
+
+def _remove_unused_nodes(state: State) -> None:
+    plans = [view.plan for view in state.views.values() if view.plan is not None]
+    used = {node.output for plan in plans for node in plan.below}
+    for name in [name for name, one in state.maintained.items() if one.plan is None and name not in used]:
+        del state.maintained[name]
+        for collection in state.collections():
+            collection.release(User("node", name))

@@ -60,7 +60,7 @@ def query(state: State, sql: str, as_of: int | None) -> pa.Table:
     statements = parse(sql)
     statement = statements[-1] if statements else None
     if not isinstance(statement, Select) or len(statements) > 1:
-        raise UnsupportedSQL("expected one query", instead="write SELECT ...")
+        raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
     time = as_of if as_of is not None else time_of(statement.as_of)
     return reading.query(state, statement.query, time, sql)
 

@@ -41,14 +41,14 @@ def explain(state: State, runners: Runners, view_or_sql: str, format: Format) ->
         case Explain(query=query) if query is not None:
             return explain_query(state, runners, query, view_or_sql, format)
         case _:
-            raise UnsupportedSQL("only a view or a query has a plan", instead="give a view's name or a SELECT")
+            raise UnsupportedSQL("only a view or a query has a plan", remedy="give a view's name or a SELECT")
 
 
 def explain_view(state: State, runners: Runners, name: str | None, format: Format) -> str:
     """The plan by which a materialized view is maintained; a plain view's as if it were."""
-    if name in state.views:
-        made = state.catalog.views[name].planned
-        return _show(state, runners, state.views[name].dataflow.plan, name, format, made)
+    found = state.maintained.get(name or "")
+    if found is not None and found.plan is not None:
+        return _show(state, runners, found.plan, str(name), format, state.catalog.views[str(name)].planned)
     if name not in state.catalog.names():
         raise UnknownName("view", str(name), state.catalog.names())
     return explain_query(state, runners, parse_query(f"SELECT * FROM {quoted(name)}"), "", format)
@@ -77,7 +77,7 @@ def _show(
         case "html":
             return explanations.html(planned, state, name)
         case _:
-            raise HalfjoinError(f"unknown format {format!r}; formats: text, mermaid, json, html")
+            raise HalfjoinError(f"unknown format {format!r}", remedy="formats: text, mermaid, json, html")
 
 
 def _made(figures: Figures) -> list[str]:

@@ -10,16 +10,19 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.collection import Collection, User
 from halfjoin.engine.arrange.expand import expand
-from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.arrange.run import Part, Run, make_run
+from halfjoin.engine.batch.enter import runnable
 from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import Failure, first_failure
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.adhoc import run
+from halfjoin.engine.storage.filling import fill_nodes
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant
 from halfjoin.errors import UnknownName, bounded
+from halfjoin.planner.plan import Version
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.adhoc.adhoc import tables_of
 from halfjoin.sql.adhoc.split import split
@@ -56,11 +59,14 @@ def frame(state: State, runners: Runners, name: str, as_of: int | None) -> Any:
     state = closed(state)
     if state.catalog.columns(name) is not None:
         time, collection = readable(state, [name], as_of), state.collection(name)
-        return runners.spark.dataframe(collection, state.before_and_after({}).kept(name, True), time)
+        return runners.spark.dataframe(collection, state.before_and_after({}).kept(name, Version.AFTER), time)
     planned = plan(bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
-    flow = Dataflow(planned, state.functions, name)
-    return runners.spark.query(flow, state, state.before_and_after({}), time, name)
+    over, nodes = fill_nodes(state, planned, time, runners.spark, runners.staging)
+    for node in nodes.values():
+        raise_any(node.errors.up_to(time), name, time)
+    flow = Dataflow(runnable(planned.output), state.functions, name)
+    return runners.spark.query(flow, over, over.before_and_after({}), time, name)
 
 
 def history(
@@ -106,21 +112,33 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     state = closed(state)
     planned = plan(relation, state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
-    flow = Dataflow(planned, state.functions, _QUERY_NAME)
-    users = [state.collection(key.collection) for key in planned.arrangements if not key.collection.startswith("=")]
+    own = {node.output for node in planned.nodes}
+    keys = [key for key in planned.arrangements if key.constant is None and key.collection not in own]
     moment = _Moment(state, time)
     try:
-        for key in planned.arrangements:
-            if not key.collection.startswith("="):
-                state.collection(key.collection).share(key, _QUERY, state.functions)
-        parts = list(flow.fill(moment, moment.closed, gathered=True))
+        for key in keys:
+            state.collection(key.collection).share(key, _QUERY, state.functions)
+        for node in planned.below:  # anew, since a node that is kept has no past
+            output = _at(moment, Dataflow(runnable(node), state.functions, _QUERY_NAME))
+            moment.found[node.output] = (make_run(output, state.upper),)
+        found = _at(moment, Dataflow(runnable(planned.output), state.functions, _QUERY_NAME))
     finally:
-        for collection in users:
-            collection.release(_QUERY)
+        for key in keys:
+            state.collection(key.collection).release(_QUERY)
+    return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+
+
+def _at(moment: _Moment, flow: Dataflow) -> Updates:
+    """The updates that add up to the output of a query's node.
+
+    Raises:
+        DataError: a row fails, or there are too many.
+    """
+    time = moment.time
+    parts = list(flow.fill(moment, time + 1, moment.closed, gathered=True))
     output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
     raise_any(errors, _QUERY_NAME, time)
-    found = output
-    return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+    return output
 
 
 def recover(state: State) -> None:
@@ -146,11 +164,11 @@ class _Moment:
         """Times below it are added up; what is open is not read."""
         return self.time + 1 if self.time + 1 == self.state.upper else MINIMUM
 
-    def __call__(self, name: str, after: bool) -> Sequence[Part]:
+    def __call__(self, name: str, version: Version) -> Sequence[Part]:
         """The runs to look up."""
         if name not in self.found:
             collection = self.state.collection(name)
-            runs = self.state.before_and_after({})(name, after)
+            runs = self.state.before_and_after({})(name, version)
             if self.closed == MINIMUM and not collection.in_files:
                 runs = (Run(collection.as_of(self.time, distinct=False)),)
             self.found[name] = runs

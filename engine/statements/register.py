@@ -30,14 +30,14 @@ def register_table_function(
     _check(name, function, returns)
     there = name not in state.catalog.functions and returns_rows(name, state.catalog)
     if name in state.functions or there or name in ENTRIES:
-        raise Conflict(f"there is a function {name} already; choose another name")
+        raise Conflict(f"there is a function {name} already", remedy="choose another name", name=name)
     types = {column: type_named(kind) for column, kind in returns.items()}
     kept = state.catalog.table_function(name)
     if kept is None:
         writing(writer).define(lambda: state.catalog.functions.update({name: tuple(types.items())}))
     elif kept != tuple(types.items()):
         columns = ", ".join(f"{column} {kind}" for column, kind in kept)
-        raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})")
+        raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})", name=name)
     state.functions[name] = UserFunction(name, function, types)
 
 
@@ -48,7 +48,7 @@ def _check(name: object, function: object, returns: object) -> None:
         HalfjoinError: with what is wrong.
     """
     if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
-        raise HalfjoinError(f"{name!r} is no name for a function; use lower case letters, digits and _")
+        raise HalfjoinError(f"{name!r} is not a name for a function", remedy="use lower case letters, digits and _")
     if not callable(function):
         raise HalfjoinError(f"{name}: {function!r} cannot be called")
     if not isinstance(returns, Mapping) or not all(isinstance(kind, str) for kind in returns.values()):

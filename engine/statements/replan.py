@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from halfjoin.engine.arrange.collection import User
-from halfjoin.engine.batch.enter import share
+from halfjoin.engine.batch.enter import runnable, share
 from halfjoin.engine.batch.runner import LOCAL
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.join.dataflow import Dataflow
@@ -33,6 +33,7 @@ from halfjoin.engine.statements.statistics import Statistics
 from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
 from halfjoin.planner.drift import outgrown, raised, same_work
 from halfjoin.planner.figures import Noted
+from halfjoin.planner.plan import ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.parse.parse import parse_query
@@ -53,7 +54,7 @@ def reconsider(state: State, runners: Runners, changed: Collection[str], keep: K
             keep(lambda: _plan_anew(state, runners, due))
         for name in due:
             view = state.views[name]
-            view.limits = raised(view.limits, view.dataflow.plan.collections, state.rows)
+            view.limits = raised(view.limits, view.limits, state.rows)
 
 
 def refresh(state: State, runners: Runners, name: str) -> None:
@@ -65,10 +66,10 @@ def refresh(state: State, runners: Runners, name: str) -> None:
     """
     if name not in state.views:
         if name in state.catalog.tables:
-            raise UnsupportedSQL(f"{name} is a table, which has no plan", instead="name a materialized view")
+            raise UnsupportedSQL(f"{name} is a table, which has no plan", remedy="name a materialized view")
         if name in state.catalog.views:
             raise UnsupportedSQL(f"{name} is a plain view, which is planned with each query that reads it",
-                                 instead="name a materialized view")  # fmt: skip
+                                 remedy="name a materialized view")  # fmt: skip
         raise UnknownName("materialized view", name, state.views)
     _plan_anew(state, runners, [name], note=True)
 
@@ -83,24 +84,27 @@ def _plan_anew(state: State, runners: Runners, names: Collection[str], *, note: 
             view, running = state.catalog.views[name], state.views[name]
             facts = Noted(Statistics(state), view.planned, frozenset(order[position:]))
             planned = plan(bind(parse_query(view.text), state.catalog, view.text), facts, name)
-            differs = not same_work(planned, running.dataflow.plan)
+            assert running.plan is not None  # as of every view
+            differs = not same_work(planned, running.plan)
             if differs or note:
                 state.catalog.views[name] = view.model_copy(update={"planned": facts.figures(state.upper)})
             if differs:
-                _swap(state, runners, name, running, Dataflow(planned, state.functions, name))
+                _swap(state, runners, name, running, planned)
 
 
-def _swap(state: State, runners: Runners, name: str, running: MaintainedView, flow: Dataflow) -> None:
+def _swap(state: State, runners: Runners, name: str, running: MaintainedView, planned: ViewPlan) -> None:
     """Let a view go on with another plan. Its arrangements are there before those of the running one go."""
     new, user = User("new view", name), User("view", name)
-    runner, _ = runners.choose(max(map(state.rows, flow.plan.collections), default=0))
+    output = runnable(planned.output)
+    runner, _ = runners.choose(max(map(state.rows, planned.collections), default=0))
     try:
-        share(state, flow.plan, new, build=runner is LOCAL)
-        limits = raised(running.limits, flow.plan.collections, state.rows)
-        state.views[name] = replace(running, dataflow=flow, limits=limits)
+        share(state, output, new, build=runner is LOCAL)
+        limits = raised(running.limits, planned.collections, state.rows)
+        flow = Dataflow(output, state.functions, name)
+        state.maintained[name] = replace(running, dataflow=flow, plan=planned, limits=limits)
         for collection in state.collections():
             collection.release(user)
-        share(state, flow.plan, user, build=False)
+        share(state, output, user, build=False)
     finally:
         for collection in state.collections():
             collection.release(new)

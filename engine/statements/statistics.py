@@ -12,7 +12,7 @@ from halfjoin.engine.batch.state import ROW_BYTES, State
 from halfjoin.engine.spark.runners import BULK
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import Ints, Updates
-from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.plan import ArrangementKey, Node
 from halfjoin.sql.expr import columns_of
 
 _SAMPLE = 1 << 16  # rows whose keys are counted
@@ -20,7 +20,7 @@ _SAMPLE = 1 << 16  # rows whose keys are counted
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The planner's questions (`catalog.facts.Facts`), answered for a plan that is to be made.
+    """The planner's questions (`planner.facts.Facts`), answered for a plan that is to be made.
 
     Whether an arrangement exists decides nothing here: the keys of one that does not are counted, too. Else the plan
     of a view would depend on what was created before it.
@@ -30,6 +30,8 @@ class Statistics:
 
     def rows(self, collection: str) -> int:
         """Rows that are there, as far as that is known: of rows in files every update counts."""
+        if not self.state.has(collection):  # a node that is to be made
+            return 0
         found = self.state.collection(collection)
         if found.cold is not None:
             return found.cold.rows
@@ -40,6 +42,18 @@ class Statistics:
         """A table's primary key."""
         return self.state.unique_keys(collection)
 
+    def incarnation(self, collection: str) -> str:
+        """What tells a table or view apart from its namesakes."""
+        return self.state.incarnation(collection)
+
+    def node(self, name: str) -> Node | None:
+        """A node that is kept already, with its own plan."""
+        return self.state.node(name)
+
+    def node_users(self, name: str) -> tuple[str, ...]:
+        """Views that share a node."""
+        return self.state.node_users(name)
+
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
         """Who shares an existing arrangement."""
         return self.state.users(key)
@@ -49,6 +63,8 @@ class Statistics:
 
         A collection that was not needed yet is opened, if memory takes it: whoever fills a view opens it anyway.
         """
+        if not self.state.has(key.collection):
+            return None
         collection = self.state.collection(key.collection)
         cold = collection.cold
         few = cold is not None and cold.rows < BULK and self.state.memory.takes(cold.rows * ROW_BYTES)

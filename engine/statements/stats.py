@@ -40,11 +40,12 @@ class ArrangementStats(BaseModel):
 
 
 class CollectionStats(BaseModel):
-    """One table or materialized view: its updates, its bytes in memory, its frontiers `[since, upper)`, its runs.
+    """One table, materialized view or node: its updates, its bytes in memory, its frontiers `[since, upper)`, its runs.
 
     `files` and `file_bytes` count what its runs leave on disk and look up there. Of a collection that is on disk and
-    has not been needed yet there are no runs. `foreign`: what somebody else has done to its Delta table, and what takes
-    that back. `planned`: of a materialized view, what `upper` was when its plan was made.
+    has not been needed yet there are no runs. `users`: of a node the views that share it. `foreign`: what somebody else
+    has done to its Delta table, and what takes that back. `planned`: of a materialized view, what `upper` was when its
+    plan was made.
     """
 
     name: str
@@ -59,6 +60,7 @@ class CollectionStats(BaseModel):
     files: int = 0
     file_bytes: int = 0
     foreign: str | None = None
+    users: list[str] = []
     planned: int | None = None
 
 
@@ -91,10 +93,11 @@ def stats(state: State, sinks: Sinks | None, foreign: Mapping[tuple[str, str], s
     collections = [
         _collection(state, table, "table", 0, foreign.get(("tables", name))) for name, table in state.tables.items()
     ]
-    for name, view in state.views.items():
-        strange = foreign.get(("views", name)) or foreign.get(("errors", name))
-        found = _collection(state, view.contents, "materialized view", len(view.errors), strange)
-        made = state.catalog.views[name].planned
+    for name, view in state.maintained.items():
+        folder, kind = ("nodes", "node") if view.plan is None else ("views", "materialized view")
+        strange = foreign.get((folder, name)) or foreign.get(("errors", name))
+        found = _collection(state, view.contents, kind, len(view.errors), strange)
+        made = None if view.plan is None else state.catalog.views[name].planned
         collections.append(found.model_copy(update={"planned": None if made is None else made.upper}))
     arrangements = [
         _arrangement(collection, key, list(map(str, arrangement.users)))
@@ -145,4 +148,5 @@ def _collection(state: State, collection: Collection, kind: str, errors: int, fo
         files=sum(run.files for run in runs),
         file_bytes=sum(run.file_bytes for run in runs),
         foreign=foreign,
+        users=list(state.node_users(collection.name)) if kind == "node" else [],
     )

@@ -21,7 +21,7 @@ def subscribe(
         if name in state.catalog.names():
             kind = "table" if name in state.catalog.tables else "plain view"
             raise UnsupportedSQL(f"{name} is a {kind}, which reports no changes",
-                                 instead=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
+                                 remedy=f"CREATE MATERIALIZED VIEW ... AS SELECT * FROM {name}")
         raise UnknownName("materialized view", name, state.views)
     first, failure = history(state, name, as_of, up_to, snapshot)
     others = state.subscriptions.setdefault(name, [])

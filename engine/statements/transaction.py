@@ -52,20 +52,20 @@ def check(statements: Sequence[Statement]) -> None:
         match statement:
             case Begin():
                 if inside:
-                    raise UnsupportedSQL("BEGIN inside a transaction", instead="a transaction has no others in it")
+                    raise UnsupportedSQL("BEGIN inside a transaction", remedy="a transaction has no others in it")
                 inside = True
             case Commit() | Rollback():
                 if not inside:
                     word = type(statement).__name__.upper()
-                    raise UnsupportedSQL(f"{word} without BEGIN", instead=_WHOLE)
+                    raise UnsupportedSQL(f"{word} without BEGIN", remedy=_WHOLE)
                 inside = False
             case Insert() | Update() | Delete() | Select() | Explain() | Show() | SetTime():
                 pass
             case _ if inside:
                 raise UnsupportedSQL("a transaction has INSERT, UPDATE, DELETE and SELECT in it; what is defined is "
-                                     "kept at once", instead="write CREATE and DROP before BEGIN or after COMMIT")
+                                     "kept at once", remedy="write CREATE and DROP before BEGIN or after COMMIT")
     if inside:
-        raise UnsupportedSQL("BEGIN without COMMIT or ROLLBACK", instead=_WHOLE)
+        raise UnsupportedSQL("BEGIN without COMMIT or ROLLBACK", remedy=_WHOLE)
 
 
 class Transaction:
@@ -105,7 +105,7 @@ class Transaction:
         for name in sorted(names_of(query, state.catalog)):
             if name in behind:
                 raise UnsupportedSQL(f"{name} reads what this transaction has changed, and follows with COMMIT",
-                                     instead="read the tables, or COMMIT first")
+                                     remedy="read the tables, or COMMIT first")
 
     def batch(self) -> dict[str, pa.Table]:
         """All changes, as `Engine.apply` takes them."""

@@ -139,7 +139,8 @@ class DeltaFolder:
         else:
             strange = not all(map(self._is_ours, found)) and bool(_listing(DeltaTable(self.place.uri)))
         if strange:
-            raise StorageError(f"somebody else made the table {self.place}; move it away, and nothing is lost")
+            raise StorageError(f"somebody else made the table {self.place}",
+                               remedy="move it away, and nothing is lost", path=str(self.place))
 
     def append(
         self, updates: Sequence[Updates], files: Sequence[StoredFile], layout: Layout, entry: int | None,
@@ -163,7 +164,8 @@ class DeltaFolder:
         table = self._open()
         self._check_there(table, version)
         if table is not None and table.version() != version:
-            raise StorageError(f"the table {self.place} has been written by another process; it will be looked at anew")
+            raise StorageError(f"the table {self.place} has been written by another process; it will be looked at anew",
+                               path=str(self.place))
         if not files and not any(map(len, updates)):
             return None if table is None else int(table.version())
         if table is None:
@@ -213,9 +215,10 @@ class DeltaFolder:
                 found = tuple(self._parts(table))
                 if rows is not None and _rows(found) != rows:  # by a commit that is empty by now, say
                     raise StorageError(f"the log of the table {self.place} is damaged: by it version {version} has "
-                                       f"{_rows(found):,} rows, and by the journal {rows:,}")  # fmt: skip
+                                       f"{_rows(found):,} rows, and by the journal {rows:,}",
+                                       path=str(self.place))  # fmt: skip
                 return found
-        raise StorageError(f"the table {self.place} was dropped, and another made with its name")
+        raise StorageError(f"the table {self.place} was dropped, and another made with its name", path=str(self.place))
 
     def _readable(self, version: int) -> int:
         """The version, or a later one with the same rows: of a version whose files somebody else has merged, those may
@@ -240,7 +243,8 @@ class DeltaFolder:
 
     def _check_there(self, table: DeltaTable | None, version: int | None) -> None:
         if version is not None and (table is None or table.version() < version):
-            raise StorageError(f"the table {self.place} is not there at version {version}, which the journal knows")
+            raise StorageError(f"the table {self.place} is not there at version {version}, which the journal knows",
+                               path=str(self.place))
 
     def _create(self, layout: Layout) -> DeltaTable:
         self.place.make()
@@ -265,7 +269,8 @@ class DeltaFolder:
         for action in pa.table(table.get_add_actions(flatten=True)).to_pylist():
             rows, latest = action["num_records"], action.get("max.__time")
             if rows is None or latest is None:
-                raise StorageError(f"{self.place}/{action['path']} has no statistics of its rows and times in the log")
+                raise StorageError(f"{self.place}/{action['path']} has no statistics of its rows and times in the log",
+                                   path=str(self.place))
             found.append(StoredFile(action["path"], action["size_bytes"], rows, latest, ""))
         return found
 

@@ -33,7 +33,8 @@ class Filing:
             place.make()
             return StoredRun(place, tuple(write(place, updates, schema, sort)), schema)
         except OSError as problem:
-            raise StorageError(f"the rows of {name} cannot be written to {place}: {problem}") from problem
+            raise StorageError(f"the rows of {name} cannot be written to {place}: {problem}",
+                               path=str(place)) from problem
 
     def filed(self, kind: str, name: str, part: Part, sort: Sequence[str]) -> Part:
         """A run in files."""
@@ -49,7 +50,8 @@ class Filing:
             place.make()
             place.link(run.place.path, [file.name for file in run.files])
         except OSError as problem:
-            raise StorageError(f"the files of {name} cannot be taken into {place}: {problem}") from problem
+            raise StorageError(f"the files of {name} cannot be taken into {place}: {problem}",
+                               path=str(place)) from problem
         return StoredRun(place, run.files, run.schema)
 
     def pieces(self, kind: str, name: str, collection: Collection, part: Part) -> Iterator[Piece | StoredFile]:

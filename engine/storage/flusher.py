@@ -96,7 +96,8 @@ class Flusher:
         except HalfjoinError:
             raise
         except Exception as problem:  # of the file system, of Parquet, of Delta: nothing of it is trimmed
-            raise StorageError(f"flushing the warehouse {self._site.place} failed: {problem}") from problem
+            raise StorageError(f"flushing the warehouse {self._site.place} failed: {problem}",
+                               path=str(self._site.place)) from problem
         if problems:
             raise problems[0] if len(problems) == 1 else StorageError("; ".join(map(str, problems)))
 

@@ -43,9 +43,10 @@ class Folders:
         try:
             free = folder in self.known or not any(place.names()) or folder in self.journal.unclaimed()
         except (DeltaError, OSError) as problem:
-            raise StorageError(f"{place} cannot be looked at: {problem}") from problem
+            raise StorageError(f"{place} cannot be looked at: {problem}", path=str(place)) from problem
         if not free:
-            raise StorageError(f"{place} holds what is not of this warehouse; move it away, or use another name")
+            raise StorageError(f"{place} holds what is not of this warehouse",
+                               remedy="move it away, or use another name", path=str(place))
 
     def remove_unclaimed(self) -> None:
         """Folders of collections that were dropped, or never came to be when a process ended: those that the journal

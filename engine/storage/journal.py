@@ -30,11 +30,12 @@ from dataclasses import astuple, dataclass
 from halfjoin.engine.batch.clock import CLOSINGS, Closing
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.encoding import Piece
-from halfjoin.engine.storage.journal_file import JournalFile
+from halfjoin.engine.storage.journal_file import FORMAT, JournalFile
 from halfjoin.engine.storage.parquet import StoredFile
 from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.errors import StorageError
 
+NODES = "nodes"  # the kind of node collections
 _FEW_PAGES = 1000  # of 4 KB, that are given back at a time
 
 
@@ -47,7 +48,7 @@ class Kept:
     """
 
     id: int
-    kind: str  # the folder: tables, views, errors
+    kind: str  # the folder: tables, views, nodes, errors
     name: str
     since: int
     created: int  # the entry that made it
@@ -112,7 +113,7 @@ class Journal(JournalFile):
             ).fetchall()
         for row in rows:
             if not all(isinstance(value, int) for value in (*row[:1], *row[3:6], *row[7:])):
-                raise StorageError(f"{self.where} cannot be read: {row[:7]} is no collection")
+                raise StorageError(f"{self.where} cannot be read: {row[:7]} is not a collection", path=str(self.where))
         return [Kept(*row) for row in rows]
 
     def pieces(self, collection: int, after: int, to: int = 2**63 - 1) -> list[bytes | StoredFile]:
@@ -202,6 +203,8 @@ class Journal(JournalFile):
         with self._transaction():
             entry = self._next(upper)
             self._set(catalog=catalog, defined=entry)
+            if any(item.kind == NODES for item in new):
+                self._set(format=FORMAT)
             for id in gone:
                 self._write("DELETE FROM run WHERE collection = ?", (id,))
                 self._write("DELETE FROM arrangement WHERE collection = ?", (id,))

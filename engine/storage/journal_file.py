@@ -16,7 +16,8 @@ from halfjoin.errors import StorageError
 
 Value: TypeAlias = str | int | float | bytes | None
 
-FORMAT = 2
+FORMAT = 3  # the newest: with node collections, which an engine that does not know them would let fall behind
+_PLAIN = 2  # without
 _BUSY_SECONDS = 60
 _LARGEST_WAL = 64 << 20  # bytes that the write-ahead file keeps between checkpoints
 
@@ -89,21 +90,22 @@ class JournalFile:
         with self._transaction():
             for statement in _SCHEMA.strip().split(";\n"):
                 self._write(statement)
-            self._set(format=FORMAT, id=str(uuid.uuid4()), entry=0, upper=0, defined=0, flushes=0, catalog="")
+            self._set(format=_PLAIN, id=str(uuid.uuid4()), entry=0, upper=0, defined=0, flushes=0, catalog="")
 
     def _check_format(self, *, read_only: bool) -> None:
         found = self.number("format")
         if found == 1 and read_only:
-            raise StorageError(f"the warehouse of {self.where} has the older format 1; open it once without read_only")
+            raise StorageError(f"the warehouse of {self.where} has the older format 1",
+                               remedy="open it once without read_only", path=str(self.where))
         if found == 1:  # all updates were in the journal itself
             with self._transaction():
                 self._write("ALTER TABLE run ADD COLUMN file TEXT")
                 self._write(_statement("arrangement"))
-                self._set(format=FORMAT, flushes=0)
+                self._set(format=_PLAIN, flushes=0)
         if found > FORMAT:
             raise StorageError(
                 f"the warehouse of {self.where} has format {found}, and this version of halfjoin knows up to "
-                f"{FORMAT}; open it with a newer one"
+                f"{FORMAT}", remedy="open it with a newer one", path=str(self.where),
             )
         for table in ("unclaimed", "closing"):  # what journals of before do not have
             if not read_only and not self._has(table):
@@ -194,7 +196,8 @@ class JournalFile:
         try:
             yield
         except sqlite3.Error as problem:
-            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept") from problem
+            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept",
+                               path=str(self.where)) from problem
 
 
 def _statement(table: str) -> str:

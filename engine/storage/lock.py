@@ -30,7 +30,7 @@ class Lock:
         try:
             self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as problem:
-            raise StorageError(f"cannot lock the warehouse {folder}: {problem}") from problem
+            raise StorageError(f"cannot lock the warehouse {folder}: {problem}", path=str(folder)) from problem
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as problem:
@@ -39,12 +39,14 @@ class Lock:
                 holder = "this very process: " + holder
             os.close(self._file)
             raise Conflict(
-                f"the warehouse {folder} is being written by {holder}; close that engine first, "
+                f"the warehouse {folder} is being written by {holder}", name=str(folder), holder=holder,
+                remedy="close that engine first, "
                 "or read beside it with Engine(..., read_only=True)"
             ) from problem
         except OSError as problem:
             os.close(self._file)
-            raise StorageError(f"{folder} cannot be locked, so two engines might write there: {problem}") from problem
+            raise StorageError(f"{folder} cannot be locked, so two engines might write there: {problem}",
+                               path=str(folder)) from problem
         since = datetime.now(UTC).isoformat(" ", "seconds")
         holder = f"process {os.getpid()} on {socket.gethostname()} since {since}, opened at {_caller()}"
         os.ftruncate(self._file, 0)

@@ -35,5 +35,5 @@ def check_columns(name: str, columns: Iterable[str]) -> None:
         if other != column:
             raise UnsupportedSQL(
                 f"{name}: the columns {other} and {column} differ in case alone, which a Delta table cannot hold",
-                instead="call one of them something else",
+                remedy="call one of them something else",
             )

@@ -58,7 +58,8 @@ class ObjectJournal(Journal):
                 self._table = DeltaTable(place.uri)
             except TableNotFoundError:
                 if read_only:
-                    raise StorageError(f"{warehouse} holds no warehouse; an engine that writes makes one") from None
+                    raise StorageError(f"{warehouse} holds no warehouse",
+                                       remedy="an engine that writes makes one", path=str(warehouse)) from None
                 check_prefix(warehouse, ())
                 self._table = DeltaTable.create(place.uri, _SCHEMA, configuration={"delta.checkpointInterval": "50"})
             self._catch_up()
@@ -223,7 +224,8 @@ class ObjectJournal(Journal):
         try:
             yield
         except (DeltaError, OSError) as problem:
-            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept") from problem
+            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept",
+                               path=str(self.where)) from problem
 
 
 def _memory() -> sqlite3.Connection:

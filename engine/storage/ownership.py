@@ -18,7 +18,7 @@ from halfjoin.errors import StorageError
 FILE = "journal.sqlite"
 LOCK = "lock"
 _BESIDE = tuple(f"{FILE}{end}" for end in ("-journal", "-wal", "-shm"))  # which SQLite makes
-_OURS = ("tables", "views", "errors", "arrangements", "sinks", "staging")
+_OURS = ("tables", "views", "nodes", "errors", "arrangements", "sinks", "staging")
 _HEADER = b"SQLite format 3\0"
 _HOLDER = re.compile(rb"(process \d+ on [^\n]*)?")
 
@@ -38,7 +38,7 @@ def check_folder(folder: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as problem:
-        raise StorageError(f"the warehouse {folder} cannot be looked at: {problem}") from problem
+        raise StorageError(f"the warehouse {folder} cannot be looked at: {problem}", path=str(folder)) from problem
     if state == "there":
         return True
     strangers = names - {FILE, *_BESIDE, LOCK}
@@ -85,11 +85,13 @@ def _journal(path: Path) -> str:
 def _refusal(where: str, journal: str, state: str, strangers: Iterable[str], ours: bool) -> StorageError:
     found = ", ".join(sorted(strangers)[:5]) or "pages of a journal"
     if not ours:
-        return StorageError(f"{where} is no warehouse and holds other things ({found}); choose a folder that is empty, "
-                            "or one that does not exist yet")  # fmt: skip
+        return StorageError(f"{where} is not a warehouse and holds other things ({found})",
+                            remedy="choose a folder that is empty, "
+                            "or one that does not exist yet", path=str(where))  # fmt: skip
     how = "damaged, or of another program" if state == "damaged" else "missing or empty"
     return StorageError(
         f"the journal {where}/{journal} is {how}, beside {found}. It is the truth of a warehouse, so nothing is "
-        "touched: put it back from a backup of the whole folder, or choose another; what had been flushed can be "
-        f"read from the Delta tables in {where}/tables"
+        "touched",
+        remedy="put it back from a backup of the whole folder, or choose another; what had been flushed can be "
+        f"read from the Delta tables in {where}/tables", path=str(where),
     )

@@ -38,14 +38,15 @@ def local_path(text: str) -> Path:
         StorageError: it means none, or a name in it is one that the URL of a Delta table cannot have.
     """
     if not text:
-        raise StorageError("'' is no path; give that of a folder")
+        raise StorageError("'' is not a path", remedy="give that of a folder")
     if "\0" in text:
-        raise StorageError(f"{text!r} is no path: there is a NUL in it")
+        raise StorageError(f"{text!r} is not a path: there is a NUL in it", path=text)
     try:
         path = (Path(_of_url(text)) if _FILE.match(text) else Path(text).expanduser()).resolve()
     except (RuntimeError, OSError) as problem:  # no such user, or links in a circle
-        raise StorageError(f"the path {text!r} leads nowhere: {problem}; "
-                           "a folder whose name begins with ~ is written ./~name") from problem  # fmt: skip
+        raise StorageError(f"the path {text!r} leads nowhere: {problem}",
+                           remedy="a folder whose name begins with ~ is written ./~name",
+                           path=text) from problem  # fmt: skip
     check_name(str(path))
     if len(os.fsencode(path)) > LONGEST:
         raise StorageError(f"the path {str(path)[:80]}... is too long for the files in it: {LONGEST} bytes at most")
@@ -61,11 +62,12 @@ def check_name(name: str) -> None:
     odd = _ODD.search(name)
     if odd is not None:
         raise StorageError(f"the path {name!r} cannot hold Delta tables, as other tools would look for them elsewhere: "
-                           f"there is {odd.group()!r} in it; rename the folder")  # fmt: skip
+                           f"there is {odd.group()!r} in it", remedy="rename the folder", path=name)  # fmt: skip
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise StorageError(f"the path {name!r} cannot hold Delta tables: it is not UTF-8; rename the folder") from None
+        raise StorageError(f"the path {name!r} cannot hold Delta tables: it is not UTF-8",
+                           remedy="rename the folder", path=name) from None
 
 
 def check_url(url: str) -> None:
@@ -77,7 +79,7 @@ def check_url(url: str) -> None:
     odd = _ODD_URL.search(url)
     if odd is not None:
         raise StorageError(f"the path {url!r} cannot hold Delta tables: there is {odd.group()!r} in it, which is read "
-                           "in several ways; choose another name")  # fmt: skip
+                           "in several ways", remedy="choose another name", path=url)  # fmt: skip
 
 
 def _of_url(text: str) -> str:
@@ -86,14 +88,15 @@ def _of_url(text: str) -> str:
     if rest.startswith("//"):
         host, slash, rest = rest[2:].partition("/")
         if host not in ("", "localhost"):
-            raise StorageError(f"{text!r} is no path of this machine: files of {host!r} are not to be had; "
-                               "write file:///absolute/path")  # fmt: skip
+            raise StorageError(f"{text!r} is not a path of this machine: files of {host!r} are not to be had",
+                               remedy="write file:///absolute/path", path=text)  # fmt: skip
         rest = slash + rest
     if not rest.startswith("/"):
-        raise StorageError(f"{text!r} is no absolute path; write file:///absolute/path")
+        raise StorageError(f"{text!r} is not an absolute path", remedy="write file:///absolute/path", path=text)
     if "?" in rest or "#" in rest:
-        raise StorageError(f"{text!r} is more than a path; in a URL ? is written %3F, and # is written %23")
+        raise StorageError(f"{text!r} is more than a path",
+                           remedy="in a URL ? is written %3F, and # is written %23", path=text)
     path = os.fsdecode(unquote_to_bytes(rest))
     if "\0" in path:
-        raise StorageError(f"{text!r} is no path: there is a NUL in it")
+        raise StorageError(f"{text!r} is not a path: there is a NUL in it", path=text)
     return path

@@ -48,7 +48,7 @@ class Reader:
             Conflict: another clock is kept.
         """
         if retain is not None:
-            raise HalfjoinError("retain is for the engine that writes; read_only=True takes what is there")
+            raise HalfjoinError("retain is for the engine that writes", remedy="read_only=True takes what is there")
         with self._journal.snapshot():
             opened(self._journal.meta("clock"), clock, 0)
             self._disk = Disk(self._site, self._journal, memory)
@@ -94,7 +94,9 @@ class Reader:
         state.move_to(upper, opened(self._journal.meta("clock"), None, upper))
         newer = self._flushes != self._journal.number("flushes")
         for kept in self._journal.kept():
-            collection = self._collections[kept.id]
+            collection = self._collections.get(kept.id)
+            if collection is None:
+                continue  # a node that no view has, as this version plans it
             if collection.cold is not None or kept.flushed > self._entry or (newer and collection.in_files):
                 # Not loaded, or the journal was trimmed of what is missing here, or files may be removed soon.
                 collection.unload()

@@ -11,7 +11,7 @@ from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.enter import enter_index, enter_table, enter_view
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import with_inputs
-from halfjoin.engine.storage.journal import Kept
+from halfjoin.engine.storage.journal import NODES, Kept
 
 # A kept collection's updates, all that there are now, by its id; and what is closed.
 Fetch = Callable[[int, Collection, int], Sequence[Part]]
@@ -43,7 +43,10 @@ def restore(
     catalog.functions.update(document.functions)
 
     def attach(kind: str, collection: Collection, name: str) -> None:
-        found = kept[kind, name]
+        found = kept.get((kind, name))
+        if found is None and kind == NODES:
+            return  # an older version planned the views in another way: the node is still to be filled
+        found = kept[kind, name] if found is None else found
         collection.since = max(found.since, upper - max(collection.retain, 1))
         by_id[found.id] = collection
         collection.stored = OnDisk(found.id, collection, fetch, lambda: state.upper)
@@ -63,17 +66,20 @@ def restore(
     for view in document.views:
         catalog.add(view)
         if view.materialized:
-            maintained = enter_view(state, view)
-            attach("views", maintained.contents, view.name)
-            attach("errors", maintained.errors, view.name)
+            entered = enter_view(state, view)
+            for name, maintained in entered.items():
+                attach(NODES if maintained.plan is None else "views", maintained.contents, name)
+                if maintained.contents.stored is not None:
+                    attach("errors", maintained.errors, name)
             enter_indexes(view.name)
     state.keep_promises()
-    for name, maintained in state.views.items():
+    for name, maintained in state.maintained.items():
         errors = maintained.errors
-        errors.since = max(kept["errors", name].since, upper - max(errors.retain, 1))
-    for name, maintained in state.views.items():
-        contents = maintained.contents
-        contents.since = max([contents.since, *(state.views[one].errors.since for one in with_inputs(state, [name]))])
+        if errors.stored is not None:
+            errors.since = max(kept["errors", name].since, upper - max(errors.retain, 1))
+    for name, maintained in state.maintained.items():
+        contents, inputs = maintained.contents, with_inputs(state, [name])
+        contents.since = max([contents.since, *(state.maintained[one].errors.since for one in inputs)])
     for sink in document.sinks:
         catalog.add(sink)
     catalog.former_sinks = document.former_sinks

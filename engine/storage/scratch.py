@@ -58,7 +58,8 @@ class Scratch:
             try:
                 os.link(run.place.path / file.name, place.path / file.name)
             except FileNotFoundError as problem:
-                raise StorageError(f"{run.place}/{file.name} cannot be read: {problem}") from problem
+                raise StorageError(f"{run.place}/{file.name} cannot be read: {problem}",
+                                   path=str(run.place)) from problem
             except OSError:
                 shutil.copyfile(run.place.path / file.name, place.path / file.name)
         return StoredRun(place, run.files, run.schema)

@@ -64,7 +64,8 @@ class LocalSite:
             for path in new:
                 sync(path.parent)
         except OSError as problem:
-            raise StorageError(f"cannot make the warehouse {self._folder}: {problem}") from problem
+            raise StorageError(f"cannot make the warehouse {self._folder}: {problem}",
+                               path=str(self._folder)) from problem
         return Lock(self._folder)
 
     def _check(self) -> bool:
@@ -74,7 +75,8 @@ class LocalSite:
     def journal(self, *, read_only: bool) -> Journal:
         """An SQLite file."""
         if read_only and not self._check():
-            raise StorageError(f"there is no warehouse in {self._folder}; an engine that writes makes one")
+            raise StorageError(f"there is no warehouse in {self._folder}",
+                               remedy="an engine that writes makes one", path=str(self._folder))
         return Journal(self._folder, read_only=read_only)
 
 
@@ -86,7 +88,7 @@ class ObjectSite:
         try:
             self.place = ObjectPlace(url)
         except (DeltaError, OSError) as problem:
-            raise StorageError(f"{url} cannot be reached: {problem}") from problem
+            raise StorageError(f"{url} cannot be reached: {problem}", path=url) from problem
 
     def staging(self, id: str) -> None:
         """There are no links."""
@@ -104,7 +106,8 @@ def site_of(warehouse: str | PathLike[str]) -> Site:
     try:
         text = fspath(warehouse)
     except TypeError:
-        raise HalfjoinError(f"{warehouse!r} is no path; give that of a folder, or the URL of an object store") from None
+        raise HalfjoinError(f"{warehouse!r} is not a path",
+                            remedy="give that of a folder, or the URL of an object store") from None
     text = os.fsdecode(text)
     check_threads(lambda: DeltaTable.is_deltatable(tempfile.gettempdir()))
     return ObjectSite(text) if is_url(text) else LocalSite(local_path(text))

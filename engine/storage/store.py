@@ -72,9 +72,16 @@ class Nowhere:
     def kept(self, collection: Collection) -> None:
         """There are no files."""
 
+    def has_stale_nodes(self) -> bool:
+        """There are none from before."""
+        return False
+
     def has_older_errors(self) -> bool:
         """There are none from before."""
         return False
+
+    def renew_errors(self, state: State) -> None:
+        """There are none from before."""
 
     def errors_renewed(self) -> None:
         """There are none from before."""

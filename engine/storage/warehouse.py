@@ -1,7 +1,7 @@
 """A warehouse in a local folder: what a writing engine keeps, in the order that makes it safe.
 
 `lock` says who writes. `journal.sqlite` is the truth: definitions, frontiers, batches not flushed yet. `tables/`,
-`views/` and `errors/` hold a Delta table for each collection, which follow the journal.
+`views/`, `nodes/` and `errors/` hold a Delta table for each collection, which follow the journal.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from halfjoin.engine.storage.filing import Filing
 from halfjoin.engine.storage.flusher import Flusher, Target
 from halfjoin.engine.storage.folders import Folders
 from halfjoin.engine.storage.journal import Answered, New
-from halfjoin.engine.storage.kinds import collection_of, collections, parts, sort_columns
+from halfjoin.engine.storage.kinds import collection_of, collections, kind_of, parts, sort_columns
 from halfjoin.engine.storage.names import check_columns, folder_name
+from halfjoin.engine.storage.renew import make_errors_anew
 from halfjoin.engine.storage.restore import OnDisk, restore
 from halfjoin.engine.storage.scratch import Links, remove_leftovers
 from halfjoin.engine.storage.site import arrangements_folder, collection_place, folder_of, site_of
@@ -74,6 +75,7 @@ class Warehouse:
         self.spill = self._filing.spill
         self._ids: dict[int, Collection] = {}
         self._created: dict[int, int] = {}
+        self._stale: set[int] = set()  # nodes that no view has any more, as this version plans it
         self._pending = 0
         self._catalog = ""
 
@@ -100,6 +102,7 @@ class Warehouse:
             document = Document.model_validate_json(self._catalog) if self._catalog else Document()
             state = State(retain, self, upper=upper, clock=clock, memory=memory)
             self._ids = restore(state, document, kept, self._fetch)
+        self._stale = {item.id for item in kept.values()} - self._ids.keys()
         self._created = {item.id: item.created for item in kept.values()}
         self._pending = journal.pending()
         for problem in self.foreign().values():
@@ -131,7 +134,7 @@ class Warehouse:
                 changes[name] = self._links.lasting(stored) if contents.in_files else stored.table()
                 failure = first_failure(state, name, found.low, found.upper)
                 if failure is not None:
-                    errors[name] = failure.text
+                    errors[name] = str(failure.error)
         diffs, seconds = diffs_of(changes), found.seconds
         return found.mark, Applied(found.time, found.upper, found.runner, seconds, diffs, found.reason, errors=errors)
 
@@ -145,8 +148,7 @@ class Warehouse:
 
     def adopt(self, state: State, staged: Staged) -> Staged:
         """The files that tasks wrote, now in the folders of their Delta tables, which do not know of them yet."""
-        runs = {name: self._filing.adopted("tables" if name in state.tables else "views", name, part)
-                for name, part in staged.runs.items()}  # fmt: skip
+        runs = {name: self._filing.adopted(kind_of(state, name), name, part) for name, part in staged.runs.items()}
         errors = {name: self._filing.adopted("errors", name, part) for name, part in staged.errors.items()}
         return replace(staged, runs=runs, errors=errors)
 
@@ -205,9 +207,18 @@ class Warehouse:
 
         return Entry(commit, kept, follow)
 
+    def has_stale_nodes(self) -> bool:
+        """Whether node collections are kept that no view has any more, as this version plans it. They must go before
+        the next batch, which does not reach them."""
+        return bool(self._stale)
+
     def has_older_errors(self) -> bool:
         """Whether the errors that are kept are told apart in an older form."""
         return self._journal.meta("errors") != ERRORS_FORM
+
+    def renew_errors(self, state: State) -> None:
+        """Make them anew, as part of a definition."""
+        make_errors_anew(state)
 
     def errors_renewed(self) -> None:
         """They are made anew."""
@@ -225,6 +236,7 @@ class Warehouse:
         catalog = state.catalog.document().model_dump_json()
         new = [item for item in now if id(item[2]) not in known]
         gone = [number for number, collection in self._ids.items() if id(collection) not in there]
+        gone += self._stale
         if not new and not gone and catalog == self._catalog:
             return NO_CHANGE
         for kind, name, collection in new:
@@ -252,7 +264,7 @@ class Warehouse:
             self._ids = {item.id: collection for item, collection in found}
             self._created = {item.id: item.created for item, _ in found}
             self._folders.known = {folder_of(item) for item, _ in found}
-            self._catalog, self._pending = catalog, self._journal.pending()
+            self._catalog, self._pending, self._stale = catalog, self._journal.pending(), set()
             for item in dropped:
                 if folder_of(item) in claimed:  # by what has its name now
                     self._folders.clear(collection_place(self._site, item), files.get((item.kind, item.name), ()))

@@ -38,7 +38,7 @@ def check_process(process: int) -> None:
     """
     if not is_this(process):
         raise Conflict(f"an engine belongs to the process that opened it: process {process}, of which this one, "
-                       f"{os.getpid()}, is a fork; {_REMEDY}")  # fmt: skip
+                       f"{os.getpid()}, is a fork", remedy=_REMEDY)  # fmt: skip
 
 
 _owned: WeakSet[Any] = WeakSet()
@@ -74,7 +74,7 @@ def check_inherited(path: str) -> None:
     """
     if path in _inherited:
         raise Conflict(f"{path} was open in the process of which this one is a fork, and cannot be opened here, not "
-                       f"even to read; {_REMEDY}")  # fmt: skip
+                       "even to read", remedy=_REMEDY)  # fmt: skip
 
 
 def check_threads(work: Callable[[], object]) -> None:
@@ -92,8 +92,8 @@ def check_threads(work: Callable[[], object]) -> None:
     except BaseException as problem:  # as Rust's panics are
         if isinstance(problem, Exception) or type(problem).__name__ != "PanicException":
             raise
-        raise Conflict(f"Delta tables were used by the process of which this one is a fork, so it cannot use any; "
-                       f"{_REMEDY}") from problem  # fmt: skip
+        raise Conflict("Delta tables were used by the process of which this one is a fork, so it cannot use any",
+                       remedy=_REMEDY) from problem  # fmt: skip
 
 
 def _forked() -> None:

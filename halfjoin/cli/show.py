@@ -35,7 +35,8 @@ def show(rows: Any, most: int = MOST_SHOWN) -> None:
         return
     if not isinstance(rows, pa.Table):
         if not hasattr(rows, "__arrow_c_stream__"):
-            raise HalfjoinError(f"{type(rows).__name__} is no table; show takes what read, query and apply return")
+            raise HalfjoinError(f"{type(rows).__name__} is not a table",
+                                remedy="show takes what read, query and apply return")
         rows = pa.table(rows)
     _print(rows, most, None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from halfjoin.planner.explain.model import explanation
+from halfjoin.planner.explain.model import Explanation, NodeModel, explanation
 from halfjoin.planner.explain.picture import picture
 from halfjoin.planner.explain.text import text
 from halfjoin.planner.facts import Facts
@@ -72,7 +72,9 @@ def section(plan: ViewPlan, facts: Facts, name: str) -> str:
     """The plan of one view: its picture, its warnings, and its text to unfold."""
     said = explanation(plan, facts, name)
     warnings = "".join(f'<p class="warning">{escape(warning)}</p>' for warning in said.warnings)
+    made: list[Explanation | NodeModel] = [said, *said.nodes]
+    pictures = "".join(f'<div class="scroll">{picture(one)}</div>\n' for one in made)
     return (
-        f'<section><h2>{escape(name)}</h2>\n<div class="scroll">{picture(said)}</div>\n{warnings}'
+        f'<section><h2>{escape(name)}</h2>\n{pictures}{warnings}'
         f"<details><summary>as text</summary><pre>{escape(text(plan, facts, name))}</pre></details></section>\n"
     )

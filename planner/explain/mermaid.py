@@ -12,13 +12,20 @@ from halfjoin.planner.plan import ViewPlan
 def mermaid(plan: ViewPlan, facts: Facts, name: str) -> str:
     """The plan of view `name`: each path from the changed input through its half-joins to the view."""
     said = explanation(plan, facts, name)
-    lines = ["flowchart LR", f"  view[[{_label([said.name])}]]"]
-    for position, path in enumerate(path for paths in said.joins for path in paths):
-        lines += _path(path, f"p{position}")
+    lines = ["flowchart LR", f"  view[[{_label([said.name, *said.steps])}]]"]
+    lines += _paths(said.joins, "p", "view")
+    for number, node in enumerate(said.nodes):
+        lines.append(f"  node{number}[({_label([node.name, *node.steps])})]")
+        lines += _paths(node.joins, f"n{number}p", f"node{number}")
     return "\n".join(lines)
 
 
-def _path(path: PathModel, prefix: str) -> list[str]:
+def _paths(joins: Iterable[Iterable[PathModel]], prefix: str, end: str) -> list[str]:
+    paths = (path for paths in joins for path in paths)
+    return [line for position, path in enumerate(paths) for line in _path(path, f"{prefix}{position}", end)]
+
+
+def _path(path: PathModel, prefix: str, end: str) -> list[str]:
     word = "constant" if path.constant else "change of"
     lines = [f"  {prefix}([{_label([f'{word} {path.input}', *path.source])}])"]
     node = prefix
@@ -29,7 +36,7 @@ def _path(path: PathModel, prefix: str) -> list[str]:
         lines.append(f"  {node} -->{by}{following}")
         node = following
     final = f"|{_label(path.final)}| " if path.final else " "
-    lines.append(f"  {node} -->{final}view")
+    lines.append(f"  {node} -->{final}{end}")
     return lines
 
 

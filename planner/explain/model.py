@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from halfjoin.planner.cost import StageCost, path_cost
@@ -9,7 +10,8 @@ from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.explain.steps import Words
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.names import arrangement_name, collection_name
-from halfjoin.planner.plan import ArrangementKey, Branch, Path, Stage, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Branch, Join, Loop, Node, Path, Reduce, Stage, Version, ViewPlan
+from halfjoin.sql.functions import render
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +65,67 @@ class PathModel:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeModel:
+    """A node: what it makes of what. `joins` are a join's, `steps` say what a reduce or a loop does."""
+
+    name: str
+    kind: str  # "join", "reduce" or "loop"
+    columns: tuple[tuple[str, str], ...]  # name, type
+    joins: tuple[tuple[PathModel, ...], ...]
+    steps: tuple[str, ...]
+    shared_with: tuple[str, ...]  # other views that use it
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
-    """A view's plan in words and numbers."""
+    """A view's plan in words and numbers: the node whose output is the view, and the nodes below it, in order."""
 
     name: str
     columns: tuple[tuple[str, str], ...]  # name, type
     joins: tuple[tuple[PathModel, ...], ...]
+    steps: tuple[str, ...]
+    nodes: tuple[NodeModel, ...]
     arrangements: tuple[Arrangement, ...]
     warnings: tuple[str, ...]
 
 
 def explanation(plan: ViewPlan, facts: Facts, name: str) -> Explanation:
     """What there is to say about the plan of view `name`; sizes and sharing are as of now."""
-    estimates = Estimates(facts, {constant.name: len(constant.rows) for constant in plan.constants}, name)
-    keys = sorted((key for key in plan.arrangements if key.keys), key=arrangement_name)
+    estimates = Estimates(facts, {}, name)
+    every = dict.fromkeys(key for join in plan.joins for key in join.arrangements if key.keys)
+    (*below, own) = (_node(node, estimates, name) for node in _nodes(plan.nodes))
     return Explanation(
-        name,
-        tuple((column.name, str(column.type)) for column in plan.columns),
-        tuple(_join(branch, estimates, name) for branch in plan.branches),
-        tuple(_arrangement(key, estimates, name) for key in keys),
+        name, own.columns, own.joins, own.steps, tuple(below),
+        tuple(_arrangement(key, estimates, name) for key in sorted(every, key=arrangement_name)),
         plan.warnings,
-    )
+    )  # fmt: skip
+
+
+def _nodes(nodes: Iterable[Node]) -> Iterator[Node]:
+    """The nodes, and before each loop those inside it."""
+    for node in nodes:
+        if isinstance(node, Loop):
+            yield from _nodes(inner for binding in node.bindings for inner in binding.nodes)
+        yield node
+
+
+def _node(node: Node, estimates: Estimates, view: str) -> NodeModel:
+    columns = tuple((column.name, str(column.type)) for column in node.columns)
+    others = tuple(sorted(user for user in estimates.facts.node_users(node.output) if user != view))
+    match node:
+        case Join(name, _, branches):
+            estimates = estimates.with_constants(node.constants)
+            joins = tuple(_join(branch, estimates, view) for branch in branches)
+            return NodeModel(name, "join", columns, joins, (), others)
+        case Reduce(name, _, input, keys, parts):
+            by = f"by {', '.join(map(render, keys))}" if keys else "as one group"
+            lines = [f"{part.kind}: {', '.join(map(render, part.functions))}" if part.functions else part.kind
+                     for part in parts]  # fmt: skip
+            return NodeModel(name, "reduce", columns, (), (f"reduce {input} {by}", *lines), others)
+        case Loop(name, _, bindings, limit):
+            names = ", ".join(f"{binding.name} = {binding.nodes[-1].output}" for binding in bindings)
+            rounds = "until nothing changes" if limit is None else f"for at most {limit:,} rounds"
+            return NodeModel(name, "loop", columns, (), (f"repeat {names} {rounds}",), others)
 
 
 def _join(branch: Branch, estimates: Estimates, name: str) -> tuple[PathModel, ...]:
@@ -91,7 +133,7 @@ def _join(branch: Branch, estimates: Estimates, name: str) -> tuple[PathModel, .
     return tuple(
         _path(path, position == branch.fill, estimates, name)
         for position, path in enumerate(branch.paths)
-        if position == branch.fill or path.collection not in estimates.constants
+        if position == branch.fill or not path.constant
     )
 
 
@@ -100,8 +142,8 @@ def _path(path: Path, fills: bool, estimates: Estimates, name: str) -> PathModel
     stages = zip(path.stages, cost.stages, strict=True)
     return PathModel(
         path.alias,
-        collection_name(path.collection),
-        path.collection in estimates.constants,
+        collection_name(path.collection, path.alias if path.constant else None),
+        path.constant,
         fills,
         words.operator(path.source),
         tuple(_lookup(stage, part, words, estimates, name) for stage, part in stages),
@@ -119,7 +161,7 @@ def _lookup(stage: Stage, cost: StageCost, words: Words, estimates: Estimates, n
         _arrangement(half_join.arrangement, estimates, name),
         tuple(map(words.expr, half_join.probe)),
         half_join.arrangement.through is not None,
-        half_join.after,
+        half_join.version is Version.AFTER,
         tuple(name for _, name in half_join.fetch),
         words.operator(stage.then),
         cost.lookups,
@@ -129,7 +171,7 @@ def _lookup(stage: Stage, cost: StageCost, words: Words, estimates: Estimates, n
 
 
 def _arrangement(key: ArrangementKey, estimates: Estimates, name: str) -> Arrangement:
-    if key.collection in estimates.constants:
+    if key.constant is not None:
         return Arrangement(arrangement_name(key), "constant", False, ())
     if not key.keys:
         return Arrangement(arrangement_name(key), "whole", False, ())

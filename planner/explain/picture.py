@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import zip_longest
 
-from halfjoin.planner.explain.model import Explanation, Lookup, PathModel
+from halfjoin.planner.explain.model import Explanation, Lookup, NodeModel, PathModel
 from halfjoin.planner.explain.text import number, times
 
 CHARACTERS = 34  # in a line of a box, at the most
@@ -38,8 +38,8 @@ class _Box:
         return 2 * PAD + math.ceil(ADVANCE * max(map(len, (self.title, *self.lines))))
 
 
-def picture(said: Explanation) -> str:
-    """One SVG element for the whole plan."""
+def picture(said: Explanation | NodeModel) -> str:
+    """One SVG element for the node whose output is the view, or for a node below it."""
     paths = [path for paths in said.joins for path in paths]
     most = FEWER if any(len(path.lookups) >= LONG - 1 for path in paths) else CHARACTERS
     rows = [_boxes(path, most) for path in paths]
@@ -59,7 +59,8 @@ def picture(said: Explanation) -> str:
                 parts.append(_arrow(x - GAP, y + height / 2, x, y + height / 2, box.arrow))
         y += height + 2 * MARGIN
     bottom = max(y - MARGIN, 120)
-    view = _Box("view", said.name, tuple(_wrapped([column for column, _ in said.columns], 20)[:8]))
+    listed = _wrapped([column for column, _ in said.columns], 20)[:8]
+    view = _Box("view", said.name, (*(line for step in said.steps for line in _wrapped([step], most)), *listed))
     centre = bottom / 2
     for middle, x in middles:
         parts.append(_curve(x, middle, view_x, centre))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from halfjoin.planner.agenda import COMPUTED
 from halfjoin.planner.linear import (
     Atom,
     Combination,
@@ -40,9 +39,9 @@ class Words:
         match step:
             case Filter(predicates):
                 yield "filter " + self.expr(_all(predicates))
-            case Extend(items):
-                yield f"{verb} " + ", ".join(_item(column, expr) for column, expr in items)
-                self._computed |= {column.name: expr for column, expr in items if column.name.startswith(COMPUTED)}
+            case Extend(items, members):
+                yield f"{verb} " + ", ".join(_item(column, expr, members) for column, expr in items)
+                self._computed |= {column.name: expr for column, expr in items if members}
             case Explode():
                 yield f"each row with {call_text(step)}"
             case Temporal(formula):
@@ -53,11 +52,11 @@ def _all(predicates: tuple[Expr, ...]) -> Expr:
     return predicates[0] if len(predicates) == 1 else Call("and", predicates, BOOLEAN)
 
 
-def _item(column: Column, expr: Expr) -> str:
-    if isinstance(expr, Column):
+def _item(column: Column, expr: Expr, member: bool) -> str:
+    if isinstance(expr, Column) and not member:
         own = expr.name.rpartition(".")[2] == column.name
         return render(expr) if own else f"{column.name} = {render(expr)}"
-    return render(expr) if column.name.startswith(COMPUTED) else f"{column.name} = {render(expr)}"
+    return render(expr) if member else f"{column.name} = {render(expr)}"
 
 
 def call_text(step: Explode) -> str:

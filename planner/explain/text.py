@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from halfjoin.planner.explain.model import Explanation, Lookup, PathModel, explanation
@@ -40,13 +40,25 @@ def times(value: float, one: str) -> str:
 
 
 def _trees(said: Explanation) -> Iterator[_Node]:
-    columns = ", ".join(f"{column} {type}" for column, type in said.columns)
-    yield _Node(f"{said.name} ({columns})", tuple(_join(paths) for paths in said.joins) or (_Node("no rows, ever"),))
+    yield _made(said.name, said.columns, said.joins, said.steps)
+    for node in said.nodes:
+        tree = _made(f"node {node.name}", node.columns, node.joins, node.steps)
+        shared = f", shared with {', '.join(node.shared_with)}" if node.shared_with else ""
+        yield _Node(tree.text + shared, tree.below)
     if said.arrangements:
         found = (_Node(f"{item.name}: {item.text}") for item in said.arrangements)
         yield _Node("arrangements", tuple(found))
     if said.warnings:
         yield _Node("warnings", tuple(_Node(warning) for warning in said.warnings))
+
+
+def _made(
+    name: str, columns: Sequence[tuple[str, str]], joins: Sequence[tuple[PathModel, ...]], steps: Sequence[str]
+) -> _Node:
+    """A collection, and what makes it."""
+    shown = ", ".join(f"{column} {type}" for column, type in columns)
+    below = [*map(_Node, steps), *map(_join, joins)]
+    return _Node(f"{name} ({shown})", tuple(below) or (_Node("no rows, ever"),))
 
 
 def _join(paths: tuple[PathModel, ...]) -> _Node:

@@ -24,8 +24,8 @@ def trace_text(rules: tuple[tuple[str, Blocks], ...]) -> str:
 
 def _block(block: Block) -> Iterator[str]:
     inputs = (
-        collection_name(item.collection) if item.collection == item.alias
-        else f"{collection_name(item.collection)} AS {item.alias}" for item in block.inputs
+        name if name == item.alias else f"{name} AS {item.alias}"
+        for item in block.inputs for name in [collection_name(item.collection, item.constant)]
     )  # fmt: skip
     yield "join " + ", ".join(inputs)
     for function in block.functions:

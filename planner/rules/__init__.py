@@ -14,6 +14,7 @@ from halfjoin.planner.rules.flatten import flatten
 from halfjoin.planner.rules.fold_constants import fold_constants
 from halfjoin.planner.rules.imply_filters import imply_filters
 from halfjoin.planner.rules.split_conjuncts import split_conjuncts
+from halfjoin.sql.relation import Relation
 
 RULES: tuple[Callable[[Blocks], Blocks], ...] = (
     fit_outputs,
@@ -26,4 +27,17 @@ RULES: tuple[Callable[[Blocks], Blocks], ...] = (
     find_equalities,
 )
 
-__all__ = ["RULES", "flatten"]
+
+
+def normal_form(relation: Relation) -> tuple[tuple[str, Blocks], ...]:
+    """The blocks of a relation after each rule, by the rule's name; the last ones are its normal form.
+
+    Raises:
+        UnsupportedSQL: it cannot be maintained.
+    """
+    blocks = flatten(relation)
+    steps = [(flatten.__name__, blocks)]
+    for rule in RULES:
+        blocks = rule(blocks)
+        steps.append((rule.__name__, blocks))
+    return tuple(steps)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from halfjoin.planner.block import Aliases, Block, Blocks, Equality, inputs_of
+from halfjoin.planner.block import Aliases, Block, Blocks, Equality, Match, inputs_of
+from halfjoin.planner.equalities import merged
+from halfjoin.planner.plan import InputKind
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
-from halfjoin.sql.functions import fallible, render
+from halfjoin.sql.functions import fallible
 from halfjoin.sql.types import INTEGERS, STRINGS, Kind
 
 
@@ -15,37 +17,28 @@ def find_equalities(blocks: Blocks) -> Blocks:
     """The same blocks with equalities taken out of the predicates and merged: `a = b`, `b = c` is one class of three.
 
     An equality between two inputs that may fail stays a predicate unless each side reads one input only: it must be
-    computed on complete rows, where every path computes it alike.
+    computed on complete rows, where every path computes it alike. One that reads a padded input stays, too: it holds of
+    the row that the lookup gives, and says nothing of which rows to look up.
     """
     return tuple(_found(block) for block in blocks)
 
 
 def _found(block: Block) -> Block:
-    owners = block.owners
-    classes: list[list[Expr]] = []
-    null_safe: list[Equality] = []
+    owners, outer = block.owners, {item.alias for item in block.inputs if item.kind is not InputKind.PLAIN}
+    found: list[Equality] = []
     rest: list[Expr] = []
     for predicate in block.predicates:
         sides = _sides(predicate, owners)
-        if sides is None:
+        if sides is None or outer & inputs_of(predicate, owners):
             rest.append(predicate)
-        elif isinstance(predicate, Call) and predicate.function == "=":
-            touched = [known for known in classes if sides[0] in known or sides[1] in known]
-            merged = list(dict.fromkeys([*(member for known in touched for member in known), *sides]))
-            classes = [known for known in classes if known not in touched] + [merged]
         else:
-            null_safe.append(Equality(sides, null_safe=True))
-    found = [Equality(tuple(sorted(members, key=_order))) for members in classes]
-    return replace(block, predicates=tuple(rest), equalities=(*sorted(found, key=_text), *null_safe))
+            found.append(Equality(sides, not (isinstance(predicate, Call) and predicate.function == "=")))
+    inputs = tuple(replace(item, on=tuple(map(_stripped, item.on))) if item.on else item for item in block.inputs)
+    return replace(block, inputs=inputs, predicates=tuple(rest), equalities=merged(found))
 
 
-def _order(member: Expr) -> tuple[bool, str]:
-    """Constants first: what is equal to one is compared with that."""
-    return not isinstance(member, Literal), render(member)
-
-
-def _text(equality: Equality) -> str:
-    return " ".join(render(member) for member in equality.members)
+def _stripped(match: Match) -> Match:
+    return Match(comparable(match.key), comparable(match.probe), match.null_safe)
 
 
 def _sides(predicate: Expr, owners: Mapping[str, Aliases]) -> tuple[Expr, Expr] | None:

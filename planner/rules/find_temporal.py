@@ -28,6 +28,8 @@ def find_temporal(blocks: Blocks) -> Blocks:
 def _found(block: Block) -> Block:
     elsewhere = [arg for function in block.functions for arg in function.step.args]
     elsewhere += [expr for _, expr in block.outputs]
+    elsewhere += [expr for item in block.inputs for expr in item.conditions]
+    elsewhere += [side for item in block.inputs for match in item.on for side in (match.key, match.probe)]
     for expr in elsewhere:
         if is_temporal(expr):
             raise _refused(expr)
@@ -57,5 +59,5 @@ def formula(expr: Expr) -> Formula:
 def _refused(expr: Expr) -> UnsupportedSQL:
     return UnsupportedSQL(
         f"mz_now() is used in {render(expr)}, which does not say from when and until when a row is in",
-        instead="compare it in WHERE, alone on one side: mz_now() < expires_at",
+        remedy="compare it in WHERE, alone on one side: mz_now() < expires_at",
     )

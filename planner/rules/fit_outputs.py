@@ -41,6 +41,6 @@ def _stored(type: SqlType, name: str) -> SqlType:
     if scale > STORED_DIGITS:
         raise UnsupportedSQL(
             f"column {name} has {scale} digits after the point, a column holds {STORED_DIGITS} in all",
-            instead=f"round it: round({name}, 10), or cast it to numeric(38, 10)",
+            remedy=f"round it: round({name}, 10), or cast it to numeric(38, 10)",
         )
     return numeric(STORED_DIGITS, scale)

@@ -62,7 +62,7 @@ def _limit(count: int) -> None:
     if count > MOST_BRANCHES:
         raise UnsupportedSQL(
             f"joins over UNION ALL make {count} joins here, the most are {MOST_BRANCHES}",
-            instead="make the UNION ALL a materialized view of its own, and join that",
+            remedy="make the UNION ALL a materialized view of its own, and join that",
         )
 
 

@@ -19,7 +19,7 @@ def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
     """All tables and views that a query reads, by itself or through plain views.
 
     Raises:
-        UnknownName: there is no table or view of a name.
+        UnknownName: there is not a table or view of a name.
     """
     names: set[str] = set()
     for table in _references(query):

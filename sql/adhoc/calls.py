@@ -140,7 +140,7 @@ def _made(name: str, args: Sequence[Expr]) -> _Made:
             return _Made((("string_agg", TEXT),), TEXT)
         case _ if name in _SPREAD and number:
             return _Made(((name, DOUBLE),), DOUBLE)
-    raise UnsupportedSQL(f"no aggregate {name}({type})", instead="cast the argument", wrong=True)
+    raise UnsupportedSQL(f"no aggregate {name}({type})", remedy="cast the argument", wrong=True)
 
 
 def _sum(type: SqlType) -> SqlType:

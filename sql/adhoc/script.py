@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def wrong(node: exp.Expr | None, context: Context, reason: str, instead: str | None = None) -> UnsupportedSQL:
     """The error at a node for what PostgreSQL refuses, too."""
     line, column = place(node, context.sql)
-    return UnsupportedSQL(reason, instead=instead, sql=context.sql, line=line, column=column, wrong=True)
+    return UnsupportedSQL(reason, remedy=instead, sql=context.sql, line=line, column=column, wrong=True)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _stored(value: Expr) -> Expr:
     if type == UNKNOWN:
         return functions.cast(value, TEXT)
     if type.kind is Kind.INTERVAL:
-        raise UnsupportedSQL("an interval is no column", instead="give its length: extract(epoch from ...)")
+        raise UnsupportedSQL("an interval is no column", remedy="give its length: extract(epoch from ...)")
     return value if _fitting(type) == type else functions.cast(value, _fitting(type))
 
 
@@ -167,5 +167,5 @@ def _fitting(type: SqlType) -> SqlType:
         return type
     if (type.scale or 0) > STORED_DIGITS:
         raise UnsupportedSQL(f"a value has {type.scale} digits after the point, a column holds {STORED_DIGITS}",
-                             instead="round it, or cast it to numeric(38, 10)")
+                             remedy="round it, or cast it to numeric(38, 10)")
     return numeric(STORED_DIGITS, type.scale or 0)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.errors import UnknownName, UnsupportedSQL
+from halfjoin.errors import UnknownName
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.scalar import Scalars
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 def bind_insert(statement: Insert, schema: Schema, sql: str) -> Relation:
     """The new rows: all the table's columns in order, of exactly their types; NULL for those not given."""
-    context = Context(schema, sql)
+    context = Context(schema, sql, in_change=True)
     columns = _columns(statement.table, context)
     targets = _targets(statement, columns, context)
     some = not statement.columns  # the first columns may be given alone
@@ -38,14 +36,14 @@ def bind_insert(statement: Insert, schema: Schema, sql: str) -> Relation:
 
 def bind_delete(statement: Delete, schema: Schema, sql: str) -> Relation:
     """The rows to delete."""
-    context = Context(schema, sql)
+    context = Context(schema, sql, in_change=True)
     rows, _, columns = _old_rows(statement, context)
     return Project(rows, tuple(zip(_columns(statement.table, context), columns, strict=True)))
 
 
 def bind_update(statement: Update, schema: Schema, sql: str) -> tuple[Relation, Relation]:
     """The rows before and the rows after the update."""
-    context = Context(schema, sql)
+    context = Context(schema, sql, in_change=True)
     rows, scope, old = _old_rows(statement, context)
     columns = _columns(statement.table, context)
     by_name = {column.name: column for column in columns}
@@ -57,7 +55,7 @@ def bind_update(statement: Update, schema: Schema, sql: str) -> tuple[Relation, 
         if sum(name == other for other, _ in statement.assignments) > 1:
             raise context.refuse(node, f"column {name} is assigned twice")
         _refuse_now(node, context)
-        with _in_a_change(), context.at(node):
+        with context.at(node):
             new[name] = functions.cast(Scalars(context, (scope,)).value(node), by_name[name].type)
     return (Project(rows, tuple(zip(columns, old, strict=True))),
             Project(rows, tuple((column, new[column.name]) for column in columns)))
@@ -73,8 +71,7 @@ def _old_rows(statement: Delete | Update, context: Context) -> tuple[Relation, S
     scope = Scope.of(FromItem(alias, named))
     if statement.where is not None:
         _refuse_now(statement.where, context)
-        with _in_a_change():
-            rows = Filter(rows, Scalars(context, (scope,)).condition(statement.where))
+        rows = Filter(rows, Scalars(context, (scope,)).condition(statement.where))
     return rows, scope, qualified
 
 
@@ -111,7 +108,7 @@ def _typed_values(query: exp.Expr, targets: tuple[Column, ...], some: bool, cont
         width, targets = len(nodes), targets[:len(nodes)]
         values = []
         for node, target in zip(nodes, targets, strict=True):
-            with _in_a_change(), context.at(node):
+            with context.at(node):
                 values.append(functions.cast(scalars.value(node), target.type))
         rows.append(tuple(values))
     return Values("values", tuple(Column(f"values.{column.name}", column.type) for column in targets), tuple(rows))
@@ -119,8 +116,7 @@ def _typed_values(query: exp.Expr, targets: tuple[Column, ...], some: bool, cont
 
 def _typed_query(query: exp.Expr, targets: tuple[Column, ...], some: bool, context: Context) -> Relation:
     _refuse_now(query, context)
-    with _in_a_change():
-        selected = select(query, context)
+    selected = select(query, context)
     _check_width(len(selected.items), len(targets), some, query, context)
     targets = targets[:len(selected.items)]
     names = [f"query.{column.name}" for column in targets]
@@ -133,20 +129,6 @@ def _check_width(given: int, wanted: int, some: bool, node: exp.Expr, context: C
         values, columns = (f"{n} {word}{'s' if n != 1 else ''}" for n, word in ((given, "value"), (wanted, "column")))
         raise context.refuse(node, f"INSERT has {values} for {columns}",
                              "name as many columns: INSERT INTO t (a, b) VALUES ...")
-
-
-@contextmanager
-def _in_a_change() -> Iterator[None]:
-    """What views do not maintain is refused here too, with the way to do it in two steps."""
-    try:
-        yield
-    except UnsupportedSQL as error:
-        what, not_maintained, _ = error.reason.partition(" not maintained")
-        if not not_maintained:
-            raise
-        raise UnsupportedSQL(f"{what} not supported in INSERT, UPDATE and DELETE",
-                             instead="select the rows with engine.query(...) and hand them to engine.apply(...)",
-                             sql=error.sql, line=error.line, column=error.column) from None
 
 
 def _refuse_now(node: exp.Expr, context: Context) -> None:

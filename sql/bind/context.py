@@ -29,7 +29,7 @@ class Aliases:
         """The name itself if it is free, numbered otherwise; without a dot, which parts alias and column."""
         if len(self._taken) > MOST_NAMES:
             raise UnsupportedSQL(f"the statement reads more than {MOST_NAMES:,} tables, each use of WITH and of views "
-                                 "counted", instead="make a part of it a materialized view of its own")
+                                 "counted", remedy="make a part of it a materialized view of its own")
         name = name.replace(".", "_")
         free, number = name, self._taken.get(name, 1)
         while free in self._taken:
@@ -58,10 +58,20 @@ class Context:
     common: Mapping[str, CommonTable] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
     now: str | None = None  # the moment at which a query reads the clock, as ISO text; a view may not
+    in_change: bool = False  # of INSERT, UPDATE and DELETE, which refuse what views do not maintain
 
     def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error for a node, with its place."""
         return refuse(node, self.sql, reason, instead)
+
+    def unmaintained(
+        self, node: exp.Expr | None, what: str, remedy: str | None = None, why: str = " yet"
+    ) -> UnsupportedSQL:
+        """The error for what views do not maintain. `what` ends in its verb: `GROUP BY is`."""
+        if self.in_change:
+            return self.refuse(node, f"{what} not supported in INSERT, UPDATE and DELETE",
+                               "select the rows with engine.query(...) and hand them to engine.apply(...)")
+        return self.refuse(node, f"{what} not maintained{why}", remedy)
 
     @contextmanager
     def at(self, node: exp.Expr) -> Iterator[None]:

@@ -57,7 +57,7 @@ def number(text: str) -> Literal:
     precision = max(len(shape.digits), scale, decimal.adjusted() + 1, 1)
     if precision > WORKING_DIGITS:
         raise UnsupportedSQL(f"a number may have {WORKING_DIGITS} digits",
-                             instead="write it as double precision: '1e300'::double precision")
+                             remedy="write it as double precision: '1e300'::double precision")
     return Literal(decimal, numeric(precision, scale))
 
 
@@ -87,8 +87,8 @@ def _within(value: Expr, low: Expr, high: Expr) -> Expr:
 
 def _in(scalars: Scalars, node: exp.In) -> Expr:
     if not node.expressions:
-        raise scalars.context.refuse(node.args.get("query") or node, "IN (subquery) is not maintained yet",
-                                     "join with the subquery in FROM, if it has no duplicates")
+        raise scalars.context.unmaintained(node.args.get("query") or node, "IN (subquery) is",
+                                           "join with the subquery in FROM, if it has no duplicates")
     if isinstance(node.this, exp.Tuple):
         equal = (exp.EQ(this=node.this.copy(), expression=item.copy()) for item in node.expressions)
         return functions.resolve("or", tuple(scalars.value(item) for item in equal))
@@ -189,7 +189,7 @@ def _array(scalars: Scalars, node: exp.Array) -> Expr:
     if not node.expressions:
         raise scalars.context.refuse(node, "an empty array has no type", "write a cast: ARRAY[]::integer[]")
     if any(isinstance(item, exp.Query) for item in node.expressions):
-        raise scalars.context.refuse(node.expressions[0], "ARRAY(subquery) is not maintained yet")
+        raise scalars.context.unmaintained(node.expressions[0], "ARRAY(subquery) is")
     items = scalars.values(node.expressions)
     if any(item.type.kind is Kind.ARRAY for item in items):
         raise scalars.context.refuse(node, "arrays of arrays are not supported")

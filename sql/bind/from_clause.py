@@ -148,7 +148,7 @@ class From:
         except UnknownName as error:
             if error.kind in ("column", "table or alias") and _lends(left, error.name):
                 raise UnsupportedSQL(f"{error.name} is to the left of the subquery, and not visible in it",
-                                     instead="write LATERAL before the subquery", sql=error.sql, line=error.line,
+                                     remedy="write LATERAL before the subquery", sql=error.sql, line=error.line,
                                      column=error.column, wrong=True) from None
             raise
         return self.derived(selected, alias, "")
@@ -174,7 +174,7 @@ class From:
             names = renamed(selected.names, exp.TableAlias(columns=list(common.columns)), table, context)
             return self.derived(selected.renamed(names), alias, table)
         if (text := context.schema.plain_view(table)) is not None:
-            inner = Context(context.schema, text, aliases=context.aliases)
+            inner = Context(context.schema, text, aliases=context.aliases, in_change=context.in_change)
             return self.derived(bind_select.select(parse_query(text), inner), alias, table)
         columns = context.schema.columns(table)
         if columns is None:

@@ -107,7 +107,7 @@ def _comparison(name: str) -> Callable[[Scalars, Any], Expr]:
 
 def _quantified(scalars: Scalars, node: exp.Binary, name: str, array: exp.Expr) -> Expr:
     if isinstance(array.unnest(), exp.Query):
-        raise scalars.context.refuse(array, f"{name.upper()} (subquery) is not maintained yet", ON_TOP)
+        raise scalars.context.unmaintained(array, f"{name.upper()} (subquery) is", ON_TOP)
     if name not in ("= any", "<> all"):
         raise scalars.context.refuse(node, f"{name.upper()} is not supported", "write = ANY (array) or <> ALL (array)")
     return functions.resolve(name, (scalars.value(node.this), scalars.value(array)))
@@ -163,7 +163,7 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     name, context = node.name.lower(), scalars.context
     refuse_function(name, node, context)
     if name == "array" and any(isinstance(item, exp.Query) for item in node.expressions):
-        raise context.refuse(node, "ARRAY(subquery) is not maintained yet", ON_TOP)
+        raise context.unmaintained(node, "ARRAY(subquery) is", ON_TOP)
     if name in NOT_CALLED or not name.replace("_", "").isalnum():
         raise UnknownName("function", name)
     if name == "mz_now":

@@ -49,7 +49,7 @@ class Scope:
         for source in other.sources:
             if source.name in taken:
                 raise UnsupportedSQL(f"table name {source.name} stands in FROM twice",
-                                     instead=f"give one an alias: {source.name} AS {source.name}2")
+                                     remedy=f"give one an alias: {source.name} AS {source.name}2")
         return Scope(self.sources + other.sources, self.visible + other.visible)
 
     def merged(self, other: Scope, columns: Iterable[Visible]) -> Scope:
@@ -73,7 +73,7 @@ class Scope:
         if len(found) > 1:
             owners = " or ".join(dict.fromkeys(f"{column.table}.{name}" for column in found))
             raise UnsupportedSQL(f"column {name} is ambiguous: it could be {owners}",
-                                 instead="write the one that is meant" if " or " in owners else "give one an alias")
+                                 remedy="write the one that is meant" if " or " in owners else "give one an alias")
         return found[0].expr if found else None
 
     def star(self, name: str) -> tuple[tuple[str, Column], ...]:
@@ -106,14 +106,14 @@ def _whole(source: FromItem) -> Column:
     """What an alias alone means as a value: the column of a function that has one."""
     if source.scalar:
         return source.columns[0][1]
-    raise UnsupportedSQL(f"{source.name} is a table, not a column", instead=f"write its columns, or {source.name}.*")
+    raise UnsupportedSQL(f"{source.name} is a table, not a column", remedy=f"write its columns, or {source.name}.*")
 
 
 def _of_source(source: FromItem, name: str) -> Column:
     found = [column for known, column in source.columns if known == name]
     if len(found) > 1:
         raise UnsupportedSQL(f"column {name} is ambiguous: {source.name} has two of that name",
-                             instead="give one an alias")
+                             remedy="give one an alias")
     if not found:
         raise UnknownName("column", f"{source.name}.{name}", [f"{source.name}.{known}" for known, _ in source.columns])
     return found[0]

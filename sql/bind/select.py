@@ -101,7 +101,7 @@ def _with(query: exp.Expr, context: Context) -> Context:
     if clause is None:
         return context
     if clause.args.get("recursive"):
-        raise context.refuse(clause, "WITH RECURSIVE is not maintained yet", ON_TOP)
+        raise context.unmaintained(clause, "WITH RECURSIVE is", ON_TOP)
     for item in common_tables(clause, context):
         alias = item.args["alias"]
         table = CommonTable(item.this, tuple(alias.args.get("columns") or ()), context)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlglot import exp
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.parse.locate import only, written
 
@@ -17,37 +20,46 @@ WINDOW_FUNCTIONS = frozenset((
     "cume_dist", "dense_rank", "first_value", "lag", "last_value", "lead", "nth_value", "ntile", "percent_rank", "rank",
     "row_number",
 ))
-CLAUSES = {
-    "distinct": ("DISTINCT is not maintained yet", ON_TOP),
-    "group": ("GROUP BY is not maintained yet", ON_TOP),
-    "having": ("HAVING is not maintained yet", ON_TOP),
-    "windows": ("window functions are not maintained yet", ON_TOP),
-    "order": ("ORDER BY is not maintained: a view has no order", "leave it out, or " + ON_TOP),
-    "limit": ("LIMIT is not maintained yet", ON_TOP),
-    "offset": ("OFFSET is not maintained yet", ON_TOP),
-    "fetch": ("FETCH is not maintained yet", ON_TOP),
+
+
+class Unmaintained(NamedTuple):
+    """What views do not maintain, with its verb, and why, or since when: `ORDER BY is`, `: a view has no order`."""
+
+    what: str
+    why: str = " yet"
+
+
+REFUSED_CLAUSES = {  # by queries as well
+    "qualify": ("PostgreSQL has no QUALIFY", "write a subquery in FROM, and WHERE over it"),
     "locks": ("FOR UPDATE is not supported", "leave it out: a read never sees half a batch"),
     "into": ("SELECT INTO is not supported", "write CREATE MATERIALIZED VIEW ... AS SELECT"),
     "laterals": ("LATERAL VIEW is not supported", "write a table function in FROM"),
 }
-REFUSED_CLAUSES = {  # by queries, too
-    "qualify": ("PostgreSQL has no QUALIFY", "write a subquery in FROM, and WHERE over it"),
-    **{key: CLAUSES[key] for key in ("locks", "into", "laterals")},
+CLAUSES: dict[str, tuple[str | Unmaintained, str]] = {
+    "distinct": (Unmaintained("DISTINCT is"), ON_TOP),
+    "group": (Unmaintained("GROUP BY is"), ON_TOP),
+    "having": (Unmaintained("HAVING is"), ON_TOP),
+    "windows": (Unmaintained("window functions are"), ON_TOP),
+    "order": (Unmaintained("ORDER BY is", ": a view has no order"), "leave it out, or " + ON_TOP),
+    "limit": (Unmaintained("LIMIT is"), ON_TOP),
+    "offset": (Unmaintained("OFFSET is"), ON_TOP),
+    "fetch": (Unmaintained("FETCH is"), ON_TOP),
+    **{key: REFUSED_CLAUSES[key] for key in ("locks", "into", "laterals")},
 }
-SET_OPERATIONS = {
-    exp.Union: ("UNION is not maintained yet, since it removes duplicates", "write UNION ALL, or " + ON_TOP),
-    exp.Intersect: ("INTERSECT is not maintained yet", "write a join, if one side has no duplicates, or " + ON_TOP),
-    exp.Except: ("EXCEPT is not maintained yet", ON_TOP),
+SET_OPERATIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str]] = {
+    exp.Union: (Unmaintained("UNION is", " yet, since it removes duplicates"), "write UNION ALL, or " + ON_TOP),
+    exp.Intersect: (Unmaintained("INTERSECT is"), "write a join, if one side has no duplicates, or " + ON_TOP),
+    exp.Except: (Unmaintained("EXCEPT is"), ON_TOP),
 }
-EXPRESSIONS: dict[type[exp.Expr], tuple[str, str | None]] = {
-    exp.Subquery: ("a subquery as a value is not maintained yet", "join with it in FROM"),
-    exp.Select: ("a subquery as a value is not maintained yet", "join with it in FROM"),
-    exp.Union: ("a subquery as a value is not maintained yet", "join with it in FROM"),
-    exp.Exists: ("EXISTS is not maintained yet", "join with the table on its key, or " + ON_TOP),
-    exp.All: ("ALL (subquery) is not maintained yet", ON_TOP),
-    exp.Window: ("window functions are not maintained yet", ON_TOP),
-    exp.Filter: ("aggregates are not maintained yet", ON_TOP),
-    exp.WithinGroup: ("aggregates are not maintained yet", ON_TOP),
+EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
+    exp.Subquery: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
+    exp.Select: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
+    exp.Union: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
+    exp.Exists: (Unmaintained("EXISTS is"), "join with the table on its key, or " + ON_TOP),
+    exp.All: (Unmaintained("ALL (subquery) is"), ON_TOP),
+    exp.Window: (Unmaintained("window functions are"), ON_TOP),
+    exp.Filter: (Unmaintained("aggregates are"), ON_TOP),
+    exp.WithinGroup: (Unmaintained("aggregates are"), ON_TOP),
     exp.SimilarTo: ("SIMILAR TO is not supported", "write a regular expression: a ~ '^(...)$'"),
     exp.Placeholder: ("parameters are not supported", "write the value"),
     exp.Parameter: ("parameters are not supported", "write the value"),
@@ -61,18 +73,24 @@ def refuse_clauses(query: exp.Select, context: Context) -> None:
     for key, (reason, instead) in CLAUSES.items():
         if value := query.args.get(key):
             where = value[0] if isinstance(value, list) else value
-            raise context.refuse(where if where.find(exp.Identifier, exp.Literal) else query, reason, instead)
+            raise _refusal(where if where.find(exp.Identifier, exp.Literal) else query, reason, instead, context)
     only(query, context.sql, "a view", ("expressions", "from_", "joins", "where", "with_"))
+
+
+def _refusal(node: exp.Expr, reason: str | Unmaintained, remedy: str | None, context: Context) -> UnsupportedSQL:
+    if isinstance(reason, Unmaintained):
+        return context.unmaintained(node, reason.what, remedy, reason.why)
+    return context.refuse(node, reason, remedy)
 
 
 def refuse_set_operation(query: exp.SetOperation, context: Context) -> None:
     """Refuse what is not UNION ALL, and clauses after it."""
     for kind, (reason, instead) in SET_OPERATIONS.items():
         if isinstance(query, kind) and (query.args.get("distinct") or kind is not exp.Union):
-            raise context.refuse(query.expression, reason, instead)
+            raise _refusal(query.expression, reason, instead, context)
     for key, (reason, instead) in CLAUSES.items():
         if query.args.get(key):
-            raise context.refuse(query.args[key], reason, instead)
+            raise _refusal(query.args[key], reason, instead, context)
     only(query, context.sql, "a view", ("this", "expression", "with_"))
 
 
@@ -80,8 +98,8 @@ def refuse_join(join: exp.Join, context: Context) -> None:
     """Refuse what is not an inner or cross join with its condition."""
     side, kind = (join.text("side") or "").upper(), (join.text("kind") or "").upper()
     if side or kind == "OUTER":
-        raise context.refuse(join.this, f"{' '.join(filter(None, (side, kind)))} JOIN is not maintained yet",
-                             "use it in a query (SELECT) over the views")
+        raise context.unmaintained(join.this, f"{' '.join(filter(None, (side, kind)))} JOIN is",
+                                   "use it in a query (SELECT) over the views")
     if kind not in ("", "INNER", "CROSS") or join.text("method") not in ("", "NATURAL"):
         raise context.refuse(join.this, f"{kind or join.text('method')} JOIN is not supported", "write JOIN ... ON")
     only(join, context.sql, "a join", ("this", "on", "using", "kind", "method"))
@@ -95,10 +113,10 @@ def refuse_join(join: exp.Join, context: Context) -> None:
 def refuse_expression(node: exp.Expr, context: Context) -> Exception:
     """The error for an expression that the binder has no rule for."""
     if isinstance(node, exp.Exists) and isinstance(node.parent, exp.Not):
-        return context.refuse(node, "NOT EXISTS is not maintained yet", ON_TOP)
+        return context.unmaintained(node, "NOT EXISTS is", ON_TOP)
     if isinstance(node, exp.Query) or type(node) in EXPRESSIONS:
         reason, instead = EXPRESSIONS.get(type(node), EXPRESSIONS[exp.Subquery])
-        return context.refuse(node, reason, instead)
+        return _refusal(node, reason, instead, context)
     text = written(node)
     return context.refuse(node, f"{text if len(text) <= 60 else node.key} is not supported")
 
@@ -106,8 +124,8 @@ def refuse_expression(node: exp.Expr, context: Context) -> Exception:
 def refuse_function(name: str, node: exp.Expr, context: Context) -> None:
     """Refuse a call of an aggregate or window function, and of one that other dialects have."""
     if name in AGGREGATES:
-        raise context.refuse(node, f"aggregates ({name}) are not maintained yet", ON_TOP)
+        raise context.unmaintained(node, f"aggregates ({name}) are", ON_TOP)
     if name in WINDOW_FUNCTIONS:
-        raise context.refuse(node, f"window functions ({name}) are not maintained yet", ON_TOP)
+        raise context.unmaintained(node, f"window functions ({name}) are", ON_TOP)
     if name == "if":
         raise context.refuse(node, "PostgreSQL has no function if", "write CASE WHEN condition THEN a ELSE b END")

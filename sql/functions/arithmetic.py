@@ -41,7 +41,7 @@ def _digits_of(name: str) -> Callable[[Sequence[Expr]], SqlType]:
     def numeric(args: Sequence[Expr]) -> SqlType:
         before, scale = _needed(name, args)
         if scale > WORKING_DIGITS:
-            raise UnsupportedSQL(f"a numeric with {scale} decimals", instead="round() the operands to fewer decimals")
+            raise UnsupportedSQL(f"a numeric with {scale} decimals", remedy="round() the operands to fewer decimals")
         return SqlType(Kind.NUMERIC, min(max(before + scale, 1), WORKING_DIGITS), scale)
 
     return numeric

@@ -14,11 +14,11 @@ from halfjoin.sql.types import BOOLEAN, Kind, array
 
 def _array(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if not args:
-        raise UnsupportedSQL("an empty ARRAY has no type", instead="write '{}'::integer[] or another type")
+        raise UnsupportedSQL("an empty ARRAY has no type", remedy="write '{}'::integer[] or another type")
     items = unify(args)
     type = items[0].type
     if type.kind is Kind.ARRAY:
-        raise UnsupportedSQL("arrays of more than one dimension", instead="keep one array per row")
+        raise UnsupportedSQL("arrays of more than one dimension", remedy="keep one array per row")
     if all(isinstance(item, Literal) for item in items):
         return Literal([item.value for item in items if isinstance(item, Literal)], array(type))
     return Call("array", items, array(type))
@@ -32,7 +32,7 @@ def _compared(name: str) -> Special:
         if items.type.kind is Kind.UNKNOWN:
             items = cast(items, array(common_type([value.type])))
         if items.type.element is None:
-            raise UnsupportedSQL(f"{name.upper()} of {items.type}", instead="give an array")
+            raise UnsupportedSQL(f"{name.upper()} of {items.type}", remedy="give an array")
         type = comparison_type([value.type, items.type.element])
         if type.kind is Kind.NUMERIC:
             type = common_type([value.type, items.type.element])
@@ -43,7 +43,7 @@ def _compared(name: str) -> Special:
 
 def _first_dimension(args: Sequence[Expr]) -> None:
     if not isinstance(args[1], Literal) or args[1].value not in (1, None):
-        raise UnsupportedSQL("array_length of another dimension than 1", instead="write array_length(a, 1)")
+        raise UnsupportedSQL("array_length of another dimension than 1", remedy="write array_length(a, 1)")
 
 
 

@@ -47,7 +47,7 @@ def padded(expr: Expr) -> Expr:
     length = expr.type.precision
     if length is None:
         raise UnsupportedSQL("a char without a length of its own, where trailing blanks count",
-                             instead="cast it to text, or to char(n)")
+                             remedy="cast it to text, or to char(n)")
     if isinstance(expr, Literal):
         return Literal(str(expr.value).ljust(length), TEXT)
     return Call("rpad", (expr, Literal(length, INTEGER)), TEXT)
@@ -71,7 +71,7 @@ def _check(source: SqlType, type: SqlType, explicit: bool) -> None:
     if castable(source, type) if explicit else assignable(source, type):
         return
     instead = f"write a cast: ...::{type}" if castable(source, type) else None
-    raise UnsupportedSQL(f"cannot cast type {source} to {type}", instead=instead)
+    raise UnsupportedSQL(f"cannot cast type {source} to {type}", remedy=instead)
 
 
 def _with_digits(expr: Expr, type: SqlType) -> SqlType:
@@ -143,7 +143,7 @@ def _number(value: int | float | Decimal, source: SqlType, type: SqlType) -> int
     if type.kind is Kind.NUMERIC:
         if isinstance(value, float):
             if not math.isfinite(value):
-                raise UnsupportedSQL(f"numeric has no {value}", instead="use double precision")
+                raise UnsupportedSQL(f"numeric has no {value}", remedy="use double precision")
             value = Decimal(f"{value:.{6 if source.kind is Kind.REAL else 15}g}")
         return decimal_of(Decimal(value), type)
     if type.kind is Kind.REAL and math.isfinite(value) and value:

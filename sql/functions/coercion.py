@@ -105,7 +105,7 @@ def common_type(types: Iterable[SqlType]) -> SqlType:
     chosen = known[0]
     for type in known[1:]:
         if category(type) != category(chosen):
-            raise UnsupportedSQL(f"types {chosen} and {type} cannot be matched", instead="cast one to the other's type",
+            raise UnsupportedSQL(f"types {chosen} and {type} cannot be matched", remedy="cast one to the other's type",
                                  wrong=True)
         if implicit(chosen, type) and not implicit(type, chosen):
             chosen = type

@@ -18,7 +18,7 @@ def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     """`in` over literals; items that are not constant become `=` joined by OR."""
     value, *items = args
     if not items:
-        raise UnsupportedSQL("IN of an empty list", instead="write false")
+        raise UnsupportedSQL("IN of an empty list", remedy="write false")
     type = comparison_type([arg.type for arg in args])
     if type.kind in STRINGS:
         return _in_texts(resolve, value, items)

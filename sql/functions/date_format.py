@@ -44,7 +44,7 @@ def tokens(pattern: str) -> list[tuple[str, bool]]:
         refused = next((word for word in _REFUSED if rest.upper().startswith(word)), None)
         match = _FIELD.match(rest)
         if refused and not (match and len(match[0]) > len(refused)):
-            raise UnsupportedSQL(f"to_char pattern '{pattern}' holds {refused}", instead="use YYYY, MM, DD, HH24, ...")
+            raise UnsupportedSQL(f"to_char pattern '{pattern}' holds {refused}", remedy="use YYYY, MM, DD, HH24, ...")
         if match:
             name = match[0] if match[0] in FIELDS else match[0].upper()
             position += len(match[0])
@@ -54,7 +54,7 @@ def tokens(pattern: str) -> list[tuple[str, bool]]:
         else:
             if rest[0].isalpha():
                 raise UnsupportedSQL(f"to_char pattern '{pattern}': '{rest[0]}' is no field",
-                                     instead='quote text: "..."')
+                                     remedy='quote text: "..."')
             out.append(("'" + rest[0], False))
             position += 1
         fill = False  # it means what comes next, be that a field or not

@@ -43,11 +43,11 @@ def _unit(what: str, arg: Expr, known: Sequence[str], type: SqlType) -> Literal:
     """A constant unit under its plain name."""
     if not isinstance(arg, Literal) or not isinstance(arg.value, str):
         raise UnsupportedSQL(f"{what} with a unit that is not constant",
-                             instead="write it as a literal, such as 'month'")
+                             remedy="write it as a literal, such as 'month'")
     name = arg.value.strip().lower()
     name = _SYNONYMS.get(name, name)
     if name not in known:
-        raise UnsupportedSQL(f"{what} has no unit '{arg.value}' for {type}", instead="known: " + ", ".join(known))
+        raise UnsupportedSQL(f"{what} has no unit '{arg.value}' for {type}", remedy="known: " + ", ".join(known))
     return Literal(name, TEXT)
 
 
@@ -58,7 +58,7 @@ def _date_trunc(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if value.type.kind is Kind.UNKNOWN or value.type.kind is Kind.DATE:
         value = cast(value, SqlType(Kind.TIMESTAMPTZ))
     if value.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
-        raise UnsupportedSQL(f"date_trunc of {value.type}", instead="give a date or timestamp")
+        raise UnsupportedSQL(f"date_trunc of {value.type}", remedy="give a date or timestamp")
     return Call("date_trunc", (_unit("date_trunc", args[0], TRUNCATIONS, value.type), value), value.type)
 
 
@@ -73,7 +73,7 @@ def _field(name: str) -> Callable[[Resolve, Sequence[Expr]], Expr]:
             value = cast(value, TIMESTAMP)
         fields = _FIELDS.get(value.type.kind)
         if fields is None:
-            raise UnsupportedSQL(f"{name} of {value.type}", instead="cast it to a date or timestamp")
+            raise UnsupportedSQL(f"{name} of {value.type}", remedy="cast it to a date or timestamp")
         unit = _unit(name, args[0], tuple(fields), value.type)
         scale = fields[str(unit.value)]
         type = DOUBLE if name == "date_part" else SqlType(Kind.NUMERIC, 18 + scale, scale)
@@ -89,9 +89,9 @@ def _to_char(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if value.type.kind is Kind.DATE:
         value = cast(value, TIMESTAMP)
     if value.type.kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
-        raise UnsupportedSQL(f"to_char of {value.type}", instead="give a date or timestamp; cast numbers to text")
+        raise UnsupportedSQL(f"to_char of {value.type}", remedy="give a date or timestamp; cast numbers to text")
     if not isinstance(pattern, Literal):
-        raise UnsupportedSQL("to_char with a pattern that is not constant", instead="write it as a literal")
+        raise UnsupportedSQL("to_char with a pattern that is not constant", remedy="write it as a literal")
     if isinstance(pattern.value, str):
         tokens(pattern.value)
     return Call("to_char", (value, coerce(pattern, TEXT)), TEXT)

@@ -40,7 +40,7 @@ def _case(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 
 def _alternatives(name: str, args: Sequence[Expr]) -> Expr:
     if not args:
-        raise UnsupportedSQL(f"{name.upper()} without arguments", instead="give it at least one")
+        raise UnsupportedSQL(f"{name.upper()} without arguments", remedy="give it at least one")
     typed = unify(args)
     return Call(name, typed, typed[0].type)
 

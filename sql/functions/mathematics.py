@@ -37,15 +37,15 @@ def _constant_digits(args: Sequence[Expr]) -> None:
     if len(args) < 2:
         return
     if not isinstance(args[1], Literal):
-        raise UnsupportedSQL("round and trunc to a number of digits that is not constant", instead="write a number")
+        raise UnsupportedSQL("round and trunc to a number of digits that is not constant", remedy="write a number")
     if isinstance(args[1].value, int) and not -WORKING_DIGITS < args[1].value <= 38:
-        raise UnsupportedSQL(f"rounding to {args[1].value} digits", instead="give at most 38")
+        raise UnsupportedSQL(f"rounding to {args[1].value} digits", remedy="give at most 38")
 
 
 def _no_numeric(name: str) -> Callable[[Sequence[Expr]], None]:
     def check(args: Sequence[Expr]) -> None:
         if any(arg.type.kind is Kind.NUMERIC for arg in args):
-            raise UnsupportedSQL(f"{name} of numeric is not supported", instead=f"{name}(x::double precision)")
+            raise UnsupportedSQL(f"{name} of numeric is not supported", remedy=f"{name}(x::double precision)")
 
     return check
 

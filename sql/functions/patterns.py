@@ -16,7 +16,7 @@ def _check_like(args: Sequence[Expr]) -> None:
     """`\\` escapes unless another constant character is named; a pattern beside that must be constant too."""
     constants = [arg.value for arg in args[1:] if isinstance(arg, Literal)]
     if len(args) == 3 and len(constants) < 2:
-        raise UnsupportedSQL("LIKE ... ESCAPE with a pattern that is not constant", instead="escape with \\")
+        raise UnsupportedSQL("LIKE ... ESCAPE with a pattern that is not constant", remedy="escape with \\")
     if constants and constants[0] is not None and constants[-1] is not None and isinstance(args[1], Literal):
         like_pattern(str(constants[0]), str(constants[1]) if len(args) == 3 else "\\")
 
@@ -28,7 +28,7 @@ def _constant_pattern(args: Sequence[Expr]) -> bool:
 def like_pattern(pattern: str, escape: str) -> str:
     """The pattern with `\\` as its escape character."""
     if len(escape) > 1:
-        raise UnsupportedSQL(f"ESCAPE '{escape}'", instead="the escape must be one character")
+        raise UnsupportedSQL(f"ESCAPE '{escape}'", remedy="the escape must be one character")
     out, rest = "", iter(pattern)
     for char in rest:
         if char == escape:
@@ -51,17 +51,17 @@ def _check_regex(spans: bool, flags_at: int | None = None, groups: bool = False)
         pattern = args[1]
         flags = args[flags_at] if flags_at is not None and len(args) > flags_at else Literal("", pattern.type)
         if not isinstance(pattern, Literal) or not isinstance(flags, Literal):
-            raise UnsupportedSQL("a regular expression that is not constant", instead="write it as a literal")
+            raise UnsupportedSQL("a regular expression that is not constant", remedy="write it as a literal")
         if isinstance(pattern.value, str) and isinstance(flags.value, str):
             regex = to_re2(pattern.value, flags.value, spans=spans)
             if groups and regex.optional:
                 raise UnsupportedSQL("regexp_match with a group that may take no part",
-                                     instead="write (?:...) around it")
+                                     remedy="write (?:...) around it")
             if groups and regex.everywhere:
-                raise UnsupportedSQL("regexp_match with flag g", instead="leave it out: the first match is found")
+                raise UnsupportedSQL("regexp_match with flag g", remedy="leave it out: the first match is found")
             if regex.everywhere and regex.nullable:
                 raise UnsupportedSQL("replacing every match of an expression that matches the empty text",
-                                     instead="write + for *")
+                                     remedy="write + for *")
 
     return check
 

@@ -46,7 +46,7 @@ def to_re2(pattern: str, flags: str = "", *, spans: bool = False) -> Regex:
     """The same expression for RE2, or UnsupportedSQL; `spans` if it matters how far a match extends."""
     unknown = set(flags) - set("gic")
     if unknown:
-        raise UnsupportedSQL(f"regular expression flag {''.join(sorted(unknown))!r}", instead="use i or g")
+        raise UnsupportedSQL(f"regular expression flag {''.join(sorted(unknown))!r}", remedy="use i or g")
     fold = "i" in flags
     if pattern.startswith("(?i)"):
         pattern, fold = pattern[4:], True
@@ -57,7 +57,7 @@ def to_re2(pattern: str, flags: str = "", *, spans: bool = False) -> Regex:
         if reason:
             raise UnsupportedSQL(
                 f"regular expression '{pattern}': {reason}, so that its longest match is not its first",
-                instead="write it so that each part can begin in one way only")
+                remedy="write it so that each part can begin in one way only")
     return Regex(f"(?s){tree.text()}", parser.groups, tree.width()[0] == 0, "g" in flags,
                  regex_extent.has_optional_group(tree))
 
@@ -73,7 +73,7 @@ def separator(pattern: str) -> str:
     regex = to_re2(pattern, spans=True)
     if regex.nullable:
         raise UnsupportedSQL(f"regular expression '{pattern}' as a separator: it can match the empty text",
-                             instead="write one that matches at least a character, with + for *")
+                             remedy="write one that matches at least a character, with + for *")
     return regex.text
 
 
@@ -111,7 +111,7 @@ class _Parser:
         return tree
 
     def _refuse(self, what: str, instead: str | None = None) -> UnsupportedSQL:
-        return UnsupportedSQL(f"regular expression '{self.pattern}': {what}", instead=instead)
+        return UnsupportedSQL(f"regular expression '{self.pattern}': {what}", remedy=instead)
 
     def _peek(self) -> str:
         return self.pattern[self.position : self.position + 1]

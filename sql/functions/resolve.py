@@ -25,7 +25,7 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
     name = name.lower()
     if name in REFUSED:
         reason, instead = REFUSED[name]
-        raise UnsupportedSQL(f"{name}: {reason}", instead=instead)
+        raise UnsupportedSQL(f"{name}: {reason}", remedy=instead)
     function = ENTRIES.get(ALIASES.get(name, name))
     if function is None:
         raise UnknownName("function", name, _NAMES)
@@ -75,7 +75,7 @@ def choose(function: Function, args: Sequence[Expr]) -> Overload:
         fitting = _best(fitting, [_type(o.param(position)).kind in PREFERRED for o in fitting])
     if len(fitting) > 1:
         types = ", ".join(str(arg.type) for arg in args)
-        raise UnsupportedSQL(f"{function.name}({types}) is not unique", instead="cast the arguments to the types meant")
+        raise UnsupportedSQL(f"{function.name}({types}) is not unique", remedy="cast the arguments to the types meant")
     return fitting[0]
 
 
@@ -155,7 +155,7 @@ def _wanted(param: str, element: SqlType | None) -> SqlType:
     if param not in (ANY, ANY_ARRAY):
         return type_named(param)
     if element is None:
-        raise UnsupportedSQL("the type of an argument is not known", instead="cast it: NULL::integer[]", wrong=True)
+        raise UnsupportedSQL("the type of an argument is not known", remedy="cast it: NULL::integer[]", wrong=True)
     return element if param == ANY else array(element)
 
 
@@ -167,9 +167,9 @@ def _no_overload(function: Function, args: Sequence[Expr]) -> UnsupportedSQL:
     else:
         made = f"no operator {types[0]} {name} {types[1]}" if len(types) == 2 else f"no operator {name} {types[0]}"
     if len(args) == 2 and all(overload.params == (ANY, ANY) for overload in function.overloads):
-        return UnsupportedSQL(made, instead="cast one to the other's type", wrong=True)
+        return UnsupportedSQL(made, remedy="cast one to the other's type", wrong=True)
     takes = "; ".join(f"({', '.join(o.params)}{', ...' if o.variadic else ''})" for o in function.overloads)
-    return UnsupportedSQL(made, instead=f"{name} takes {takes}", wrong=True)
+    return UnsupportedSQL(made, remedy=f"{name} takes {takes}", wrong=True)
 
 
 def _shown(type: SqlType) -> str:

@@ -41,7 +41,7 @@ def _join(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if Kind.BYTEA in (left.kind, right.kind) and all(type.kind in (Kind.BYTEA, Kind.UNKNOWN) for type in (left, right)):
         return Call("||", tuple(coerce(arg, BYTEA) for arg in args), BYTEA)
     if not any(type.kind in (*STRINGS, Kind.UNKNOWN) for type in (left, right)):
-        raise UnsupportedSQL(f"no operator {left} || {right}", instead="cast one side to text")
+        raise UnsupportedSQL(f"no operator {left} || {right}", remedy="cast one side to text")
     return Call("||", tuple(coerce(arg, TEXT) for arg in args), TEXT)
 
 

@@ -48,7 +48,7 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
         raise UnknownName("table function", name, sorted({*BUILT_IN, *schema.table_functions()}))
     if not args:
         raise UnsupportedSQL(f"{name}() needs an argument: it is called for the rows of its arguments",
-                             instead=f"write {name}(...) of a column or a constant")
+                             remedy=f"write {name}(...) of a column or a constant")
     return tuple(_known(arg) for arg in args), columns
 
 
@@ -69,7 +69,7 @@ def _generate_series(args: Sequence[Expr]) -> Signature:
     if ends and ends <= set(MOMENTS):
         if len(args) == 2 or args[2].type.kind not in (Kind.INTERVAL, Kind.UNKNOWN):
             raise UnsupportedSQL("generate_series over dates or timestamps needs an interval as its step",
-                                 instead="write generate_series(first, last, interval '1 day')")
+                                 remedy="write generate_series(first, last, interval '1 day')")
         type = TIMESTAMP if Kind.TIMESTAMP in ends and Kind.TIMESTAMPTZ not in ends else TIMESTAMPTZ
         first, last = (functions.cast(arg, type) for arg in args[:2])
         return (first, last, functions.cast(args[2], INTERVAL)), ((None, type),)
@@ -111,4 +111,4 @@ TAKES = {
 
 def _wrong(name: str, args: Sequence[Expr]) -> UnsupportedSQL:
     types = ", ".join("unknown literal" if arg.type == UNKNOWN else str(arg.type) for arg in args)
-    return UnsupportedSQL(f"no table function {name}({types})", instead=f"{name} takes {TAKES[name]}")
+    return UnsupportedSQL(f"no table function {name}({types})", remedy=f"{name} takes {TAKES[name]}")

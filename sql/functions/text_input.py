@@ -65,7 +65,7 @@ def _float(text: str, type: SqlType) -> float | None:
 def _numeric(text: str, type: SqlType) -> Decimal | None:
     body = text.strip(_SPACE)
     if body.lower().lstrip("+-") in ("nan", "inf", "infinity"):
-        raise UnsupportedSQL(f"numeric has no {body}", instead="use double precision")
+        raise UnsupportedSQL(f"numeric has no {body}", remedy="use double precision")
     return decimal_of(Decimal(body), type) if _NUMBER.fullmatch(body) else None
 
 
@@ -95,7 +95,7 @@ def _array(text: str, type: SqlType) -> list[object]:
     """One level of `{a, "b c", NULL}`."""
     assert type.element is not None
     body = text.strip(_SPACE)
-    malformed = UnsupportedSQL(f'malformed array literal: "{text}"', instead="write it as ARRAY[...]")
+    malformed = UnsupportedSQL(f'malformed array literal: "{text}"', remedy="write it as ARRAY[...]")
     if not (body.startswith("{") and body.endswith("}")):
         raise malformed
     body, items = body[1:-1], list[object]()

@@ -62,11 +62,11 @@ def _moment(text: str) -> tuple[datetime, timedelta] | None:
     """A date with an optional time, and the offset of its zone from UTC."""
     body = text.strip().lower()
     if body in _MOVING:
-        raise UnsupportedSQL(f"'{text}' depends on when it is read", instead="write mz_now() in a temporal filter")
+        raise UnsupportedSQL(f"'{text}' depends on when it is read", remedy="write mz_now() in a temporal filter")
     if body == "epoch":
         return datetime(1970, 1, 1), timedelta(0)
     if body.lstrip("+-") in ("infinity", "inf"):
-        raise UnsupportedSQL(f"'{text}' as a date", instead="use NULL, or a date far away")
+        raise UnsupportedSQL(f"'{text}' as a date", remedy="use NULL, or a date far away")
     for pattern in _DATE:
         match = pattern.match(body)
         if match is None:

@@ -196,9 +196,8 @@ class HalfjoinParser(MaterializeParser):
         """`E'...'`, read from the text itself: the tokenizer's reading of escapes is not PostgreSQL's."""
         try:
             text = unescaped(self.sql[token.start + 2 : token.end])
-        except ValueError as error:
-            line, column = line_and_column(token.start, self.sql)
-            raise UnsupportedSQL(str(error), sql=self.sql, line=line, column=column, wrong=True) from None
+        except UnsupportedSQL as error:
+            raise error.at(self.sql, *line_and_column(token.start, self.sql)) from None
         return self.expression(exp.Literal(this=text, is_string=True), token=token)
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
@@ -275,7 +274,7 @@ class HalfjoinParser(MaterializeParser):
     def _refused(self, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error at the next token, or at the last one."""
         line, column = line_and_column((self._curr or self._prev).start, self.sql)
-        return UnsupportedSQL(reason, instead=instead, sql=self.sql, line=line, column=column)
+        return UnsupportedSQL(reason, remedy=instead, sql=self.sql, line=line, column=column)
 
 
 class Halfjoin(Materialize):

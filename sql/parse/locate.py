@@ -36,7 +36,7 @@ def written(node: exp.Expr) -> str:
 def refuse(node: exp.Expr | None, sql: str, reason: str, instead: str | None = None) -> UnsupportedSQL:
     """The error to raise for a node, with its place."""
     line, column = place(node, sql)
-    return UnsupportedSQL(reason, instead=instead, sql=sql, line=line, column=column)
+    return UnsupportedSQL(reason, remedy=instead, sql=sql, line=line, column=column)
 
 
 def name_of(node: exp.Expr | str) -> str:

@@ -43,13 +43,13 @@ def parse_query(text: str) -> exp.Query:
     """The one query that a text consists of; a view's definition is kept as text and read back with this."""
     trees = _trees(text)
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
-        raise UnsupportedSQL("expected one query", instead="write SELECT ...")
+        raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
     return trees[0]
 
 
 def _trees(text: str) -> list[exp.Expr]:
     if not isinstance(text, str):
-        raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", instead="write it as a str")
+        raise UnsupportedSQL(f"SQL is text, not {type(text).__name__}", remedy="write it as a str")
     try:
         with bounded():
             nodes = Halfjoin().parse(text)
@@ -64,7 +64,7 @@ def _trees(text: str) -> list[exp.Expr]:
 
 
 def _too_deep() -> UnsupportedSQL:
-    return UnsupportedSQL("the statement is nested too deep", instead="make a part of it a view of its own")
+    return UnsupportedSQL("the statement is nested too deep", remedy="make a part of it a view of its own")
 
 
 def _check_depth(tree: exp.Expr) -> None:
@@ -109,10 +109,10 @@ def _unknown_statement(error: ParseError, text: str) -> UnsupportedSQL | None:
     if word not in FIRST_WORDS:
         near = get_close_matches(word, FIRST_WORDS, n=1)
         instead = f"did you mean {near[0]}?" if near else f"statements: {KNOWN}"
-        return UnsupportedSQL(f"not a supported statement: {word}", instead=instead, sql=text, line=line, column=column)
+        return UnsupportedSQL(f"not a supported statement: {word}", remedy=instead, sql=text, line=line, column=column)
     kind = tokens[1].text.upper() if len(tokens) > 1 else ""
     if word == "CREATE" and kind and kind not in CREATED:
-        return UnsupportedSQL(f"CREATE {kind} is not supported", instead=CREATABLE, sql=text, line=line, column=column)
+        return UnsupportedSQL(f"CREATE {kind} is not supported", remedy=CREATABLE, sql=text, line=line, column=column)
     return None
 
 

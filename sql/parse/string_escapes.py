@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from halfjoin.errors import UnsupportedSQL
+
 _CONTROL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _PART = re.compile(
     r"\\(?P<octal>[0-7]{1,3})|\\x(?P<hex>[0-9A-Fa-f]{1,2})|\\u(?P<u4>[0-9A-Fa-f]{4})|\\U(?P<u8>[0-9A-Fa-f]{8})"
@@ -14,17 +16,19 @@ def unescaped(body: str) -> str:
     """The text that stands for `body`, which is what is between the quotes.
 
     Raises:
-        ValueError: an escape is no character, or the bytes are no text.
+        UnsupportedSQL: an escape is not a character, or the bytes are not text.
     """
     out = bytearray()
     high = ""  # the first half of a pair of surrogates, which needs the second at once
     for part in _PART.finditer(body):
         code = part["u4"] or part["u8"]
         if part["bad"] or (high and not (code and 0xDC00 <= int(code, 16) < 0xE000)):
-            raise ValueError(f"invalid Unicode escape in E'{body}'")
+            raise _refused(f"invalid Unicode escape in E'{body}'")
         if code:
             char = high + _character(int(code, 16), body)
             high = char if 0xD800 <= ord(char[0]) < 0xDC00 and len(char) == 1 else ""
+            if not high and 0xDC00 <= ord(char[0]) < 0xE000:  # a second half without a first
+                raise _refused(f"invalid Unicode escape in E'{body}'")
             if not high:
                 out += char.encode("utf-16", "surrogatepass").decode("utf-16", "strict").encode()
         elif part["octal"] or part["hex"]:
@@ -34,17 +38,21 @@ def unescaped(body: str) -> str:
         else:
             out += b"'" if part[0] == "''" else part[0].encode()
     if high:
-        raise ValueError(f"invalid Unicode escape in E'{body}'")
+        raise _refused(f"invalid Unicode escape in E'{body}'")
     try:
         text = out.decode()
     except UnicodeDecodeError:
-        raise ValueError(f"the bytes of E'{body}' are not UTF-8") from None
+        raise _refused(f"the bytes of E'{body}' are not UTF-8") from None
     if "\0" in text:
-        raise ValueError(f"a text has no character of code 0: E'{body}'")
+        raise _refused(f"a text has no character of code 0: E'{body}'")
     return text
 
 
 def _character(code: int, body: str) -> str:
     if not 0 < code <= 0x10FFFF:
-        raise ValueError(f"invalid Unicode escape in E'{body}'")
+        raise _refused(f"invalid Unicode escape in E'{body}'")
     return chr(code)
+
+
+def _refused(reason: str) -> UnsupportedSQL:
+    return UnsupportedSQL(reason, wrong=True)

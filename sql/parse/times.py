@@ -37,7 +37,8 @@ def duration(value: int | str) -> int:
     Raises:
         HalfjoinError: it is neither, or negative.
     """
-    refused = HalfjoinError(f"retain={value!r} is no length of history; give a whole number of time units, or a text "
+    refused = HalfjoinError(f"retain={value!r} is not a length of history",
+                            remedy="give a whole number of time units, or a text "
                             "such as '30 days'")  # fmt: skip
     if isinstance(value, str):
         try:

@@ -71,9 +71,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     found, real = [0, 0], index.Index.find
 
     def find(self: index.Index, probes: Any) -> Any:
-        made = real(self, probes)
-        found[0], found[1] = found[0] + 1, found[1] + len(made[0])
-        return made
+        found[0] += 1
+        for made in real(self, probes):
+            found[1] += len(made[0])
+            yield made
 
     with monkeypatch.context() as patched:
         patched.setattr(index.Index, "find", find)

@@ -96,20 +96,20 @@ def test_values_are_widened_and_parsed(engine, column, given, kept):
 @pytest.mark.parametrize(
     ("column", "value", "why"),
     [
-        ("i", "5", "t.i: row 1: '5' is no integer"),
-        ("i", 1.5, "t.i: row 1: 1.5 is no integer"),
-        ("i", True, "t.i: row 1: True is no integer"),
+        ("i", "5", "t.i: row 1: '5' is not a valid integer"),
+        ("i", 1.5, "t.i: row 1: 1.5 is not a valid integer"),
+        ("i", True, "t.i: row 1: True is not a valid integer"),
         ("s", 70000, "t.s: row 1: 70000 is out of range for smallint"),
-        ("b", 1, "t.b: row 1: 1 is no boolean"),
-        ("n", Decimal("1.005"), "t.n: row 1: Decimal('1.005') is no numeric(8,2); round it to 2 digits after the "
-                                "point, or give the column more of them"),
-        ("n", Decimal("1234567.00"), "t.n: row 1: Decimal('1234567.00') is no numeric(8,2)"),
-        ("v", "abcd", "t.v: row 1: 'abcd' is no varchar(3)"),
-        ("x", 5, "t.x: row 1: 5 is no text"),
-        ("a", "2023-02-29", "t.a: row 1: '2023-02-29' is no date"),
-        ("a", dt.datetime(2024, 2, 29, 5), "t.a: row 1: datetime.datetime(2024, 2, 29, 5, 0) is no date"),
-        ("u", "not-a-uuid", "t.u: row 1: 'not-a-uuid' is no uuid"),
-        ("e", 5, "t.e: row 1: 5 is no integer[]"),
+        ("b", 1, "t.b: row 1: 1 is not a valid boolean"),
+        ("n", Decimal("1.005"), "t.n: row 1: Decimal('1.005') is not a valid numeric(8,2); round it to 2 digits after "
+                                "the point, or give the column more of them"),
+        ("n", Decimal("1234567.00"), "t.n: row 1: Decimal('1234567.00') is not a valid numeric(8,2)"),
+        ("v", "abcd", "t.v: row 1: 'abcd' is not a valid varchar(3)"),
+        ("x", 5, "t.x: row 1: 5 is not a valid text"),
+        ("a", "2023-02-29", "t.a: row 1: '2023-02-29' is not a valid date"),
+        ("a", dt.datetime(2024, 2, 29, 5), "t.a: row 1: datetime.datetime(2024, 2, 29, 5, 0) is not a valid date"),
+        ("u", "not-a-uuid", "t.u: row 1: 'not-a-uuid' is not a valid uuid"),
+        ("e", 5, "t.e: row 1: 5 is not a valid integer[]"),
         ("i", None, "t.i: row 1: is NULL, and the column is NOT NULL"),
     ],
 )
@@ -124,10 +124,10 @@ def test_refused_values_name_table_column_row_and_value(engine, column, value, w
 @pytest.mark.parametrize(
     ("column", "given", "why"),
     [
-        ("o", pa.array([90_000_000_000], pa.time64("us")), "t.o: row 0: 90000000000 is no time"),
-        ("o", pa.array([-1], pa.time32("s")), "t.o: row 0: -1 is no time"),
-        ("p", pa.array([2**62], pa.timestamp("s")), "t.p: row 0: 4611686018427387904 is no timestamp"),
-        ("r", pa.array([1e300]), "t.r: row 0: 1e+300 is no real"),
+        ("o", pa.array([90_000_000_000], pa.time64("us")), "t.o: row 0: 90000000000 is not a valid time"),
+        ("o", pa.array([-1], pa.time32("s")), "t.o: row 0: -1 is not a valid time"),
+        ("p", pa.array([2**62], pa.timestamp("s")), "t.p: row 0: 4611686018427387904 is not a valid timestamp"),
+        ("r", pa.array([1e300]), "t.r: row 0: 1e+300 is not a valid real"),
     ],
 )
 def test_values_that_only_arrow_has(column, given, why):

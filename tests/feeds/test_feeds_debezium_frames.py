@@ -230,7 +230,7 @@ GOOD = message("c", None, {"k": 1, "v": "a"})
     ("{bad", hj.InvalidRow, r"t: the message of partition 0, offset 1: is not JSON: '\{bad'"),
     (message("m"), hj.InvalidRow, "t: the message of partition 0, offset 1: has the op 'm'"),
     (message("c", None, {"k": None}), hj.InvalidRow, "t.k: the message of partition 0, offset 1: is NULL, and"),
-    (message("c", None, {"k": "1"}), hj.InvalidRow, "t.k: the message of partition 0, offset 1: '1' is no bigint"),
+    (message("c", None, {"k": "1"}), hj.InvalidRow, "t.k: the message of partition 0, offset 1: '1' is not a valid"),
     (message("c", None, {"k": 2, "w": 1}), hj.UnknownName, "unknown column of t 'w'"),
 ])  # fmt: skip
 def test_what_is_wrong_with_a_message(session: Any, bad: str, error: type[Exception], text: str) -> None:
@@ -245,11 +245,11 @@ def test_what_is_wrong_with_a_message(session: Any, bad: str, error: type[Except
 
 def test_without_places_a_message_is_named_by_how_it_begins(session: Any) -> None:
     with _engine(spark=session, runner="spark") as engine:
-        with pytest.raises(hj.InvalidRow, match=r"t.k: the message '\{\"op\": \"c\".*: '7x' is no bigint"):
+        with pytest.raises(hj.InvalidRow, match=r"t.k: the message '\{\"op\": \"c\".*: '7x' is not a valid bigint"):
             bad = json.dumps({"op": "c", "after": {"k": "7x"}})
             engine.apply({"t": hj.debezium(_frame(session, [GOOD, bad], order=False))}, time=1)
         frame = session.createDataFrame([(b"\xff",)], "value binary")
-        with pytest.raises(hj.InvalidRow, match="t: a message: is no JSON text"):
+        with pytest.raises(hj.InvalidRow, match="t: a message: is not a JSON text"):
             engine.apply({"t": hj.debezium(frame)}, time=1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -53,6 +54,7 @@ class Tune:
     sql: str  # empty: flush
 
 
+Maker: TypeAlias = Callable[[Choices, str, Sequence[View], bool], View]
 Step: TypeAlias = Apply | Advance | Compact | Create | Drop | Tune
 INDEXES = ("b (x)", "a (x)", "c (y)", "b (y, s)", "a (s)", "b (x + 1)", "c (lo, y)", "a (x, s)", "b (s)")
 
@@ -87,8 +89,11 @@ def tame_batches(choices: Choices, count: int, upper: int = 0) -> list[Apply | A
     return [_change(choices, tables, 6) for _ in range(count)]
 
 
-def random_program(choices: Choices, most: int = 5) -> Program:
-    """Views over the three tables, some of them made when rows are there already, then up to `most` changes."""
+def random_program(choices: Choices, most: int = 5, view: Maker = random_view) -> Program:
+    """Views over the three tables, some of them made when rows are there already, then up to `most` changes.
+
+    `view` makes a view of a name, over the views before it, materialized or not.
+    """
     tables, steps, views = _Tables(), list[Step](), list[View]()
     index = ""
     for number in range(choices.integer(1, 3)):
@@ -98,7 +103,7 @@ def random_program(choices: Choices, most: int = 5) -> Program:
         count = choices.one_of((0, 1, 2)) if number else choices.one_of((0, 0, 1))
         steps += [_change(choices, tables, 6) for _ in range(count)]
         materialized = not chance(choices, 25)
-        views.append(random_view(choices, f"v{number}", views, materialized))
+        views.append(view(choices, f"v{number}", views, materialized))
         steps.append(Create(views[-1]))
     for _ in range(choices.integer(1, most)):
         steps.append(_change(choices, tables, 4))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from halfjoin.planner.plan import Version
 from tests.support.plan_facts import World
 from tests.support.plan_interpreter import Failed, Maintained, Update, evaluate
 from tests.support.seeds import first_seed
@@ -141,7 +142,7 @@ def run(world: World, sql: str, stream: Stream, fill_after: int | None = None) -
         for table, updates in batch.items():
             history[table] += updates
         if fill_after is None or number > fill_after:
-            view.change(batch, lambda name, after, before=before: (history if after else before)[name])
+            view.change(batch, lambda name, version, old=before: (history if version is Version.AFTER else old)[name])
         elif number == fill_after:
             view.fill(lambda name, _: history[name])
     return view

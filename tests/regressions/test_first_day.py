@@ -30,7 +30,7 @@ def test_history_has_a_length_in_words(text, units):
 
 @pytest.mark.parametrize("wrong", ["a while", "-1 day", "1 month", -1, 1.5, True])
 def test_what_is_no_length_of_history(wrong):
-    with pytest.raises(hj.HalfjoinError, match="is no length of history; give a whole number of time units, or a text"):
+    with pytest.raises(hj.HalfjoinError, match="is not a length of history; give a whole number of time units, or a"):
         hj.Engine(retain=wrong)
 
 
@@ -54,7 +54,7 @@ def test_rows_print_as_tables(engine, capsys):
     assert capsys.readouterr().out == "DELETE 2\n"
     hj.show(None)
     assert capsys.readouterr().out == ""
-    with pytest.raises(hj.HalfjoinError, match="int is no table"):
+    with pytest.raises(hj.HalfjoinError, match="int is not a table"):
         hj.show(5)
 
 

@@ -87,7 +87,7 @@ def test_a_table_whose_first_flush_was_cut_short_is_made_anew(tmp_path: Path) ->
 def test_a_batch_id_is_text(tmp_path: Path, id: Any, kept: bool) -> None:
     with hj.Engine(tmp_path / "w" if kept else None) as engine:
         engine.execute("CREATE TABLE t (a int)")
-        with pytest.raises(hj.HalfjoinError, match="is no text"):
+        with pytest.raises(hj.HalfjoinError, match="is not text"):
             engine.apply({"t": [{"a": 1}]}, batch_id=id)
         assert engine.read("t").num_rows == 0
 

@@ -45,31 +45,31 @@ def forms(array):
 
 MATRIX = [
     ("numeric(8,2)", pa.array([0.5, 2.25, 1.1, -0.07, 100000.01]), ["0.50", "2.25", "1.10", "-0.07", "100000.01"]),
-    ("numeric(8,2)", pa.array([0.125]), "0.125 is no numeric(8,2)"),
-    ("numeric(8,2)", pa.array([0.1 + 0.2]), "0.30000000000000004 is no numeric(8,2)"),
-    ("numeric(3,0)", pa.array([2.5]), "2.5 is no numeric(3,0)"),
-    ("numeric(8,2)", pa.array([math.inf]), "inf is no numeric(8,2)"),
+    ("numeric(8,2)", pa.array([0.125]), "0.125 is not a valid numeric(8,2)"),
+    ("numeric(8,2)", pa.array([0.1 + 0.2]), "0.30000000000000004 is not a valid numeric(8,2)"),
+    ("numeric(3,0)", pa.array([2.5]), "2.5 is not a valid numeric(3,0)"),
+    ("numeric(8,2)", pa.array([math.inf]), "inf is not a valid numeric(8,2)"),
     ("numeric(8,2)", pa.array([Decimal("1.500"), None]), ["1.50", None]),
-    ("numeric(8,2)", pa.array([Decimal("1.005")]), "Decimal('1.005') is no numeric(8,2)"),
+    ("numeric(8,2)", pa.array([Decimal("1.005")]), "Decimal('1.005') is not a valid numeric(8,2)"),
     ("double precision", pa.array([2**53, -(2**54), 2**62]), [2.0**53, -(2.0**54), 2.0**62]),
-    ("double precision", pa.array([1, 2**53 + 1]), "9007199254740993 is no double precision"),
-    ("double precision", pa.array([-(2**53) - 1]), "-9007199254740993 is no double precision"),
+    ("double precision", pa.array([1, 2**53 + 1]), "9007199254740993 is not a valid double precision"),
+    ("double precision", pa.array([-(2**53) - 1]), "-9007199254740993 is not a valid double precision"),
     ("double precision", pa.array([Decimal("0.1")]), [0.1]),
-    ("double precision", pa.array([Decimal("0.10000000000000000001")]), "is no double precision"),
+    ("double precision", pa.array([Decimal("0.10000000000000000001")]), "is not a valid double precision"),
     ("double precision", pa.array([0.1, None, math.inf]), [0.1, None, math.inf]),
     ("real", pa.array([0.1, 1.5, None]), [np.float32(0.1), 1.5, None]),
-    ("real", pa.array([0.123456789]), "0.123456789 is no real"),
-    ("real", pa.array([1e-300]), "1e-300 is no real"),
+    ("real", pa.array([0.123456789]), "0.123456789 is not a valid real"),
+    ("real", pa.array([1e-300]), "1e-300 is not a valid real"),
     ("real", pa.array([2**24, 2**30]), [2.0**24, 2.0**30]),
-    ("real", pa.array([2**24 + 1]), "16777217 is no real"),
+    ("real", pa.array([2**24 + 1]), "16777217 is not a valid real"),
     ("integer", pa.array([1.0, 2.0, None]), [1, 2, None]),
-    ("integer", pa.array([1.5]), "1.5 is no integer"),
+    ("integer", pa.array([1.5]), "1.5 is not a valid integer"),
     ("bigint", pa.array([2**31, None]), [2**31, None]),
     ("integer", pa.array([2**31]), "2147483648 is out of range for integer"),
-    ("integer", pa.array([True]), "True is no integer"),
+    ("integer", pa.array([True]), "True is not a valid integer"),
     ("text", pa.array(["a", None, ""]), ["a", None, ""]),
-    ("text", pa.array([1]), "1 is no text"),
-    ("varchar(2)", pa.array(["ab ", "a"]), "'ab ' is no varchar(2)"),
+    ("text", pa.array([1]), "1 is not a valid text"),
+    ("varchar(2)", pa.array(["ab ", "a"]), "'ab ' is not a valid varchar(2)"),
     ("boolean", pa.array([True, None]), [True, None]),
     ("date", pa.array([dt.date(2024, 2, 29)]), [dt.date(2024, 2, 29)]),
     ("timestamp", pa.array([dt.datetime(2024, 1, 1, 2)]), [dt.datetime(2024, 1, 1, 2)]),
@@ -123,7 +123,8 @@ def test_what_cannot_be_kept_says_what_to_do():
     ]:
         with pytest.raises(hj.InvalidRow) as caught:
             kept(kind, [{"x": value}])
-        assert str(caught.value).startswith(f"t.x: row 0: {value!r} is no {kind}") and remedy in str(caught.value)
+        assert str(caught.value).startswith(f"t.x: row 0: {value!r} is not a valid {kind}")
+        assert remedy in str(caught.value)
 
 
 @pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum(["a", "b"])])
@@ -139,7 +140,7 @@ def test_categories_of_polars_are_texts(dtype):
     (pl.DataFrame({"x": [1]}).lazy(), "not LazyFrame; collect it first"),
     ({"x": 1}, "one row is a list of one dict"),
     (pd.DataFrame({"x": pd.to_datetime(["2024-01-01 00:00:00.123456789"])}), "floor the nanoseconds first"),
-    (pd.DataFrame({"x": [1, "a", object()]}), "t.x: row 1: 'a' is no timestamp"),
+    (pd.DataFrame({"x": [1, "a", object()]}), "t.x: row 1: 'a' is not a valid timestamp"),
 ])  # fmt: skip
 def test_what_are_no_rows_is_refused_with_the_remedy(rows, why):
     with pytest.raises(hj.InvalidRow) as caught:
@@ -167,11 +168,11 @@ def test_a_named_pandas_index_is_a_column():
 def test_a_timestamp_of_pandas_loses_no_nanoseconds(kind):
     fine = pd.Timestamp("2020-01-01 00:00:00.000000001")
     for given in ([{"x": fine}], [{"x": None}, {"x": fine}], {"x": [fine]}):
-        with pytest.raises(hj.InvalidRow, match=rf"t\.x: row {len(given) - 1}: Timestamp.* is no {kind}"):
+        with pytest.raises(hj.InvalidRow, match=rf"t\.x: row {len(given) - 1}: Timestamp.* is not a valid {kind}"):
             kept(kind, given)
     assert len(kept(kind, [{"x": fine.floor("us")}])) == 1
 
 
 def test_a_surrogate_in_a_frame_names_its_row():
-    with pytest.raises(hj.InvalidRow, match=r"t\.x: row 1: '\\ud800' is no text"):
+    with pytest.raises(hj.InvalidRow, match=r"t\.x: row 1: '\\ud800' is not a valid text"):
         kept("text", pd.DataFrame({"x": pd.Series(["a", "\ud800"], dtype=object)}))

@@ -15,9 +15,9 @@ GOOD = [
     (float("nan"), 2**62, float("nan"), Decimal("1.5"), None, ""),
 ]
 BAD = [
-    ({"n": 0.125}, r"t\.n: .*0\.125 is no numeric\(8,2\); round it to 2 digits"),
-    ({"d": 2**53 + 1}, r"t\.d: .*9007199254740993 is no double precision; declare the column bigint or numeric"),
-    ({"r": 0.123456789}, r"t\.r: .*0\.123456789 is no real"),
+    ({"n": 0.125}, r"t\.n: .*0\.125 is not a valid numeric\(8,2\); round it to 2 digits"),
+    ({"d": 2**53 + 1}, r"t\.d: .*9007199254740993 is not a valid double precision; declare the column bigint or"),
+    ({"r": 0.123456789}, r"t\.r: .*0\.123456789 is not a valid real"),
 ]
 
 

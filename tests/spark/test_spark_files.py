@@ -195,14 +195,14 @@ def test_a_local_batch_brings_a_jobs_files_into_memory(spark: Any, engine: hj.En
 
 
 @pytest.mark.parametrize(("frame", "error", "message"), [
-    ("SELECT 1L AS k, 1.5D AS x", hj.InvalidRow, r"a\.x: the row with \(k\) = \(1\): 1\.5 is no bigint"),
-    ("SELECT 1L AS k, 'one' AS x", hj.InvalidRow, r"a\.x: the row with \(k\) = \(1\): 'one' is no bigint"),
+    ("SELECT 1L AS k, 1.5D AS x", hj.InvalidRow, r"a\.x: the row with \(k\) = \(1\): 1\.5 is not a valid bigint"),
+    ("SELECT 1L AS k, 'one' AS x", hj.InvalidRow, r"a\.x: the row with \(k\) = \(1\): 'one' is not a valid bigint"),
     ("SELECT 'one' AS x", hj.InvalidRow, r"a\.k: a row: is missing, and the column is NOT NULL"),
     ("SELECT 1L AS k, 1L AS k2", hj.UnknownName, "k2"),
     ("SELECT 1L AS k, 1L AS K", hj.UnknownName, "K"),
     ("SELECT 1L AS k, 5L AS __time", hj.InvalidTime, "the time 5 of a row is closed"),
     ("SELECT 1L AS k, cast(NULL AS bigint) AS __time", hj.InvalidTime, "must not be NULL"),
-    ("SELECT 1L AS k, 'x' AS __diff", hj.InvalidRow, "no whole number"),
+    ("SELECT 1L AS k, 'x' AS __diff", hj.InvalidRow, "not a whole number"),
     ("SELECT 1L AS k, -1 AS __diff", hj.InvalidRow, r"a: a row: deletes a row that is not there: \(k\) = \(1\)"),
     ("SELECT 1L AS k, 2 AS __diff", hj.InvalidRow, r"a: a row: would be a second row with the key \(k\) = \(1\)"),
     ("SELECT 1L AS k FROM range(2)", hj.InvalidRow, r"second row with the key \(k\) = \(1\)"),

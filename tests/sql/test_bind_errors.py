@@ -69,7 +69,7 @@ def test_mistakes(sql: str, reason: str, instead: str | None) -> None:
     with pytest.raises(UnsupportedSQL) as caught:
         bound(sql)
     assert caught.value.reason.startswith(reason)
-    assert instead is None or instead in (caught.value.instead or "")
+    assert instead is None or instead in (caught.value.remedy or "")
 
 
 @pytest.mark.parametrize(("sql", "reason", "instead"), [
@@ -112,4 +112,4 @@ def test_not_maintained(sql: str, reason: str, instead: str | None) -> None:
     with pytest.raises(UnsupportedSQL) as caught:
         bound(sql)
     assert caught.value.reason.startswith(reason)
-    assert instead is None or instead in (caught.value.instead or "")
+    assert instead is None or instead in (caught.value.remedy or "")

@@ -120,7 +120,7 @@ def test_refused(sql: str, reason: str, instead: str | None) -> None:
     with pytest.raises(UnsupportedSQL) as caught:
         bound(sql)
     assert caught.value.reason.startswith(reason)
-    assert instead is None or instead in (caught.value.instead or "")
+    assert instead is None or instead in (caught.value.remedy or "")
     assert caught.value.line == 1
 
 

@@ -62,7 +62,7 @@ def test_refused(condition: str, reason: str, instead: str) -> None:
     with pytest.raises(UnsupportedSQL) as caught:
         bound(f"SELECT t.a FROM t, u WHERE {condition}")
     assert caught.value.reason.startswith(reason)
-    assert instead in (caught.value.instead or "")
+    assert instead in (caught.value.remedy or "")
     assert caught.value.line == 1
 
 

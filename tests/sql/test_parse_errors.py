@@ -103,7 +103,7 @@ def test_an_open_string() -> None:
 def test_refused(sql: str, reason: str, instead: str | None) -> None:
     error = refusal(sql)
     assert error.reason.startswith(reason)
-    assert instead is None or instead in (error.instead or "")
+    assert instead is None or instead in (error.remedy or "")
 
 
 def test_a_later_statement_is_placed_in_the_whole_text() -> None:

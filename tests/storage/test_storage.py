@@ -161,7 +161,7 @@ def test_a_newer_format_is_refused(folder: Path) -> None:
     with sqlite3.connect(folder / "journal.sqlite") as journal:
         journal.execute("UPDATE meta SET value = 99 WHERE key = 'format'")
     journal.close()
-    with pytest.raises(hj.StorageError, match=r"format 99.*up to 2"):
+    with pytest.raises(hj.StorageError, match=r"format 99.*up to 3"):
         hj.Engine(folder)
 
 

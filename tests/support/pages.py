@@ -151,7 +151,7 @@ def _refusal(written: str, schema: str) -> str:
     try:
         engine.execute(written.replace("\\|", "|"))
     except hj.UnsupportedSQL as error:
-        return f"| `{written}` | {_cell(error.reason)} | {_cell(error.instead or '')} |\n"
+        return f"| `{written}` | {_cell(error.reason)} | {_cell(error.remedy or '')} |\n"
     return f"| `{written}` | is not refused | |\n"
 
 

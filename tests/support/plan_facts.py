@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from halfjoin.planner.plan import ArrangementKey, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Node, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.expr import Column
@@ -22,6 +22,7 @@ class World:
     ddl: str
     sizes: Mapping[str, int] = field(default_factory=dict)
     arranged: dict[ArrangementKey, dict[str, None]] = field(default_factory=dict)
+    incarnations: dict[str, str] = field(default_factory=dict)
     counted: Mapping[str, int] = field(default_factory=dict)  # distinct keys, by the arrangement's text
 
     def __post_init__(self) -> None:
@@ -50,6 +51,15 @@ class World:
             return self.rows(key.collection)
         return self.counted.get(str(key))
 
+    def incarnation(self, collection: str) -> str:
+        return self.incarnations.get(collection, "")
+
+    def node(self, name: str) -> Node | None:
+        return None
+
+    def node_users(self, name: str) -> tuple[str, ...]:
+        return ()
+
     def relation(self, sql: str) -> Relation:
         return bind(parse_query(sql), self.schema, sql)
 
@@ -59,7 +69,7 @@ class World:
     def create(self, name: str, sql: str) -> ViewPlan:
         """Plan a view and share its arrangements, as the engine does."""
         planned = self.plan(sql, name)
-        for key in planned.arrangements:
-            if not key.collection.startswith("="):
+        for key in [key for join in planned.joins for key in join.arrangements]:
+            if key.constant is None:
                 self.arranged.setdefault(key, {})[name] = None
         return planned

@@ -14,7 +14,7 @@ from typing import Any
 from halfjoin.planner import linear
 from halfjoin.planner.explain.steps import formula_expr
 from halfjoin.planner.linear import Atom, Combination, Formula, Linear, Static
-from halfjoin.planner.plan import HalfJoin, Path, ViewPlan
+from halfjoin.planner.plan import HalfJoin, Join, Path, Version, ViewPlan
 from halfjoin.sql import relation as rel
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now, columns_of, conjunction
 from halfjoin.sql.functions import fallible, render
@@ -158,7 +158,7 @@ def _holds_for(predicate: Expr, row: Row) -> bool:
 
 # A plan, run as the engine runs it.
 
-Lookup = Callable[[str, bool], list[Update]]
+Lookup = Callable[[str, Version], list[Update]]
 
 
 class Maintained:
@@ -166,43 +166,68 @@ class Maintained:
 
     def __init__(self, plan: ViewPlan) -> None:
         self.plan = plan
-        self.output: list[tuple[tuple[Any, ...], int, int]] = []
+        self.outputs: dict[str, list[Update]] = {join.output: [] for join in plan.joins}
         self.errors: list[tuple[str, int, int]] = []
         self._constants = {
-            item.name: [
+            join.output: {item.name: [
                 ({c.name: scalar(cell, {}) for c, cell in zip(item.columns, row, strict=True)}, 0, 1)
                 for row in item.rows
-            ]
-            for item in plan.constants
-        }
+            ] for item in join.constants}
+            for join in plan.joins
+        }  # fmt: skip
+
+    @property
+    def output(self) -> list[tuple[tuple[Any, ...], int, int]]:
+        """Of the view."""
+        return [(tuple(row.values()), time, diff) for row, time, diff in self.outputs[self.plan.output.output]]
 
     def change(self, changes: Mapping[str, list[Update]], lookup: Lookup) -> None:
-        """A batch: each path of each changed input."""
-        for branch in self.plan.branches:
-            for path in branch.paths:
-                self._run(path, changes.get(path.collection, []), lookup)
+        """A batch: each node once, each path of each changed input."""
+        made: dict[str, list[Update]] = {}
+        before = {name: list(updates) for name, updates in self.outputs.items()}
+
+        def versions(name: str, version: Version) -> list[Update]:
+            if name not in before:
+                return lookup(name, version)
+            return before[name] + made[name] if version is Version.AFTER else before[name]
+
+        for join in self.plan.joins:
+            made[join.output] = []
+            for branch in join.branches:
+                for path in branch.paths:
+                    changed = made.get(path.collection, changes.get(path.collection, []))
+                    made[join.output] += self._run(join, path, changed, versions)
+            self.outputs[join.output] += made[join.output]
 
     def fill(self, lookup: Lookup) -> None:
         """The whole history so far: one path, and the failures of the other inputs' own operators."""
-        for branch in self.plan.branches:
-            for position, path in enumerate(branch.paths):
-                history = self._constants.get(path.collection) or lookup(path.collection, True)
-                if position == branch.fill:
-                    self._run(path, history, lambda name, _: lookup(name, True))
-                else:
-                    self._operate(path.source, _fetched(path.fetch, history))
 
-    def _run(self, path: Path, changed: list[Update], lookup: Lookup) -> None:
+        def whole(name: str, _: Version = Version.AFTER) -> list[Update]:
+            return self.outputs[name] if name in self.outputs else lookup(name, Version.AFTER)
+
+        for join in self.plan.joins:
+            made: list[Update] = []
+            for branch in join.branches:
+                for position, path in enumerate(branch.paths):
+                    history = self._constants[join.output].get(path.collection) or whole(path.collection)
+                    if position == branch.fill:
+                        made += self._run(join, path, history, whole)
+                    else:
+                        self._operate(path.source, _fetched(path.fetch, history))
+            self.outputs[join.output] = made
+
+    def _run(self, join: Join, path: Path, changed: list[Update], lookup: Lookup) -> list[Update]:
         stream = self._operate(path.source, _fetched(path.fetch, changed))
+        constants = self._constants[join.output]
         for stage in path.stages:
             half_join = stage.half_join
             name = half_join.arrangement.collection
-            rows = self._constants[name] if name in self._constants else lookup(name, half_join.after)
+            rows = constants[name] if name in constants else lookup(name, half_join.version)
             stream = self._operate(stage.then, _half_join(half_join, stream, rows))
-        names = [column.name for column in self.plan.columns]
-        for row, time, diff in self._operate(path.final, stream):
-            assert list(row) == names
-            self.output.append((tuple(row.values()), time, diff))
+        made = self._operate(path.final, stream)
+        names = [column.name for column in join.columns]
+        assert all(list(row) == names for row, _, _ in made)
+        return made
 
     def _operate(self, operator: Linear, updates: list[Update]) -> list[Update]:
         errors: list[tuple[str, int, int]] = []

@@ -46,8 +46,8 @@ def table_function(step: Explode, registry: Registry) -> TableFunction:
         user = registry.get(step.function)
         if user is None:
             raise HalfjoinError(
-                f"the table function {step.function} is not registered: a warehouse keeps its name, not its code; "
-                f"call engine.register_table_function({step.function!r}, ...) first"
+                f"the table function {step.function} is not registered: a warehouse keeps its name, not its code",
+                remedy=f"call engine.register_table_function({step.function!r}, ...) first"
             )
         return call_user_function(user, arguments, length)
 

@@ -109,7 +109,7 @@ def _column(user: UserFunction, made: pa.RecordBatch, name: str, kind: SqlType) 
     try:
         return convert(user.name, name, kind, column)
     except InvalidRow as problem:
-        raise DataError(f"table function {problem}") from problem
+        raise DataError(f"table function {problem.with_(remedy=None)}", remedy=problem.remedy) from problem
 
 
 def _ints(user: UserFunction, made: pa.RecordBatch, name: str) -> Ints:

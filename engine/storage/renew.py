@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import make_run
+from halfjoin.engine.batch.runner import LOCAL
 from halfjoin.engine.batch.state import State
+from halfjoin.engine.storage.filling import fill_nodes
 from halfjoin.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")
@@ -19,13 +21,15 @@ def make_errors_anew(state: State) -> None:
     for name, view in list(state.views.items()):
         if not len(view.errors):
             continue
-        old, inputs = view.errors, [state.collection(name) for name in view.dataflow.plan.collections]
+        assert view.plan is not None  # as of every view
+        old, inputs = view.errors, [state.collection(name) for name in view.plan.collections]
         since = max([old.since, *(collection.since for collection in inputs)])
         made = Collection(old.name, old.schema, old.retain, since)
         try:
-            for _, errors in view.dataflow.fill(state.before_and_after({})):
+            over, _ = fill_nodes(state, view.plan, since, LOCAL, None)
+            for _, errors in view.dataflow.fill(over.before_and_after({}), state.upper):
                 made.publish(make_run(errors.not_before(since), state.upper))
         except HalfjoinError as problem:  # a function of the user's is not there, say
             _log.warning("%s may stay when the failing rows are gone; create the view again: %s", old.name, problem)
             continue
-        state.views[name] = replace(view, errors=made, standing=None)
+        state.maintained[name] = replace(view, errors=made, standing=None)

@@ -1,0 +1,206 @@
+"""Present, absent and padded inputs: half-joins that ask whether a key is there, and the keys that come and go.
+
+Presence of a key is a collection: +1 at a time at which the key comes to be there, -1 at one at which it goes. A key is
+there at a time when the counts of its rows, of all times at or below that one, add up to more than 0. It keeps nothing:
+it is read off the arrangement. A lookup of a key gives
+
+    present   its presence
+    absent    1 at the least time of all, less its presence
+    padded    its rows; and the default row as often as "absent" says
+
+Reduce law. Only closed times count: before the batch those below the old `upper`, after it those below the new one.
+What is open may still change, and waits in the input, which is stored. So an update at an open time is a row that a
+padded lookup finds, and says nothing yet of the default row beside it; once its time closes, the path of this input
+takes the default row away.
+
+Three ways that are wrong, each of which a test runs beside the right one: to count all rows that have arrived; to take
+"present after the batch" less "present before it" for the change, at one time; to look at the keys of the batch's own
+rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.arrange.run import KeyColumns, Part, Run, present
+from halfjoin.engine.join.half_join import HalfJoinOperator, compile_half_join
+from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.scalar import Scalar, compile
+from halfjoin.engine.updates.codes import codes, is_exact
+from halfjoin.engine.updates.consolidate import groups
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, bits, concat, constant, indices_of, product
+from halfjoin.planner.plan import Appearing, HalfJoin, InputKind
+from halfjoin.sql.expr import columns_of
+
+
+@dataclass(frozen=True, slots=True)
+class PresenceOperator:
+    """A compiled `HalfJoin` of a present, absent or padded input."""
+
+    spec: HalfJoin
+    rows: HalfJoinOperator  # the same, of a plain input
+    default: tuple[tuple[str, Scalar], ...]  # the stream's columns, and what a default row has there
+
+    def __call__(self, stream: Updates, runs: Sequence[Part], closed: int, upper: int) -> Iterator[Updates]:
+        """The stream's rows with what the lookup gives for each, in parts that memory holds.
+
+        Presence counts times below `upper`. What is below `closed`, which is no later, is added up: it is right where
+        the stream has no such times.
+        """
+        if not self.rows.probes and self.spec.arrangement.through is not None:
+            runs = [Run(piece) for piece in self._counting(runs, closed)]
+        if self.spec.kind is InputKind.PADDED:
+            yield from self.rows(stream, runs, closed)
+        positions, time, diff = self._presence(stream, runs, closed, upper)
+        if self.spec.kind is not InputKind.PRESENT:
+            there = np.zeros(len(stream), np.bool_)  # from before all times that matter, and so without a change
+            if closed > MINIMUM:
+                there[positions[time < closed]] = True
+                positions, time, diff = (column[time >= closed] for column in (positions, time, diff))
+            always = np.flatnonzero(~there)
+            positions = np.concatenate([always, positions])
+            time = np.concatenate([np.full(len(always), MINIMUM), time])
+            diff = np.concatenate([np.ones(len(always), np.int64), -diff])
+        if len(positions):
+            found = stream.take(positions)
+            added = {name: _repeated(scalar, len(found)) for name, scalar in self.default}
+            yield Updates({**found.columns, **added}, np.maximum(found.time, time), product(found.diff, diff))
+
+    def _presence(
+        self, stream: Updates, runs: Sequence[Part], closed: int, upper: int
+    ) -> tuple[Ints, Ints, Ints]:
+        """The presence of the keys that rows of the stream have: positions of rows, times, diffs."""
+        arrays, alive = self._keys(stream)
+        positions = np.flatnonzero(alive)
+        keys = [array.take(indices_of(positions)) for array in arrays]
+        numbers = groups(keys, len(positions))
+        _, firsts, numbers = np.unique(numbers, return_index=True, return_inverse=True)
+        distinct = [key.take(indices_of(firsts)) for key in keys]
+        which, time, diff = _steps(*self._counts(distinct, len(firsts), runs, closed, upper))
+        starts, stops = which.searchsorted(numbers), which.searchsorted(numbers, "right")
+        counts = stops - starts
+        entries = np.arange(int(counts.sum())) + np.repeat(starts - (counts.cumsum() - counts), counts)
+        return positions.repeat(counts), time[entries], diff[entries]
+
+    def _keys(self, stream: Updates) -> tuple[list[pa.Array], Mask]:
+        """The keys that rows look up, and the rows of which that is one that may be there.
+
+        A NULL is none, unless NULL matches NULL; nor is a number with more digits than any that is there.
+        """
+        alive: Mask = np.ones(len(stream), np.bool_)
+        arrays = []
+        for (scalar, _), null_safe in zip(self.rows.probes, self.spec.null_safe, strict=True):
+            result = scalar.evaluate(stream.columns, len(stream))
+            arrays.append(result.values)
+            if result.failures is not None:
+                alive[result.failures.rows] = False
+            if result.values.null_count and not null_safe:
+                alive &= result.values.is_valid().to_numpy(zero_copy_only=False)
+        return arrays, alive
+
+    def _counts(
+        self, keys: list[pa.Array], count: int, runs: Sequence[Part], closed: int, upper: int
+    ) -> tuple[Ints, Ints, Ints]:
+        """The rows of distinct keys at times below `upper`: the key's number, the time, how many copies."""
+        key, columns = self.spec.arrangement, self.rows.columns
+        found: list[tuple[Ints, Ints, Ints]] = []
+        if not keys:  # one key, that every row has
+            pieces = present(runs, closed, ())
+            found += [(np.zeros(len(piece), np.int64), piece.time, piece.diff) for piece in pieces]
+        else:
+            probes, exact = codes(keys, count), is_exact(keys)
+            for one in runs:
+                for run in one.narrowed(key, columns, keys, ()):
+                    for index in run.entries(key, columns, closed):
+                        for numbers, rows in index.find(probes):
+                            if not (exact and index.exact):
+                                numbers, rows = self.rows.verified(keys, numbers, run, rows)
+                            found.append((numbers, run.updates.time[rows], run.diffs(rows, closed)))
+        if not found or not count:
+            none = np.zeros(0, np.int64)
+            return none, none, none
+        which, time, diff = (np.concatenate(column) for column in zip(*found, strict=True))
+        if closed > MINIMUM:
+            time = np.maximum(time, closed - 1)
+        counted = time < upper
+        return which[counted], time[counted], diff[counted]
+
+    def _counting(self, runs: Sequence[Part], closed: int) -> Iterator[Updates]:
+        """All rows that meet the input's conditions."""
+        for piece in present(runs, closed):
+            _, origins = self.rows.columns(piece)
+            yield piece if origins is None else piece.take(origins)
+
+
+@dataclass(frozen=True, slots=True)
+class AppearingKeys:
+    """A compiled `Appearing`: the change of an input that is not plain, besides its rows."""
+
+    asked: PresenceOperator
+    keys: KeyColumns
+    names: tuple[str, ...]  # the stream's columns for the key
+    default: tuple[tuple[str, Scalar], ...]
+    sign: int
+
+    def __call__(self, closing: Updates, after: Sequence[Part], closed: int, upper: int) -> Updates:
+        """The keys that come to be there or go at times in `[closed, upper)`.
+
+        `closing` has the input's updates of these times, whenever they arrived; `after` is all that it has.
+        """
+        arrays, _ = self.keys(closing)
+        count = len(arrays[0]) if arrays else min(1, len(closing))
+        _, firsts = np.unique(groups(arrays, count), return_index=True)
+        indices = indices_of(firsts)
+        columns = {name: array.take(indices) for name, array in zip(self.names, arrays, strict=True)}
+        stream = Updates(columns, constant(MINIMUM, len(firsts)), constant(self.sign, len(firsts)))
+        parts = [part.filter(part.time >= closed) for part in self.asked(stream, after, closed, upper)]
+        found = concat(parts or [stream.slice(0, 0)])
+        return found.with_columns({name: _repeated(scalar, len(found)) for name, scalar in self.default})
+
+
+def compile_presence(spec: HalfJoin, registry: Registry) -> PresenceOperator:
+    """Make a half-join of an input that is not plain executable."""
+    default = tuple((name, compile(value)) for (_, name), value in zip(spec.fetch, spec.default, strict=True))
+    return PresenceOperator(spec, compile_half_join(spec, registry), default)
+
+
+def compile_appearing(spec: Appearing, kind: InputKind, registry: Registry) -> AppearingKeys:
+    """Make the beginning of a path executable, of an input of this kind."""
+    asked = compile_presence(spec.half_join, registry)
+    names = tuple(name for probe in spec.half_join.probe for name in columns_of(probe))
+    default = tuple((name, compile(value)) for name, value in spec.default)
+    return AppearingKeys(asked, asked.rows.columns, names, default, 1 if kind is InputKind.PRESENT else -1)
+
+
+def _repeated(scalar: Scalar, length: int) -> pa.Array:
+    """A constant as a column."""
+    return scalar.evaluate({}, length).values
+
+
+def _steps(which: Ints, time: Ints, diff: Ints) -> tuple[Ints, Ints, Ints]:
+    """Where the sum over a key's times turns positive (+1) and where it does not stay so (-1): keys, times, diffs.
+
+    >>> which, time, diff = (np.array(column) for column in ([0, 0, 0, 1], [5, 3, 7, 4], [-2, 1, 2, -1]))
+    >>> [column.tolist() for column in _steps(which, time, diff)]
+    [[0, 0, 0], [3, 5, 7], [1, -1, 1]]
+    """
+    if not len(which):
+        return which, time, diff
+    order = np.lexsort((time, which))
+    which, time, diff = which[order], time[order], diff[order]
+    if bits(diff) + len(diff).bit_length() > 62:
+        diff = diff.astype(object)  # sums that no int64 holds
+    sums = np.cumsum(diff)
+    opens = np.ones(len(which), np.bool_)  # the first of a key
+    opens[1:] = which[1:] != which[:-1]
+    firsts = np.flatnonzero(opens)
+    sums = sums - np.repeat(sums[firsts] - diff[firsts], np.diff([*firsts, len(which)]))
+    lasts = np.flatnonzero(np.append((which[1:] != which[:-1]) | (time[1:] != time[:-1]), True))
+    there = (sums[lasts] > 0).astype(np.int64)
+    before = np.where(np.append(True, which[lasts][1:] != which[lasts][:-1]), 0, np.append(0, there[:-1]))
+    changed = np.flatnonzero(there != before)
+    return which[lasts][changed], time[lasts][changed], (there - before)[changed]

@@ -1,0 +1,78 @@
+"""Errors of ours on their way from a task to the driver, with all their fields.
+
+Spark keeps the text of a task's error, inside the text of an error of its own. So an error that leaves a task has a
+note: its pickled form, which `unpacked` finds in whatever Spark says. What a row holds may stand in such a text as
+well, so nothing is unpickled but our errors and plain values.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import pickle
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any
+
+from halfjoin import errors
+from halfjoin.errors import DataError, HalfjoinError
+
+_PACKED = re.compile(r"halfjoin-error:([A-Za-z0-9+/=]+);")
+_VALUES = {
+    *(("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")),
+    ("decimal", "Decimal"), ("uuid", "UUID"),
+}  # fmt: skip
+
+
+class TooHeavy(DataError):
+    """A weight, or a sum of weights, is none of an int64: the change is carried out where integers have no end."""
+
+
+def call(task: Callable[[Iterator[Any]], Iterator[Any]], batches: Iterator[Any]) -> Iterator[Any]:
+    """A task as a function, which Spark asks for; its errors arrive at the driver as they are."""
+    try:
+        yield from task(batches)
+    except HalfjoinError as error:
+        error.add_note(packed(error))
+        raise
+
+
+def packed(error: HalfjoinError) -> str:
+    """An error as signs that need no quotes in SQL. A field whose value is not plain becomes the value's text."""
+    values = {one.name: getattr(error, one.name) for one in fields(error) if one.init}
+    error = error.with_(**{name: repr(value) for name, value in values.items() if not _is_plain(value)})
+    return f"halfjoin-error:{base64.b64encode(pickle.dumps(error)).decode()};"
+
+
+def unpacked(text: str) -> HalfjoinError | None:
+    """The error that was packed into a text, None if there is none."""
+    found = _PACKED.search(text)
+    try:
+        error = None if found is None else _Plain(io.BytesIO(base64.b64decode(found[1]))).load()
+    except Exception:  # the text is cut, or was never ours
+        return None
+    return error if isinstance(error, HalfjoinError) else None
+
+
+def _is_plain(value: object) -> bool:
+    try:
+        _Plain(io.BytesIO(pickle.dumps(value))).load()
+    except Exception:  # whatever a class of the user's raises
+        return False
+    return True
+
+
+class _Plain(pickle.Unpickler):
+    """Knows our errors and plain values, and no other class or function."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in _VALUES or (module in (errors.__name__, __name__) and "." not in name):
+            found = super().find_class(module, name)
+            if (module, name) in _VALUES or found is errors._made_again or _is_error(found):
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is neither an error of ours nor a plain value")
+
+
+def _is_error(found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, HalfjoinError)

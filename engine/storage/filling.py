@@ -1,0 +1,108 @@
+"""First fills: what a view, and the nodes below it, contain so far.
+
+Fill law. A fill takes no history from a node. It evaluates the nodes below the view anew over the log, from the view's
+`since` on. At `upper` they equal the nodes that are kept already, and are thrown away after the fill; the rows of new
+nodes stay.
+
+Wrong: to look up the rows of a node that is kept. Their times have moved to `upper`, so the past of the view would
+depend on which views were there before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Members
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from halfjoin.engine.arrange.collection import Collection
+from halfjoin.engine.arrange.run import Part, loaded_runs
+from halfjoin.engine.batch.enter import new_node
+from halfjoin.engine.batch.runner import LOCAL, Output, Runner
+from halfjoin.engine.batch.state import MaintainedView, State
+from halfjoin.engine.storage.parquet import write
+from halfjoin.engine.storage.scratch import Scratch
+from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates.updates import Updates
+from halfjoin.planner.plan import ViewPlan
+
+
+def fill_nodes(
+    state: State, plan: ViewPlan, since: int, runner: Runner, staging: Path | None
+) -> tuple[State, dict[str, MaintainedView]]:
+    """The nodes below a view, with their history from `since` on, and a state to fill the view over.
+
+    Nodes that the state has already stay as they are; what is given for them is good for the fill alone. `staging` is
+    where files of those are written, None for a folder of their own.
+    """
+    over = replace(state, maintained=dict(state.maintained))
+    nodes: dict[str, MaintainedView] = {}
+    scratch: Scratch | None = None
+    for node in plan.below:
+        name, made = node.output, new_node(state, node, since)
+        lasting = name not in state.maintained
+        if not lasting and state.spill is not None and scratch is None:
+            scratch = Scratch(staging)
+        beside = [part for one in nodes.values() for part in (*one.contents.held, *one.errors.held)]
+        for output, errors in runner.fill(made.dataflow, over, over.before_and_after({}), name):
+            take_in(state, "nodes", name, made.contents, output, beside, None if lasting else scratch)
+            take_in(state, "errors", name, made.errors, errors, beside, None if lasting else scratch)
+        nodes[name] = over.maintained[name] = made
+    return over, nodes
+
+
+def fill_missing(state: State) -> None:
+    """Fill the nodes that an older version did not have, when a warehouse is opened."""
+    for view in state.views.values():
+        assert view.plan is not None  # as of every view
+        missing = [node.output for node in view.plan.below if node.output in unfilled(state)]
+        if missing:
+            _, made = fill_nodes(_without(state, missing), view.plan, view.contents.since, LOCAL, None)
+            for name in missing:
+                there = state.maintained[name]
+                there.contents.held, there.errors.held = made[name].contents.held, made[name].errors.held
+                there.contents.since = there.errors.since = view.contents.since
+                settle_node(state, there)
+
+
+def unfilled(state: State) -> list[str]:
+    """The nodes of a warehouse that are not kept there."""
+    nodes = [(name, one.contents) for name, one in state.maintained.items() if one.plan is None]
+    return [name for name, contents in nodes if contents.stored is None and not contents.held]
+
+
+def settle_node(state: State, node: MaintainedView) -> None:
+    """Forget the past of a node that was filled: whoever needs it fills anew."""
+    node.contents.advance(state.upper)
+    if not node.contents.in_files:
+        node.contents.compact(state.upper)
+
+
+def _without(state: State, names: Members[str]) -> State:
+    return replace(state, maintained={name: one for name, one in state.maintained.items() if name not in names})
+
+
+def take_in(
+    state: State, kind: str, name: str, collection: Collection, made: Output, beside: Iterable[Part] = (),
+    scratch: Scratch | None = None,
+) -> None:  # fmt: skip
+    """A part of a first fill: in memory, or in files once the budget is used up, or where it was made.
+
+    `beside`: what the same fill holds besides. `scratch`: where files are written that are thrown away afterwards.
+    """
+    if not isinstance(made, Updates):
+        collection.publish(made)
+        return
+    updates = made.not_before(collection.since)
+    (run,) = loaded_runs([updates], state.upper)
+    size = sum(part.row_bytes + part.index_bytes for part in (*collection.held, *beside, run))
+    if state.spill is None or state.memory.invites(size):
+        collection.publish(run)
+    elif len(updates):
+        written = state.spill(kind, name, updates, ()) if scratch is None else _scratched(scratch, updates)
+        collection.publish(written)
+
+
+def _scratched(scratch: Scratch, updates: Updates, sort: Sequence[str] = ()) -> StoredRun:
+    place, schema = scratch.fresh(), {column: array.type for column, array in updates.columns.items()}
+    return StoredRun(place, tuple(write(place, updates, schema, sort)), schema)

@@ -1,0 +1,90 @@
+"""A relation under names of its own: the same for two queries that differ only in what they call things.
+
+A scan is named after its collection, and an output column after the column that it shows. So equal parts of two views
+have equal plans, and a row of theirs that fails is told in the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from halfjoin.sql.bind.context import Aliases
+from halfjoin.sql.expr import Cast, Column, Expr, substitute
+from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFunction, UnionAll, Values
+
+
+def canonical(union: UnionAll) -> UnionAll:
+    """The same rows under canonical names; the output columns have bare ones."""
+    inputs = _Names().inputs(union.inputs)
+    names = _column_names(inputs[0])
+    columns = tuple(replace(column, name=name) for column, name in zip(union.columns, names, strict=True))
+    return UnionAll(inputs, columns)
+
+
+def _column_names(relation: Relation) -> Sequence[str]:
+    """A name for each column: that of the column that it shows, where that is one; names differ in more than case."""
+    shown = [expr for _, expr in relation.items] if isinstance(relation, Project) else relation.columns
+    taken = Aliases()
+    names = []
+    for number, expr in enumerate(map(_uncast, shown), 1):
+        bare = expr.name.rpartition(".")[2] if isinstance(expr, Column) else f"column{number}"
+        names.append(taken.fresh(bare.lower()).replace("#", "_"))
+    return names if len(set(names)) == len(names) else [f"column{number}" for number in range(1, len(names) + 1)]
+
+
+def _uncast(expr: Expr) -> Expr:
+    return _uncast(expr.arg) if isinstance(expr, Cast) else expr
+
+
+@dataclass
+class _Names:
+    """Names that were given so far, and what columns are called by them."""
+
+    aliases: Aliases = field(default_factory=Aliases)
+    columns: dict[str, Expr] = field(default_factory=dict)
+
+    def inputs(self, relations: Iterable[Relation]) -> tuple[Relation, ...]:
+        return tuple(map(self.relation, relations))
+
+    def relation(self, relation: Relation) -> Relation:
+        match relation:
+            case Scan(collection, alias, columns):
+                own = self.aliases.fresh(collection)
+                bare = [column.name[len(alias) + 1 :] for column in columns]
+                return Scan(collection, own, self._named(columns, own, bare))
+            case Values(_, columns, rows):
+                own = self.aliases.fresh("values")
+                return Values(own, self._named(columns, own, _numbered(columns)), rows)
+            case Join(inputs):
+                return Join(self.inputs(inputs))
+            case TableFunction(input, function, _, args, outputs, ordinality):
+                below = self.relation(input)
+                own, args = self.aliases.fresh(function), self._exprs(args)
+                made = self._named(outputs, own, _numbered(outputs))
+                last = self._named((ordinality,), own, ("ordinality",))[0] if ordinality else None
+                return TableFunction(below, function, own, args, made, last)
+            case Filter(input, predicate):
+                below = self.relation(input)
+                return Filter(below, substitute(predicate, self.columns))
+            case Project(input, items):
+                below = self.relation(input)
+                exprs = self._exprs(expr for _, expr in items)
+                shown = [column for column, _ in items]
+                named = self._named(shown, self.aliases.fresh("project"), _numbered(shown))
+                return Project(below, tuple(zip(named, exprs, strict=True)))
+            case UnionAll(inputs, columns):
+                arms = self.inputs(inputs)
+                return UnionAll(arms, self._named(columns, self.aliases.fresh("union"), _numbered(columns)))
+
+    def _exprs(self, exprs: Iterable[Expr]) -> tuple[Expr, ...]:
+        return tuple(substitute(expr, self.columns) for expr in exprs)
+
+    def _named(self, columns: Sequence[Column], alias: str, names: Iterable[str]) -> tuple[Column, ...]:
+        named = tuple(replace(column, name=f"{alias}.{name}") for column, name in zip(columns, names, strict=True))
+        self.columns.update((old.name, new) for old, new in zip(columns, named, strict=True))
+        return named
+
+
+def _numbered(columns: Sequence[Column]) -> list[str]:
+    return [f"column{number}" for number in range(1, len(columns) + 1)]

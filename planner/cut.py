@@ -1,0 +1,167 @@
+"""Where a relation is cut into nodes: from a relation to a graph.
+
+A join is distributed over the UNION ALLs below it, since a sum of joins needs no state. That multiplies: a join of `k`
+unions of `n` parts is `n ** k` joins. Where that is more than `MOST_JOINS`, all unions but the smallest become nodes,
+whose output is kept and looked up, and the view grows with the sum of its parts, not with their product.
+
+What may fail for a row stays where it is: in a node it would be computed for rows that the join does not show, and such
+a row would make the view an error. The cut follows the relation alone, never sizes, so that a view that is opened again
+finds its nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from halfjoin.planner.block import Blocks
+from halfjoin.planner.canonical import canonical
+from halfjoin.planner.facts import Facts
+from halfjoin.planner.fallibility import step_fallible
+from halfjoin.planner.fingerprint import fingerprint
+from halfjoin.planner.linear import Explode
+from halfjoin.planner.rules import normal_form
+from halfjoin.planner.rules.fit_outputs import stored
+from halfjoin.planner.rules.flatten import MOST_BRANCHES
+from halfjoin.sql.expr import Column, is_temporal
+from halfjoin.sql.functions import fallible
+from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFunction, UnionAll, Values
+
+MOST_JOINS = 16  # that one join is distributed into
+
+
+@dataclass(frozen=True, slots=True)
+class CutNode:
+    """A part that was cut out: its name, its rows under canonical names, and its normal form after each rule."""
+
+    name: str
+    relation: Relation
+    steps: tuple[tuple[str, Blocks], ...]
+
+
+def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode, ...]]:
+    """The relation with scans of node collections where they were cut out, and the nodes in order of dependency."""
+    cutter = _Cutter(facts)
+    whole, _ = cutter.region(relation)
+    return whole, tuple(cutter.nodes.values())
+
+
+@dataclass
+class _Cutter:
+    facts: Facts
+    nodes: dict[str, CutNode] = field(default_factory=dict)
+
+    def region(self, relation: Relation) -> tuple[Relation, int]:
+        """The relation cut, and how many joins are left of it. A region ends at the UNION ALLs in it."""
+        unions = list(_unions(relation))
+        parts: dict[int, UnionAll | CutNode] = {}  # by union what takes its place
+        counts: dict[int, int] = {}
+        for union in unions:
+            arms = [self.region(arm) for arm in union.inputs]
+            parts[id(union)] = UnionAll(tuple(arm for arm, _ in arms), union.columns)
+            counts[id(union)] = sum(count for _, count in arms)
+        here: set[str] = set()  # nodes that this region looks up
+        for union in sorted(unions, key=lambda one: counts[id(one)], reverse=True):
+            part, many = parts[id(union)], _too_many(list(counts.values()))
+            if isinstance(part, CutNode) or counts[id(union)] < 2 or not (many or here) or not _joins(relation):
+                continue
+            if _may_be_kept(part):
+                node = self._node(part)
+                if many or node.name in here:  # to look up a node a second time costs nothing
+                    here.add(node.name)
+                    self.nodes.setdefault(node.name, node)
+                    parts[id(union)], counts[id(union)] = node, 1
+        return _rebuilt(relation, parts), prod(counts.values())
+
+    def _node(self, union: UnionAll) -> CutNode:
+        relation = canonical(union)
+        steps = normal_form(relation)
+        incarnations = {scan.collection: self.facts.incarnation(scan.collection) for scan in _scans(relation)}
+        return CutNode(fingerprint("join", steps[-1][1], incarnations), relation, steps)
+
+
+def _too_many(counts: Sequence[int]) -> bool:
+    """Whether so many parts of unions multiply, and to too many joins."""
+    several = sum(count > 1 for count in counts) > 1
+    return prod(counts) > (MOST_JOINS if several else MOST_BRANCHES)
+
+
+def _scan(node: CutNode, union: UnionAll, named: Sequence[Column]) -> Relation:
+    """A scan of a union's node collection, under the names that the union's columns have. Its alias is that of the
+    columns `named`, which is what the user calls the union."""
+    alias = named[0].name.partition(".")[0]
+    columns = tuple(replace(column, name=f"{alias}.{column.name}") for column in node.relation.columns)
+    return Project(Scan(node.name, alias, columns), tuple(zip(union.columns, columns, strict=True)))
+
+
+def _below(relation: Relation) -> tuple[Relation, ...]:
+    match relation:
+        case Join(inputs) | UnionAll(inputs):
+            return inputs
+        case Filter(input) | Project(input) | TableFunction(input):
+            return (input,)
+        case Scan() | Values():
+            return ()
+
+
+def _walk(relation: Relation) -> Iterator[Relation]:
+    yield relation
+    for inner in _below(relation):
+        yield from _walk(inner)
+
+
+def _scans(relation: Relation) -> Iterator[Scan]:
+    return (one for one in _walk(relation) if isinstance(one, Scan))
+
+
+def _unions(relation: Relation) -> Iterator[UnionAll]:
+    """The UNION ALLs of a region, not those in their arms."""
+    if isinstance(relation, UnionAll):
+        yield relation
+    else:
+        for inner in _below(relation):
+            yield from _unions(inner)
+
+
+def _joins(relation: Relation) -> bool:
+    """Whether the region has a join."""
+    return isinstance(relation, Join) or (not isinstance(relation, UnionAll) and any(map(_joins, _below(relation))))
+
+
+def _rebuilt(relation: Relation, parts: Mapping[int, UnionAll | CutNode]) -> Relation:
+    match relation:
+        case Project(UnionAll() as union, items):
+            part, named = parts[id(union)], [column for column, _ in items if "." in column.name] or union.columns
+            return Project(_scan(part, union, named) if isinstance(part, CutNode) else part, items)
+        case UnionAll(columns=columns):
+            part = parts[id(relation)]
+            return _scan(part, relation, columns) if isinstance(part, CutNode) else part
+        case Join(inputs):
+            return Join(tuple(_rebuilt(item, parts) for item in inputs))
+        case Filter() | Project() | TableFunction():
+            return replace(relation, input=_rebuilt(relation.input, parts))
+        case Scan() | Values():
+            return relation
+
+
+def _may_be_kept(relation: Relation) -> bool:
+    """Whether the rows can be kept apart from the join: nothing fails, mz_now() is in filters alone, and the columns
+    are of types that are stored."""
+    columns: tuple[Column, ...] = relation.columns
+    return bool(columns) and all(stored(c) == c.type for c in columns) and all(map(_is_plain, _walk(relation)))
+
+
+def _is_plain(relation: Relation) -> bool:
+    match relation:
+        case Filter(_, predicate):
+            return not fallible(predicate)
+        case Project(_, items):
+            return not any(fallible(expr) or is_temporal(expr) for _, expr in items)
+        case Values(_, _, rows):
+            return not any(fallible(cell) for row in rows for cell in row)
+        case TableFunction(_, function, alias, args, outputs, ordinality):
+            fails = step_fallible(Explode(function, alias, args, outputs, ordinality))
+            return not fails and not any(map(is_temporal, args))
+        case _:
+            return True

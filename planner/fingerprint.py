@@ -1,0 +1,43 @@
+"""The fingerprint of a node: the same for equal nodes, in every view and every process, and of no others.
+
+It is made of the node's kind, its normal form, the incarnations of the collections that it reads, and the version of
+what a node keeps. The normal form must not hold names that a view gives: see `planner.canonical`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+
+from halfjoin.planner.block import Blocks
+
+STATE_VERSION = 1  # of what nodes keep, which another version of the engine may keep in another way
+DIGITS = 16
+
+
+def fingerprint(kind: str, normal_form: Blocks, incarnations: Mapping[str, str]) -> str:
+    """The name of a node's output collection: `join#` and a digest. No table or view has a `#` in its name."""
+    text = written((STATE_VERSION, kind, normal_form, sorted(incarnations.items())))
+    return f"{kind}#{hashlib.sha256(text.encode()).hexdigest()[:DIGITS]}"
+
+
+def written(value: object) -> str:
+    """A value of the planner as text that says all of it, the same in every process.
+
+    >>> written((1, frozenset({"b", "a"})))
+    "(1,{'a','b'})"
+    """
+    match value:
+        case Enum():
+            return f"{type(value).__name__}.{value.name}"
+        case tuple() | list():
+            return f"({','.join(map(written, value))})"
+        case frozenset():
+            return f"{{{','.join(sorted(map(written, value)))}}}"
+        case _ if is_dataclass(value):
+            parts = (written(getattr(value, field.name)) for field in fields(value))
+            return f"{type(value).__name__}({','.join(parts)})"
+        case _:
+            return repr(value)

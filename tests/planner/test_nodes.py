@@ -1,0 +1,170 @@
+"""The graph of a plan: where it is cut, what its nodes are called, and how they are shown."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from halfjoin.engine.batch.enter import runnable
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.planner import cut
+from halfjoin.planner.explain import as_json, html, mermaid, text
+from halfjoin.planner.plan import Binding, Join, Loop, Reduce, ReducePart, ViewPlan
+from halfjoin.sql.expr import Call, Column
+from halfjoin.sql.types import BIGINT, INTEGER
+from tests.planner.test_plan_laws import DDL, TABLES, all_updates, contents, random_stream, run
+from tests.support.plan_facts import World
+from tests.support.plan_interpreter import evaluate
+
+UNION = "(SELECT a, b FROM r UNION ALL SELECT a, c FROM s WHERE c > {} UNION ALL SELECT 1, 2)"
+OTHER = "(SELECT a, c FROM r UNION ALL SELECT a, b FROM t)"
+JOIN = "SELECT u.a, w.b FROM {} AS u(a, b), {} AS w(a, b) WHERE u.a = w.a"
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Two unions that are joined are enough for a node."""
+    monkeypatch.setattr(cut, "MOST_JOINS", 1)
+    yield
+
+
+def nodes(sql: str, world: World | None = None) -> list[str]:
+    return [node.output for node in (world or World(DDL)).plan(sql).below]
+
+
+def union(table: str, parts: int) -> str:
+    return "(" + " UNION ALL ".join(f"SELECT a, b FROM {table} WHERE b = {i}" for i in range(parts)) + ")"
+
+
+def test_a_join_of_unions_is_linear_in_its_parts() -> None:
+    for count in (2, 3, 5, 8):
+        unions = ", ".join(f"{union('rst'[i % 3], 6)} AS u{i}(a, b)" for i in range(count))
+        where = " AND ".join(f"u0.a = u{i}.a" for i in range(1, count))
+        plan = World(DDL).plan(f"SELECT 1 AS one FROM {unions} WHERE {where}")
+        assert sum(len(join.branches) for join in plan.joins) <= 3 * 6 + 1
+        assert len(plan.below) == min(count - 1, 3)
+
+
+def test_few_joins_are_not_cut() -> None:
+    assert nodes(JOIN.format(union("r", 4), union("s", 4))) == []
+    assert len(nodes(JOIN.format(union("r", 5), union("s", 4)))) == 1
+
+
+def test_one_union_below_a_join_is_not_cut() -> None:
+    assert nodes(f"SELECT u.a FROM {union('r', 40)} AS u(a, b), s WHERE u.a = s.a") == []
+
+
+def test_a_union_that_is_the_view_is_not_cut() -> None:
+    assert nodes(f"SELECT a FROM {union('r', 60)} AS u(a, b) WHERE a > 1") == []
+
+
+@pytest.mark.parametrize("arm", [
+    "SELECT a / b, c FROM r", "SELECT a, b FROM r WHERE 1 / b = 1", "SELECT n, a FROM r, generate_series(a, b, c) f(n)",
+])  # fmt: skip
+def test_what_may_fail_is_not_cut(arm: str, eager: None) -> None:
+    failing = f"({arm} UNION ALL SELECT a, b FROM t)"
+    assert nodes(JOIN.format(failing, failing)) == []
+
+
+def test_a_union_used_twice_is_one_node(eager: None) -> None:
+    sql = f"WITH u AS {UNION.format(3)} SELECT p.a FROM u p JOIN u q ON p.a = q.b"
+    plan = World(DDL).plan(sql)
+    assert len(plan.below) == 1 and len(plan.branches) == 1
+
+
+def test_a_union_in_a_part_of_a_union_comes_first(eager: None) -> None:
+    inner = JOIN.format(UNION.format(1), OTHER)
+    plan = World(DDL).plan(JOIN.format(f"({inner} UNION ALL SELECT a, b FROM t)", UNION.format(1)))
+    seen = set(TABLES)
+    for node in plan.nodes:
+        assert set(node.collections) <= seen
+        seen.add(node.output)
+    assert set(plan.collections) <= set(TABLES)
+
+
+def test_fingerprints_do_not_know_aliases(eager: None) -> None:
+    first = f"SELECT u.a FROM {UNION.format(3)} AS u(a, b), {OTHER} AS w(a, b) WHERE u.a = w.a"
+    second = ("SELECT big.y FROM s, (SELECT q.a AS z, q.b FROM r AS q UNION ALL SELECT s.a, s.c FROM s WHERE s.c > 3 "
+              "UNION ALL SELECT 1 AS n, 2) AS big(x, y), (SELECT r.b, r.b FROM r UNION ALL SELECT 3, 4) AS small(i, j) "
+              "WHERE big.x = small.i AND s.a = big.y")  # fmt: skip
+    assert nodes(first)[:1] == nodes(second)[:1] != []
+
+
+def test_fingerprints_know_constants_and_order(eager: None) -> None:
+    names = {nodes(JOIN.format(one, OTHER))[0] for one in (
+        UNION.format(3), UNION.format(4), UNION.format("3::bigint"), UNION.format(3).replace("a, c", "c, a"),
+        UNION.format(3).replace("FROM s", "FROM r"), UNION.format(3).replace("1, 2", "2, 1"),
+    )}  # fmt: skip
+    assert len(names) == 6
+
+
+def test_fingerprints_know_incarnations(eager: None) -> None:
+    first, second = World(DDL, incarnations={"r": "one"}), World(DDL, incarnations={"r": "two"})
+    sql = JOIN.format(UNION.format(3), OTHER)
+    assert nodes(sql, first) == nodes(sql, first) != nodes(sql, second)
+
+
+VIEWS = (
+    JOIN.format(UNION.format(0), OTHER),
+    JOIN.format(UNION.format(0), OTHER) + " AND mz_now() < u.b * 3",
+    f"WITH u AS {UNION.format(0)} SELECT p.a, q.b FROM u p, u q, t WHERE p.a = q.b AND q.a = t.b",
+    JOIN.format(f"({JOIN.format(OTHER, UNION.format(1))} UNION ALL SELECT a, b FROM t)", UNION.format(1)),
+    JOIN.format("(SELECT a, b FROM r WHERE mz_now() <= b * 4 UNION ALL SELECT b, c FROM t)", OTHER),
+    JOIN.format("(SELECT n, a FROM r, generate_series(0, 2) f(n) UNION ALL SELECT 1, b FROM t)", UNION.format(0)),
+)
+
+
+@pytest.mark.parametrize("sql", VIEWS)
+def test_nodes_add_up_to_the_view(sql: str, eager: None) -> None:
+    assert nodes(sql)
+    for seed in range(6):
+        choices = random.Random(seed)
+        stream, world = random_stream(choices), World(DDL)
+        relation, updates = world.relation(sql), all_updates(stream)
+        for view in (run(world, sql, stream), run(world, sql, stream, fill_after=len(stream) // 2)):
+            for time in range(20):
+                expected = evaluate(relation, {table: contents(updates[table], time) for table in TABLES}, time)
+                assert contents(view.output, time) == expected, (sql, time)
+
+
+def by_hand() -> ViewPlan:
+    """A loop over a reduce over a join, as no rule makes them yet."""
+    world = World(DDL)
+    join = world.plan("SELECT r.a, s.b FROM r, s WHERE r.a = s.a").output
+    assert isinstance(join, Join)
+    a, b, n = Column("a", INTEGER), Column("b", BIGINT), Column("n", BIGINT)
+    counts = ReducePart("sums", (Call("count", (), BIGINT), Call("sum", (b,), BIGINT)))
+    largest = ReducePart("order", (Call("max", (b,), BIGINT),))
+    reduce = Reduce("reduce#2", (a, n), "join#1", (a,), (counts, largest))
+    loop = Loop("v", (a, n), (Binding("reach", (replace(join, output="join#3"), reduce)),), 100)
+    return ViewPlan((replace(join, output="join#1"), replace(reduce, output="reduce#1"), loop))
+
+
+def test_reduces_and_loops_are_shown() -> None:
+    plan, world = by_hand(), World(DDL)
+    shown = text(plan, world, "v")
+    for line in ("v (a integer, n bigint)", "└─ repeat reach = reduce#2 for at most 100 rounds",
+                 "├─ reduce join#1 by a",
+                 "├─ sums: count(), sum(b)", "└─ order: max(b)", "node join#3 (a integer, b bigint)"):  # fmt: skip
+        assert line in shown.splitlines(), shown
+    page, chart, data = html(plan, world, "v"), mermaid(plan, world, "v"), as_json(plan, world, "v")
+    assert page.count("<svg") == 5 and "reduce join#1 by a" in page
+    assert "repeat reach = reduce#35;2 for at most 100 rounds" in chart and "node3" in chart
+    kinds: list[Any] = [(node["name"], node["kind"]) for node in data["nodes"]]
+    assert kinds == [("join#1", "join"), ("reduce#1", "reduce"), ("join#3", "join"), ("reduce#2", "reduce")]
+    assert data["steps"] == ("repeat reach = reduce#2 for at most 100 rounds",)
+
+
+def test_loops_read_what_is_outside_them() -> None:
+    loop = by_hand().nodes[-1]
+    assert loop.collections == ("r", "s", "join#1")
+
+
+def test_reduces_and_loops_are_refused_by_runners() -> None:
+    for node in by_hand().nodes[1:]:
+        with pytest.raises(UnsupportedSQL, match=r"is not maintained yet.*write the view with joins"):
+            runnable(node)
