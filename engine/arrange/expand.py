@@ -1,4 +1,4 @@
-"""Contents as a table shows them: each row as often as it is there."""
+"""Expands contents to the rows that a table shows: each row once per copy."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from halfjoin.errors import DataError
 
 
 def expand(updates: Updates, name: str) -> Updates:
-    """Each row as often as its diff says.
+    """Repeat each row as often as its diff says. `name` is the view's name for error messages.
 
     Raises:
-        DataError: a count is negative.
+        DataError: a diff is negative, or the result has too many rows or bytes.
     """
     if bool((updates.diff == 1).all()):
         return updates
