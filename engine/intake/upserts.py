@@ -80,6 +80,6 @@ def refuse_unordered(table: Table, rows: Submitted) -> None:
     if stay.length < rows.length:
         raise InvalidRow(
             f"{rows.length - stay.length} rows have a key that comes again, and the rows of a Spark DataFrame have no "
-            "order that says which is the last",
-            remedy="keep one row for each key, or give them as an Arrow table in their order", table=table.name,
+            "order, so none of them is the last",
+            remedy="keep one row for each key, or submit an Arrow table with the rows in order", table=table.name,
         )  # fmt: skip

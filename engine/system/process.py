@@ -38,8 +38,8 @@ def check_process(process: int) -> None:
         Conflict: this process did not make it.
     """
     if not is_this(process):
-        raise Conflict(f"an engine belongs to the process that opened it: process {process}, of which this one, "
-                       f"{os.getpid()}, is a fork", remedy=_REMEDY)  # fmt: skip
+        raise Conflict(f"an engine belongs to the process that opened it: process {process}; this process, "
+                       f"{os.getpid()}, is a fork of it", remedy=_REMEDY)  # fmt: skip
 
 
 _owned: WeakSet[Any] = WeakSet()
