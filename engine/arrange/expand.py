@@ -28,10 +28,10 @@ def expand(updates: Updates, name: str) -> Updates:
             remedy="read(..., multiplicity=True) gives the counts", view=name,
         )  # fmt: skip
     if float(updates.diff.sum(dtype=np.float64)) > limits.MOST_ROWS:
-        raise DataError(f"{name} holds more than {limits.MOST_ROWS:,} rows, with copies",
+        raise DataError(f"{name} holds more than {limits.MOST_ROWS:,} rows, counting copies",
                         remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
     for column, values in updates.columns.items():
         if values.nbytes * int(updates.diff.max()) > ARRAY_BYTES and float(sizes(values) @ updates.diff) > ARRAY_BYTES:
-            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, with copies",
+            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, counting copies",
                             remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
     return updates.take(np.repeat(np.arange(len(updates)), updates.diff))
