@@ -149,7 +149,7 @@ def test_an_unreachable_sink_lets_the_warehouse_open(
     def unreachable(*_: object) -> LocalPlace:
         raise OSError("no way")
 
-    monkeypatch.setattr(sinks, "place_of", unreachable)
+    monkeypatch.setattr(sinks, "target_place", unreachable)
     with hj.Engine(folder) as again:
         put(again, 1, 1)
         assert "no way" in str(shown(again)[0]["error"])
