@@ -19,7 +19,7 @@ def test_an_ambiguous_column_names_both() -> None:
         bound("SELECT a FROM t, u")
     assert str(caught.value) == (
         "column a is ambiguous: it could be t.a or u.a (line 1, column 8)\n"
-        "  SELECT a FROM t, u\n         ^\n  write the one that is meant")
+        "  SELECT a FROM t, u\n         ^\n  write one of them")
 
 
 @pytest.mark.parametrize(("sql", "message", "at"), [
