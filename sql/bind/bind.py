@@ -36,7 +36,7 @@ def bind(query: exp.Query, schema: Schema, sql: str) -> Relation:
     for column in bound.columns:
         if names.count(column.name) > 1:
             shown = "an unnamed column" if column.name == UNNAMED else f"column {column.name}"
-            raise context.refuse(_second(query, column.name), f"{shown} stands twice in the output",
+            raise context.refuse(_second(query, column.name), f"{shown} appears twice in the output",
                                  "give each an alias: expression AS name")
         if column.name.lower() in RESERVED:
             raise context.refuse(query, f"{column.name} is the name of an update's own column", "give it another alias")

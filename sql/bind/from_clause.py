@@ -164,7 +164,7 @@ class From:
         """A table, a view or a query of WITH."""
         context, table, alias = self.context, name_of(node), node.args.get("alias")
         if node.args.get("db"):
-            raise context.refuse(node, "there are no schemas", f"write {table}")
+            raise context.refuse(node, "schemas are not supported", f"write {table}")
         if node.args.get("sample"):
             raise context.refuse(node, "TABLESAMPLE is not supported: a view must not depend on chance",
                                  "write a condition that picks rows, such as id % 100 = 0")

@@ -51,8 +51,7 @@ def renamed(names: Sequence[str], alias: exp.TableAlias | None, what: str, conte
 
 def list_calls(items: Sequence[exp.Expr], relation: Relation,
                scalars: Scalars) -> tuple[Relation, dict[int, Expr]]:
-    """The relation, joined with the set-returning call of a SELECT list, and the column of the call by its node's id.
-    """
+    """The relation with the set-returning call of a SELECT list, and the call's column by the id of its node."""
     context = scalars.context
     calls = [call for item in items for call in _calls(item, context)]
     if not calls:
@@ -65,7 +64,7 @@ def list_calls(items: Sequence[exp.Expr], relation: Relation,
     parent = call.parent
     while parent is not None and not isinstance(parent, exp.Query):
         if isinstance(parent, exp.Case) or (isinstance(parent, exp.Anonymous) and parent.name.lower() == "coalesce"):
-            raise context.refuse(call, f"{name} returns rows, and may not stand in a conditional expression",
+            raise context.refuse(call, f"{name} returns rows, which is not allowed in a conditional expression",
                                  "write it in FROM")
         parent = parent.parent
     bound, source = bind_call(call, None, False, relation, scalars)

@@ -154,7 +154,7 @@ def _column(scalars: Scalars, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
         raise scalars.context.refuse(node, f"{node.table}.* is not a value", "name the column")
     if node.args.get("db"):
-        raise scalars.context.refuse(node, "there are no schemas", f"write {node.table}.{node.name}")
+        raise scalars.context.refuse(node, "schemas are not supported", f"write {node.table}.{node.name}")
     table = node.args.get("table")
     return find(scalars.scopes, name_of(node), table and name_of(table))
 
@@ -169,7 +169,7 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     if name == "mz_now":
         raise bind_temporal.misplaced(node, context)
     if returns_rows(name, context.schema):
-        raise context.refuse(node, f"{name} returns rows, and may not stand here",
+        raise context.refuse(node, f"{name} returns rows, which is not allowed here",
                              f"write it in FROM: FROM ..., {name}(...)")
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
         raise context.refuse(node, f"{name} takes plain arguments only")

@@ -48,7 +48,7 @@ class Scope:
         taken = {source.name for source in self.sources}
         for source in other.sources:
             if source.name in taken:
-                raise UnsupportedSQL(f"table name {source.name} stands in FROM twice",
+                raise UnsupportedSQL(f"table name {source.name} appears in FROM twice",
                                      remedy=f"give one an alias: {source.name} AS {source.name}2")
         return Scope(self.sources + other.sources, self.visible + other.visible)
 

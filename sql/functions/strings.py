@@ -1,4 +1,4 @@
-"""Strings, counted in characters (code points)."""
+"""String functions; lengths and positions count characters (code points)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _concat_ws(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 
 
 def _join(resolve: Resolve, args: Sequence[Expr]) -> Expr:
-    """`||` of text with anything, of bytea, or of arrays."""
+    """`||`: of text with any type, of bytea, or of arrays."""
     if len(args) != 2:
         raise UnsupportedSQL("|| takes two operands")
     left, right = (arg.type for arg in args)

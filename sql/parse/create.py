@@ -53,7 +53,7 @@ def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         raise refuse(node, text, "expected the name of a table or view")
     if node.args.get("db"):
-        raise refuse(node, text, "there are no schemas", f"write {name_of(node)}")
+        raise refuse(node, text, "schemas are not supported", f"write {name_of(node)}")
     only(node, text, "a name", ("this", "alias") if alias else ("this",))
     return name_of(node)
 

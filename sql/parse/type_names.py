@@ -39,8 +39,7 @@ KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,
 
 
 def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
-    """The `SqlType` of a parsed type; UnsupportedSQL if unsupported. A bare `numeric` gets neither precision nor scale.
-    """
+    """The `SqlType` of a parsed type, or UnsupportedSQL. A bare `numeric` gets neither precision nor scale."""
     kind, sizes = node.this, [_size(part, sql) for part in node.expressions if isinstance(part, exp.DataTypeParam)]
     if kind is exp.DType.ARRAY:
         element = sql_type(node.expressions[0], sql)

@@ -58,7 +58,7 @@ def test_an_open_string() -> None:
     ("CREATE TABLE t", "a table needs columns", "CREATE TABLE t (a"),
     ("CREATE TABLE t AS SELECT 1", "CREATE TABLE AS is not supported", "materialized view"),
     ("CREATE TEMPORARY TABLE t (a int)", "TEMPORARY is not supported", "RETAIN HISTORY"),
-    ("CREATE TABLE s.t (a int)", "there are no schemas", "write t"),
+    ("CREATE TABLE s.t (a int)", "schemas are not supported", "write t"),
     ("CREATE VIEW v WITH (RETAIN HISTORY FOR 5) AS SELECT 1", "RETAIN HISTORY is not supported for a plain view",
      "CREATE MATERIALIZED VIEW"),
     ("CREATE MATERIALIZED VIEW v WITH (RETAIN HISTORY FOR '1 month') AS SELECT 1", "a duration is in days or less",
