@@ -102,7 +102,7 @@ class Catalog:
             taken = {**(self.indexes if isinstance(item, Index) else self.sinks)}
         if item.name in taken:
             kind = _kind(taken[item.name])
-            raise Conflict(f"{item.name} is a {kind} already", remedy="drop it first, or write IF NOT EXISTS",
+            raise Conflict(f"{item.name} is already a {kind}", remedy="drop it first, or write IF NOT EXISTS",
                            name=item.name)  # fmt: skip
         match item:
             case Table():

@@ -9,7 +9,7 @@ from halfjoin.sql.types import SqlType
 
 
 class Definition(BaseModel):
-    """A named thing of the catalog."""
+    """A named definition of the catalog."""
 
     model_config = ConfigDict(frozen=True)
     name: str

@@ -94,7 +94,7 @@ def aggregate(node: exp.Expr, scalars: Scalars, inputs: Inputs, over: str = "") 
     with scalars.context.at(node):
         args = scalars.values(nodes)
         made = _made(name, args)
-        rest = [Literal("", TEXT) if arg == Literal(None, UNKNOWN) else arg for arg in args[1:]]  # no delimiter
+        rest = [Literal("", TEXT) if arg == Literal(None, UNKNOWN) else arg for arg in args[1:]]  # NULL: none
         columns = ", ".join([inputs.column(args[0] if made.arg is None else functions.cast(args[0], made.arg)),
                              *map(_constant, rest)])
     if distinct and not order:
@@ -208,7 +208,7 @@ def window(node: exp.Window, scalars: Scalars, inputs: Inputs, tags: Sequence[Ex
         if not _is_distance(name, distance):
             number = "a number above 0" if name in _FROM_ONE else "a number"
             raise scalars.context.refuse(node, f"{name} takes {number}, a constant")
-        values = (functions.cast(arg, result) for arg in args[::2])  # the second one is a distance
+        values = (functions.cast(arg, result) for arg in args[::2])  # without the second argument, a distance
         texts = [inputs.column(value) for value in values] if name != "ntile" else [_constant(args[0])]
         texts[1:1] = map(_constant, args[1:2])
     return Computed(((f"{name}({', '.join(texts)}){over}", result),))

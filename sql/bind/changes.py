@@ -42,7 +42,7 @@ def bind_delete(statement: Delete, schema: Schema, sql: str) -> Relation:
 
 
 def bind_update(statement: Update, schema: Schema, sql: str) -> tuple[Relation, Relation]:
-    """The rows before and the rows after the update."""
+    """The old and the new versions of the rows to update."""
     context = Context(schema, sql, in_change=True)
     rows, scope, old = _old_rows(statement, context)
     columns = _columns(statement.table, context)

@@ -28,8 +28,8 @@ class Aliases:
     def fresh(self, name: str) -> str:
         """The name itself if it is free, otherwise numbered; dots, which separate alias and column, become `_`."""
         if len(self._taken) > MOST_NAMES:
-            raise UnsupportedSQL(f"the statement reads more than {MOST_NAMES:,} tables, each use of WITH and of views "
-                                 "counted", remedy="make a part of it a materialized view of its own")
+            raise UnsupportedSQL(f"the statement reads more than {MOST_NAMES:,} tables, counting each use of WITH "
+                                 "and of views", remedy="make a part of it a materialized view of its own")
         name = name.replace(".", "_")
         free, number = name, self._taken.get(name, 1)
         while free in self._taken:

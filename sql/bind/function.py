@@ -69,7 +69,7 @@ def list_calls(items: Sequence[exp.Expr], relation: Relation,
         parent = parent.parent
     bound, source = bind_call(call, None, False, relation, scalars)
     if len(source.columns) != 1:
-        raise context.refuse(call, f"{name} has {len(source.columns)} columns, and so is not a value",
+        raise context.refuse(call, f"{name} has {len(source.columns)} columns, so it is not a value",
                              f"write it in FROM: FROM ..., {name}(...)")
     return bound, {id(call): source.columns[0][1]}
 

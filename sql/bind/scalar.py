@@ -45,7 +45,7 @@ class Scalars:
             return handler(self, node)
 
     def values(self, nodes: Sequence[exp.Expr]) -> tuple[Expr, ...]:
-        """Several values."""
+        """Several expressions as values."""
         return tuple(self.value(node) for node in nodes)
 
     def condition(self, node: exp.Expr) -> Expr:

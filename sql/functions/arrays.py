@@ -43,7 +43,7 @@ def _compared(name: str) -> Special:
 
 def _first_dimension(args: Sequence[Expr]) -> None:
     if not isinstance(args[1], Literal) or args[1].value not in (1, None):
-        raise UnsupportedSQL("array_length of another dimension than 1", remedy="write array_length(a, 1)")
+        raise UnsupportedSQL("array_length of a dimension other than 1", remedy="write array_length(a, 1)")
 
 
 

@@ -47,7 +47,7 @@ def padded(expr: Expr) -> Expr:
         return expr
     length = expr.type.precision
     if length is None:
-        raise UnsupportedSQL("a char without a length of its own, where trailing blanks count",
+        raise UnsupportedSQL("a char without a length, where trailing blanks count",
                              remedy="cast it to text, or to char(n)")
     if isinstance(expr, Literal):
         return Literal(str(expr.value).ljust(length), TEXT)

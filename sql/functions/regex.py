@@ -97,7 +97,7 @@ def replacement(text: str, groups: int) -> str:
 
 
 class _Parser:
-    """Recursive descent over alternatives, sequences, repeats and atoms."""
+    """A recursive descent parser of alternatives, sequences, repeats and atoms."""
 
     def __init__(self, pattern: str, fold: bool) -> None:
         self.pattern, self.fold, self.position, self.groups = pattern, fold, 0, 0

@@ -55,15 +55,15 @@ class Chars:
     ranges: Ranges
 
     def text(self) -> str:
-        """For RE2."""
+        """The text for RE2."""
         return self.spelled
 
     def first(self) -> Ranges:
-        """Characters that a match may begin with."""
+        """The characters that a match may begin with."""
         return self.ranges
 
     def width(self) -> Width:
-        """Characters in a match."""
+        """The number of characters in a match."""
         return 1, 1
 
 
@@ -74,15 +74,15 @@ class Anchor:
     spelled: str
 
     def text(self) -> str:
-        """For RE2."""
+        """The text for RE2."""
         return self.spelled
 
     def first(self) -> Ranges:
-        """Nothing."""
+        """No characters."""
         return ()
 
     def width(self) -> Width:
-        """Nothing."""
+        """No characters."""
         return 0, 0
 
 
@@ -93,7 +93,7 @@ class Sequence:
     items: tuple[Node, ...]
 
     def text(self) -> str:
-        """For RE2."""
+        """The text for RE2."""
         return "".join(item.text() for item in self.items)
 
     def first(self) -> Ranges:
@@ -124,7 +124,7 @@ class Alternatives:
     branches: tuple[Node, ...]
 
     def text(self) -> str:
-        """For RE2."""
+        """The text for RE2."""
         return "(?:" + "|".join(branch.text() for branch in self.branches) + ")"
 
     def first(self) -> Ranges:
@@ -146,15 +146,15 @@ class Group:
     number: int | None
 
     def text(self) -> str:
-        """For RE2."""
+        """The text for RE2."""
         return f"({'?:' if self.number is None else f'?P<g{self.number}>'}{self.item.text()})"
 
     def first(self) -> Ranges:
-        """The item's."""
+        """The item's first characters."""
         return self.item.first()
 
     def width(self) -> Width:
-        """The item's."""
+        """The item's width."""
         return self.item.width()
 
 
@@ -168,14 +168,14 @@ class Repeat:
     lazy: bool
 
     def text(self) -> str:
-        """For RE2."""
+        """The text for RE2."""
         bounds = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((self.low, self.high))
         if bounds is None:
             bounds = f"{{{self.low}}}" if self.low == self.high else f"{{{self.low},{self.high or ''}}}"
         return self.item.text() + bounds + ("?" if self.lazy else "")
 
     def first(self) -> Ranges:
-        """The item's."""
+        """The item's first characters."""
         return self.item.first()
 
     def width(self) -> Width:

@@ -66,7 +66,7 @@ def _operator(name: str, args: tuple[Expr, ...]) -> str:
     if len(args) == 1:
         if name == "not":
             return f"NOT {_at_least(args[0], level)}"
-        return f"{_at_least(args[0], 6)} {spelled}"  # a comparison would do, but reads badly
+        return f"{_at_least(args[0], 6)} {spelled}"  # parentheses around a comparison are for readability
     first = _at_least(args[0], level if name in _ASSOCIATIVE or level >= 7 else level + 1)
     rest = [_at_least(arg, level if name in ("and", "or") else level + 1) for arg in args[1:]]
     return f" {spelled} ".join((first, *rest))

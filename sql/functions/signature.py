@@ -11,7 +11,7 @@ from halfjoin.sql.expr import Expr
 from halfjoin.sql.types import Kind, SqlType, array
 
 ANY = "any"  # a parameter of any type; all ANY arguments of a call get one common type
-ANY_ARRAY = "any[]"  # an array whose elements have the type of ANY
+ANY_ARRAY = "any[]"  # an array whose elements have the common type of ANY
 
 NumericResult: TypeAlias = Callable[[Sequence[Expr]], SqlType]
 Resolve: TypeAlias = Callable[[str, Sequence[Expr]], Expr]

@@ -12,7 +12,7 @@ from halfjoin.sql.types import BYTEA, STRINGS, TEXT, Kind, SqlType
 
 
 def _text(resolve: Resolve, arg: Expr) -> Expr:
-    """The argument as `concat` prints it: a boolean as one letter."""
+    """The argument as text, as `concat` prints it: a boolean as one letter."""
     if arg.type.kind is Kind.BOOLEAN:
         letter = [Literal(word, TEXT) for word in ("t", "f")]
         return resolve("case", (resolve("is null", (arg,)), Literal(None, TEXT), arg, letter[0], letter[1]))

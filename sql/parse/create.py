@@ -131,7 +131,7 @@ def _check_names(node: exp.Expr, names: list[str], key: tuple[str, ...], text: s
         if names.count(name) > 1:
             raise refuse(node, text, f"column {name} is named twice")
         if name.lower() in ("__time", "__diff"):  # other tools ignore case
-            raise refuse(node, text, f"{name} is the name of an update's own column", "call the column something else")
+            raise refuse(node, text, f"{name} is the name of an update's own column", "give the column another name")
     for name in key:
         if name not in names:
             raise refuse(node, text, f"PRIMARY KEY names column {name}, which the table does not have")

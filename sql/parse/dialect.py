@@ -155,7 +155,7 @@ class HalfjoinParser(MaterializeParser):
             if self._match_text_seq(*what.upper().split()):
                 source = self._parse_table_parts() if self._match_texts(("FROM", "ON", "IN")) else None
                 return self.expression(ShowObjects(this=what, source=source))
-        raise self._refused("SHOW needs to know what", "write SHOW " + " | ".join(SHOWN).upper() + " FROM name")
+        raise self._refused("SHOW needs a kind of object", "write SHOW " + " | ".join(SHOWN).upper() + " FROM name")
 
     def _parse_retain_history(self) -> exp.Expr:
         if not self._match_text_seq("HISTORY"):
@@ -182,7 +182,7 @@ class HalfjoinParser(MaterializeParser):
         index = self._index
         if not self._match(TokenType.INTERVAL):
             return None
-        if not self._match(TokenType.STRING):  # a column of that name
+        if not self._match(TokenType.STRING):  # `interval` is a column's name here
             self._retreat(index)
             return None
         text = self.expression(exp.Literal(this=self._prev.text, is_string=True), token=self._prev)
