@@ -109,7 +109,7 @@ def test_refused(engine: hj.Engine, folder: Path, sql: str, error: type[Exceptio
 
 def test_names_of_sinks(engine: hj.Engine) -> None:
     engine.execute("CREATE SINK big FROM big INTO DELTA 'a'; CREATE SINK IF NOT EXISTS big FROM big INTO DELTA 'b'")
-    with pytest.raises(hj.Conflict, match="big is a sink already"):
+    with pytest.raises(hj.Conflict, match="big is already a sink"):
         engine.execute("CREATE SINK big FROM big INTO DELTA 'b'")
     with pytest.raises(hj.UnknownName, match=r"unknown sink 'bib'.*big"):
         engine.execute("DROP SINK bib")
