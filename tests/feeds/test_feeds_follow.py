@@ -88,7 +88,7 @@ def test_without_a_feed_added_rows_are_read_from_the_files(tmp_path: Path) -> No
     assert len(engine.follow("t", source.path)) == 5
     assert bag(engine.read("t")) == Counter(source.rows.items())
     source.step("delete", 1, 0)
-    with pytest.raises(hj.StorageError, match=r"version 6 .* takes rows away, .* delta\.enableChangeDataFeed = true"):
+    with pytest.raises(hj.StorageError, match=r"version 6 .* deletes rows, .* delta\.enableChangeDataFeed = true"):
         engine.follow("t", source.path)
     DeltaTable(source.path).alter.set_table_properties(FEED)
     source.step("update", 2, 9)
