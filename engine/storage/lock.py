@@ -36,7 +36,7 @@ class Lock:
         except BlockingIOError as problem:
             holder = os.pread(self._file, 500, 0).decode(errors="replace").strip() or "another process"
             if holder.startswith(f"process {os.getpid()} on {socket.gethostname()} "):
-                holder = "this process itself: " + holder
+                holder = "this very process: " + holder
             os.close(self._file)
             raise Conflict(
                 f"the warehouse {folder} is being written by {holder}", name=str(folder), holder=holder,
