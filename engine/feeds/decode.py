@@ -125,7 +125,7 @@ def _decoded(values: Values, type: SqlType, encoding: Encoding | None, exactly: 
     if type.kind is Kind.ARRAY and type.element is not None:
         return _array(values, type, type.element, encoding)
     values.refuse(pc.is_in(values.text, pa.array(_UNAVAILABLE)), lambda _: (
-        "is unchanged, and was not sent; have the source send whole rows (ALTER TABLE ... REPLICA IDENTITY FULL)"
+        "is unchanged, and was not sent; let the source send whole rows (ALTER TABLE ... REPLICA IDENTITY FULL)"
     ))  # fmt: skip
     name = encoding.name if encoding is not None else ""
     match type.kind:

@@ -262,7 +262,7 @@ GOOD = message("c", None, {"k": 1, "v": "a"})
     ("{bad", r"t: message 1: is not JSON: '\{bad'"),
     ("[1]", "t: message 1: is not a JSON object"),
     ('{"k": 1}', "t: message 1: has no op, .*ExtractNewRecordState"),
-    (message("m"), "t: message 1: has the op 'm', and not one of"),
+    (message("m"), "t: message 1: has the op 'm', which is not one of"),
     (message("c", {"k": 1}), "t: message 1: has the op 'c' and no row after it"),
     (message("d"), "t: message 1: has the op 'd' and no row before it; .*REPLICA IDENTITY"),
     (message("c", None, {"k": None}), "t.k: message 1: is NULL, and the column is NOT NULL"),
