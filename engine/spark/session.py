@@ -90,7 +90,7 @@ def is_stopped(session: Any) -> bool:
 
 
 def sees(session: Any, folder: Path) -> bool:
-    """Whether Spark's tasks see a folder of this machine, and its files, under its path. Creates the folder if it can."""
+    """Whether Spark's tasks see a folder of this machine, and its files, under its path. Creates it if possible."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         made = tempfile.NamedTemporaryFile(prefix="seen-", dir=folder)  # noqa: SIM115
@@ -108,7 +108,7 @@ def _found(path: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without Spark's warning about the version of pandas, which nothing here uses."""
+    """Suppress Spark's warning about the version of pandas, which nothing here uses."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
         yield
