@@ -186,7 +186,7 @@ class DeltaSource:
         extra = [name for name in there if name not in known and self._columns is None]
         missing = [name for name in wanted if name not in there]
         if extra or missing:
-            has, lacks = ("has", "has not") if extra else ("has not", "has")
+            has, lacks = ("has", "does not") if extra else ("does not have", "does")
             raise InvalidRow(
                 f"version {at.version()} of {self} {has} the columns {', '.join(extra or missing)}, and "
                 f"{self._table.name} {lacks}",
