@@ -27,7 +27,7 @@ class Place(Protocol):
 
     @property
     def bare(self) -> Place:
-        """The same place for caches: it does not keep alive what ends when nobody holds this place."""
+        """The same place for caches. Unlike this object, it does not keep a scratch folder in existence."""
 
     def __truediv__(self, name: str) -> Place:
         """A folder inside this one."""
@@ -86,7 +86,7 @@ class LocalPlace:
 
     @property
     def bare(self) -> LocalPlace:
-        """The folder without its holders."""
+        """The same folder, as a place that keeps nothing in existence."""
         return LocalPlace(self.path)
 
     def __truediv__(self, name: str) -> LocalPlace:
@@ -187,7 +187,7 @@ class ObjectPlace:
 
     @property
     def bare(self) -> ObjectPlace:
-        """Itself, because nobody holds it."""
+        """Itself: it keeps nothing in existence."""
         return self
 
     def __truediv__(self, name: str) -> ObjectPlace:
