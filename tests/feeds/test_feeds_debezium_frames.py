@@ -275,7 +275,7 @@ def test_messages_whose_order_counts_and_is_not_known(session: Any) -> None:
 def test_what_is_wrong_with_the_frame(session: Any) -> None:
     with _engine(spark=session, runner="spark") as engine:
         frame = session.createDataFrame([(GOOD, 1)], "a string, b bigint")
-        with pytest.raises(hj.InvalidRow, match="one called value among others; there are a, b"):
+        with pytest.raises(hj.InvalidRow, match="one called value among others; the columns are a, b"):
             engine.apply({"t": hj.debezium(frame)}, time=1)
         with pytest.raises(hj.InvalidRow, match="t: messages must be JSON texts, not int64"):
             engine.apply({"t": hj.debezium(frame.select("b"))}, time=1)
