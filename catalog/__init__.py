@@ -1,1 +1,1 @@
-"""What exists: tables, views, arrangements and their frontiers, as plain models."""
+"""The definitions of tables, views, indexes and sinks, and their catalog."""

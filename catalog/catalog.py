@@ -1,4 +1,4 @@
-"""The catalog: names and what they stand for, and who depends on whom."""
+"""The catalog: the definitions of tables, views, indexes and sinks by name, and which of them depend on which."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Item: TypeAlias = Table | View | Index | Sink
 
 
 class Catalog:
-    """Tables, views, indexes and sinks in the order of their creation, which is also the order of dependency.
+    """Tables, views, indexes and sinks, each in order of creation, so that a view follows the views it reads.
 
-    It is the binder's `Schema` (`sql.schema`), together with the user's table functions.
+    The catalog also holds the user's table functions, and implements the binder's `Schema` (`sql.schema`).
     """
 
     def __init__(self) -> None:
@@ -24,11 +24,11 @@ class Catalog:
         self.views: dict[str, View] = {}
         self.indexes: dict[str, Index] = {}
         self.sinks: dict[str, Sink] = {}
-        self.former_sinks: tuple[str, ...] = ()  # their ids
+        self.former_sinks: tuple[str, ...] = ()  # ids of dropped and replaced sinks
         self.functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
 
     def copy(self) -> Catalog:
-        """One that changes apart from this one."""
+        """An independent copy: changes to one do not reach the other."""
         other = Catalog()
         other.tables, other.views, other.indexes = dict(self.tables), dict(self.views), dict(self.indexes)
         other.sinks, other.functions = dict(self.sinks), dict(self.functions)
@@ -36,7 +36,7 @@ class Catalog:
         return other
 
     def document(self) -> Document:
-        """Everything in it, to be kept."""
+        """The whole catalog as a model, for the disk."""
         return Document(
             tables=tuple(self.tables.values()),
             views=tuple(self.views.values()),
@@ -47,7 +47,7 @@ class Catalog:
         )
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
-        """Columns of a table or materialized view, None if there is none of that name."""
+        """The columns of a table or materialized view, None if none has that name."""
         found = self.tables.get(collection) or self.views.get(collection)
         if found is None or (isinstance(found, View) and not found.materialized):
             return None
@@ -60,27 +60,27 @@ class Catalog:
         return "" if found is None else found.id
 
     def plain_view(self, name: str) -> str | None:
-        """The SELECT text of a plain view, None if there is none of that name."""
+        """The SELECT text of a plain view, None if none has that name."""
         found = self.views.get(name)
         return found.text if found is not None and not found.materialized else None
 
     def names(self) -> tuple[str, ...]:
-        """All tables and views."""
+        """The names of all tables and views."""
         return (*self.tables, *self.views)
 
     def table_function(self, name: str) -> tuple[tuple[str, SqlType], ...] | None:
-        """The columns of a table function that the user registered, None if there is none of that name."""
+        """The columns of a table function that the user registered, None if none has that name."""
         return self.functions.get(name)
 
     def table_functions(self) -> tuple[str, ...]:
-        """Names of the user's table functions."""
+        """The names of the user's table functions."""
         return tuple(self.functions)
 
     def table(self, name: str) -> Table:
         """The table of that name.
 
         Raises:
-            UnknownName: there is none.
+            UnknownName: no table has that name.
         """
         found = self.tables.get(name)
         if found is None:
@@ -90,11 +90,11 @@ class Catalog:
         return found
 
     def add(self, item: Item) -> None:
-        """Enter a definition.
+        """Add a definition.
 
         Raises:
-            Conflict: the name is taken.
-            UnsupportedSQL: it is one that only the planner gives.
+            Conflict: the name is already in use.
+            UnsupportedSQL: the name, or that of a column, is empty or reserved for the planner.
         """
         names = [item.name]
         if isinstance(item, Table | View):
@@ -102,13 +102,13 @@ class Catalog:
         for name in names:
             if not name or name.startswith("=") or "#" in name or "\0" in name:
                 raise UnsupportedSQL(f"the name {name!r} is not supported", remedy="a name is not empty, does not "
-                                     "begin with =, and has no #, which mark what the planner makes")
+                                     "begin with =, and has no #, which mark the planner's own names")
         taken: dict[str, Item] = {**self.tables, **self.views}
         if isinstance(item, Index | Sink):
             taken = {**(self.indexes if isinstance(item, Index) else self.sinks)}
         if item.name in taken:
             kind = _kind(taken[item.name])
-            raise Conflict(f"{item.name} is a {kind} already", remedy="drop it first, or write IF NOT EXISTS",
+            raise Conflict(f"{item.name} is already a {kind}", remedy="drop it first, or write IF NOT EXISTS",
                            name=item.name)  # fmt: skip
         match item:
             case Table():
@@ -124,8 +124,8 @@ class Catalog:
         """The definition of that kind (`table`, `view`, `materialized view`, `index`, `sink`) and name.
 
         Raises:
-            UnknownName: there is none.
-            Conflict: the name is that of something else.
+            UnknownName: nothing has that name.
+            Conflict: a definition of another kind has that name.
         """
         known = {item.name: item for item in self._all() if _kind(item) == kind}
         if name not in known:
@@ -137,16 +137,16 @@ class Catalog:
         return known[name]
 
     def has(self, kind: str, name: str) -> bool:
-        """Whether there is a definition of that name among those that `kind` has its names with."""
+        """Whether the name is in use among definitions of `kind`; tables and views share their names."""
         if kind in ("index", "sink"):
             return name in (self.indexes if kind == "index" else self.sinks)
         return name in self.names()
 
     def check_unread(self, item: Item, going: Collection[str] = (), *, sinks: bool = True) -> None:
-        """Whether a definition may go, together with those of the names `going`.
+        """Check that a definition may be dropped, together with the views named in `going`.
 
         Raises:
-            Conflict: a view that stays reads it, or a sink, unless `sinks` do not count.
+            Conflict: a view that stays reads it, or (if `sinks`) a sink does.
         """
         if isinstance(item, Index | Sink):
             return
@@ -157,7 +157,7 @@ class Catalog:
                            name=item.name, holder=", ".join(readers))  # fmt: skip
 
     def remove(self, item: Item) -> None:
-        """Take a definition out, with the indexes on it."""
+        """Remove a definition and the indexes on it."""
         if isinstance(item, Index | Sink):
             del (self.indexes if isinstance(item, Index) else self.sinks)[item.name]
             if isinstance(item, Sink):

@@ -1,4 +1,4 @@
-"""Definitions of what the user made, as immutable pydantic models."""
+"""The definitions of tables, views, indexes and sinks, as immutable pydantic models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from halfjoin.sql.types import SqlType
 
 
 class Definition(BaseModel):
-    """A named thing of the catalog."""
+    """A named definition of the catalog."""
 
     model_config = ConfigDict(frozen=True)
     name: str
@@ -25,13 +25,13 @@ class ColumnModel(BaseModel):
 
     @property
     def column(self) -> Column:
-        """As the binder and the planner know it."""
+        """The column as the binder and the planner represent it."""
         return Column(self.name, self.type, not self.not_null)
 
 
 class Table(Definition):
-    """A table, filled by batches. `retain`: time units of history, None for the engine's default. `id` tells the table
-    from any other that had or gets its name."""
+    """A table, which batches change. `retain`: time units of history to keep, None for the engine's default. `id` tells
+    the table from any other that had or gets its name."""
 
     columns: tuple[ColumnModel, ...]
     primary_key: tuple[str, ...] = ()
@@ -40,10 +40,10 @@ class Table(Definition):
 
 
 class Figures(BaseModel):
-    """On what a view's plan was made, when times below `upper` were closed: the answers to the planner's questions.
+    """The figures that the planner based a view's plan on, when times below `upper` were closed.
 
-    `rows`: rows of each collection. `keys`: distinct keys of arrangements, by what EXPLAIN calls them, None where
-    that was not known. `shared`: arrangements that others used.
+    `rows`: number of rows of each collection. `keys`: number of distinct keys of each arrangement, by EXPLAIN's name
+    for it, None if it was not known. `shared`: the arrangements that other views used.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -54,21 +54,21 @@ class Figures(BaseModel):
 
 
 class View(Definition):
-    """A view by its SQL text. A materialized one is maintained, a plain one is inlined where it is used."""
+    """A view and its SQL text. The engine maintains a materialized view; the binder inlines a plain one."""
 
     columns: tuple[ColumnModel, ...]
     text: str
     materialized: bool
-    reads: tuple[str, ...]  # tables, views and plain views that the text names, directly or through plain views
+    reads: tuple[str, ...]  # tables, materialized and plain views that the text names, directly or through plain views
     retain: int | None = None
     id: str = ""  # tells the view from any other that had or gets its name
-    planned: Figures | None = None  # of a plain view, or one that an older version of halfjoin made, there are none
+    planned: Figures | None = None  # None for a plain view, or one from an older version of halfjoin
 
 
 class Index(Definition):
-    """An arrangement that stays: CREATE INDEX.
+    """An arrangement that CREATE INDEX keeps.
 
-    `keys` shows the key expressions over the collection's columns, `text` is the statement as it was written.
+    `keys` shows the key expressions over the collection's columns, `text` is the statement as written.
     """
 
     collection: str
@@ -77,9 +77,9 @@ class Index(Definition):
 
 
 class Sink(Definition):
-    """A Delta table outside, kept at the contents of a table or materialized view: CREATE SINK.
+    """An external Delta table that CREATE SINK keeps equal to a table or materialized view.
 
-    `target` is the path or URL as it was written. `id` tells the sink from any other that had or gets its name.
+    `target` is the path or URL as written. `id` tells the sink from earlier and later sinks of its name.
     """
 
     collection: str
@@ -88,12 +88,12 @@ class Sink(Definition):
 
 
 class Document(BaseModel):
-    """A whole catalog, as it is kept on disk; each kind in the order of creation. A kind that is missing has none."""
+    """A whole catalog, as stored on disk; each kind in order of creation. A missing kind has no definitions."""
 
     model_config = ConfigDict(frozen=True)
     tables: tuple[Table, ...] = ()
     views: tuple[View, ...] = ()
     indexes: tuple[Index, ...] = ()
     sinks: tuple[Sink, ...] = ()
-    former_sinks: tuple[str, ...] = ()  # ids of those that were dropped or replaced, whose tables others may take over
+    former_sinks: tuple[str, ...] = ()  # ids of dropped and replaced sinks, whose Delta tables a new sink may take over
     functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}

@@ -1,4 +1,4 @@
-"""History: contents as of any retained time, and the changes from one time to another."""
+"""History: read contents as of any retained time, and the changes from one time to another."""
 
 from collections import Counter
 
@@ -18,7 +18,7 @@ for time in (10, 20, 30):
     print(f"as of {time}:", engine.read("pairs", as_of=time).to_pylist())
 print("the same in SQL:", engine.execute("SELECT count(*) AS n FROM pairs AS OF 20").to_pylist())
 
-# A subscription starts with a snapshot as of a time and goes on with every change after it.
+# A subscription starts with a snapshot as of a time, and continues with every later change.
 held: Counter[tuple[str, str]] = Counter()
 for changes in engine.subscribe("pairs", as_of=10, up_to=31):
     for row in changes.to_pylist():

@@ -1,4 +1,4 @@
-"""A change stream of before and after images, unpacked into the table that it describes by weights."""
+"""Turn a change stream of before and after images into the table that it describes, with weights."""
 
 import halfjoin as hj
 

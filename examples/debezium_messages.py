@@ -1,4 +1,4 @@
-"""Debezium's messages into a table with a key: what comes twice does no harm, and a view follows the source's rows."""
+"""Apply Debezium's messages to a table with a key: repeated messages do no harm, and a view follows the source."""
 
 import json
 
@@ -32,7 +32,7 @@ topic = [
 delivered = [topic[:2], topic[1:4], topic[2:]]  # at least once: some messages come again
 
 for time, messages in enumerate(delivered, start=1):
-    # Without a schema in the message, nobody else knows that `seen` counts microseconds.
+    # The message has no schema, so the caller says that `seen` counts microseconds.
     rows = hj.debezium(messages, encodings={"seen": "MicroTimestamp"})
     print(engine.apply({"people": rows}, time=time).diffs["abroad"].to_pylist())
 

@@ -1,4 +1,4 @@
-"""A plain Delta table with a view's current contents, for tools that know nothing of halfjoin: one commit per batch."""
+"""Keep a view's contents in a plain Delta table, for tools that do not know halfjoin: one commit for each batch."""
 
 import tempfile
 
@@ -17,10 +17,10 @@ with hj.Engine(folder) as engine:
     engine.apply({"orders": [{"id": 1, "customer": "Ada", "shipped": False}]}, time=1)
     engine.apply({"orders": [{"id": 2, "customer": "Bob", "shipped": False}]}, time=2)
     engine.apply({"orders": hj.upserts([{"id": 1, "customer": "Ada", "shipped": True}])}, time=3)
-    engine.flush()  # the sink follows the batches by itself; this waits for it
+    engine.flush()  # the sink follows the batches by itself; this line waits for it
     print(engine.execute("SHOW SINKS"))
 
-    # Whoever reads Delta sees the view, and at every version what the view was after a batch.
+    # Every Delta reader sees the view. Each version is the view after a batch.
     print(DeltaTable(table).to_pyarrow_table().to_pylist())
     for commit in reversed(DeltaTable(table).history()):
         if upper := int(commit.get("halfjoin.upper", 0)):

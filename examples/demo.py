@@ -1,9 +1,9 @@
-"""TPC-H, maintained: six views over eight tables while days pass, beside recomputing them. Run by `make demo`.
+"""Maintain six views over TPC-H's eight tables while days pass, and recompute them for comparison. See `make demo`.
 
-The tables are loaded by Spark into a warehouse, `demo-warehouse/sf0.1`; the batches that follow run in this process.
-A second run opens the warehouse and goes on with the next days. `SF=1 make demo` takes a larger scale factor. Time is
-in milliseconds since 1970, a batch a day from 1995-03-15 on, so that the temporal filter moves as the days do. Every
-view is checked against recomputation at the end; the pictures of the plans and the latencies go to `demo.html`.
+Spark loads the tables into a warehouse, `demo-warehouse/sf0.1`. The batches after that run in this process. A second
+run opens the warehouse and continues with the next days. `SF=1 make demo` takes a larger scale factor. Time is in
+milliseconds since 1970, with one batch a day from 1995-03-15 on, so that the temporal filter moves with the days. At
+the end the demo checks every view against recomputation, and writes pictures of the plans and latencies to `demo.html`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from examples.tpch import COLUMNS, KEYS, Q3, Changes, create_table, generated
 
 DAY = 86_400_000
 START = 795_225_600_000  # 1995-03-15
-SIZES = (1, 10, 100, 1_000) * 6  # changed rows of each batch
+SIZES = (1, 10, 100, 1_000) * 6  # changed rows in each batch
 
 CHANGE_TABLE = """
     CREATE TABLE customer_changes (before_key bigint, before_segment text, after_key bigint, after_segment text)
@@ -68,7 +68,7 @@ WHERE after_key IS NOT NULL
 
 
 def in_duckdb(view: str, now: int) -> str:
-    """The view's SQL as DuckDB computes it from scratch at a time."""
+    """The SQL with which DuckDB computes the view from scratch at a time."""
     if view == "recent_orders":
         return (f"SELECT o_orderkey, o_custkey, o_orderdate FROM orders WHERE epoch_ms(o_orderdate) <= {now} "
                 f"AND {now} < epoch_ms(o_orderdate + interval '90 days')")  # fmt: skip
@@ -83,7 +83,7 @@ def in_duckdb(view: str, now: int) -> str:
 
 
 def load_in_bulk(engine: hj.Engine, scale: str, progress: Progress) -> None:
-    """The tables and the views, filled: by Spark, as a run that was stopped half way may have left them."""
+    """Load the tables and fill the views with Spark. Continues where an earlier run stopped."""
     from pyspark.sql import functions as F
 
     folder = generated(scale)
@@ -111,7 +111,7 @@ def load_in_bulk(engine: hj.Engine, scale: str, progress: Progress) -> None:
 
 @dataclass
 class Batch:
-    """What one batch did."""
+    """The figures of one batch."""
 
     rows: int
     seconds: float
@@ -121,7 +121,7 @@ class Batch:
 
 @dataclass
 class Demo:
-    """The engine, DuckDB with the same tables beside it, and what the batches did."""
+    """The engine, DuckDB with the same tables, and the figures of the batches."""
 
     console: Console
     scale: str
@@ -132,7 +132,7 @@ class Demo:
     now: int = START
 
     def beside(self, progress: Progress) -> Changes:
-        """The same tables in DuckDB, and changes of what is there now."""
+        """Load the same tables into DuckDB, and prepare changes of their rows."""
         self.first = self.now = self.engine.stats().upper - 1
         task = progress.add_task("beside", total=len(COLUMNS) + 1)
         tables = {}
@@ -146,7 +146,7 @@ class Demo:
         return Changes(ordered, sum(SIZES), seed=self.now // DAY)
 
     def run(self, changes: Changes, progress: Progress) -> None:
-        """A batch a day: maintained here, recomputed there."""
+        """Apply a batch a day: maintain the views here, recompute them there."""
         task = progress.add_task("batches", total=len(SIZES))
         suppliers = self.engine.read("supplier").sort_by("s_suppkey")
         for number, size in enumerate(SIZES):
@@ -163,7 +163,7 @@ class Demo:
             progress.advance(task)
 
     def show(self) -> None:
-        """What each batch changed, who shares which arrangement, and contents as of three times."""
+        """Print the changes of each batch, the shared arrangements, and contents as of three times."""
         changes = Table(title="A batch a day: rows of each view that changed, and milliseconds", header_style="bold")
         for title in ("rows", *VIEWS, "maintain", "recompute"):
             changes.add_column(title, justify="right")
@@ -189,7 +189,7 @@ class Demo:
         self.console.print(contents)
 
     def check(self) -> str:
-        """Every view against recomputation, and what that and the latencies came to."""
+        """Check every view against recomputation. Returns the verdict, with the latencies of both."""
         for view in VIEWS:
             if not self.duckdb.same(in_duckdb(view, self.now), self.engine.read(view)):
                 raise SystemExit(f"{view} differs from its recomputation")
@@ -204,7 +204,7 @@ class Demo:
 
 
 def change_events(customers: pa.Table) -> pa.Table:
-    """Customers with `__diff` as events of their before and after images, the two of one customer in one event."""
+    """Customers with `__diff` as events with before and after images. The two images of a customer are one event."""
     sides = []
     for side, diff in (("before", -1), ("after", 1)):
         rows = customers.filter(pc.equal(customers["__diff"], diff)).select(["c_custkey", "c_mktsegment"])
@@ -215,14 +215,14 @@ def change_events(customers: pa.Table) -> pa.Table:
 
 
 def moved(supplier: pa.Table) -> pa.Table:
-    """A supplier, who moves to the next nation: the row goes, the new one comes."""
+    """A supplier that moves to the next nation: its old row goes, a new one comes."""
     nation = pc.bit_wise_and(pc.add(supplier["s_nationkey"], 1), 15)
     new = supplier.set_column(supplier.schema.get_field_index("s_nationkey"), "s_nationkey", nation)
     return pa.concat_tables([supplier, new]).append_column("__diff", pa.array([-1, 1]))
 
 
 def main() -> None:
-    """Open the warehouse, load it if that was not done, run, show, check, write the page."""
+    """Open the warehouse, load it if necessary, run, show, check, and write the page."""
     console = Console(width=None if os.isatty(1) else 140)
     scale = os.environ.get("SF", "0.1")
     warehouse = Path("demo-warehouse") / f"sf{scale}"

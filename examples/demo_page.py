@@ -1,4 +1,4 @@
-"""The demo's page: the verdict, latency per batch against recomputation, each view's SQL and plan. No network."""
+"""The demo's page: the verdict, latencies of maintaining and recomputing, each view's SQL and plan. No network."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ svg.chart text.ours { fill: var(--ours); } svg.chart text.theirs { fill: var(--t
 .verdict { border-left: 4px solid var(--ours); font-size: 1.1rem; padding-left: .7rem; }
 """
 
-Latency = tuple[int, float, float]  # rows of the batch, ms maintained, ms recomputed
+Latency = tuple[int, float, float]  # rows of the batch, ms to maintain, ms to recompute
 
 
 def page(title: str, verdict: str, latencies: Sequence[Latency], views: Mapping[str, tuple[str, str]]) -> str:
-    """The whole page; `views` has the SQL of each view, and the page that explains its plan."""
+    """The whole page. `views` has for each view its SQL and the page that explains its plan."""
     plans = list(views.values())
     style, legend = _between(plans[0][1], "<style>", "</style>"), _between(plans[0][1], "<body>", "<section>")
     sections = "".join(
@@ -58,7 +58,7 @@ def _between(text: str, start: str, end: str, before: str = "") -> str:
 
 
 def chart(latencies: Sequence[Latency]) -> str:
-    """Two dots for each batch, in groups of batches of about as many rows, with the medians of each group."""
+    """Two dots for each batch. Batches with about equally many rows form a group, which shows its medians."""
     values = [value for _, ours, theirs in latencies for value in (ours, theirs)]
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
 

@@ -1,4 +1,4 @@
-"""A table that follows a Delta table through its Change Data Feed: each version once, and readable as of each."""
+"""Let a table follow a Delta table through its Change Data Feed: each version once, and readable as of each."""
 
 import tempfile
 
@@ -21,7 +21,7 @@ with hj.Engine(f"{folder}/warehouse") as engine:
 DeltaTable(source).update(updates={"amount": "amount + 60"}, predicate="id = 1")
 DeltaTable(source).delete("id = 2")
 
-with hj.Engine(f"{folder}/warehouse") as engine:  # the process ended; how far it was is kept with the rows
+with hj.Engine(f"{folder}/warehouse") as engine:  # a new process: the warehouse knows which versions it has
     found = []
     for applied in engine.follow("orders", source):
         print(applied.time, applied.diffs["big"].to_pylist())

@@ -1,4 +1,4 @@
-"""A view over two tables, kept up to date: what a batch changes in it comes back from `apply`."""
+"""Keep a view over two tables up to date: `apply` returns what a batch changes in it."""
 
 import halfjoin as hj
 
@@ -21,7 +21,7 @@ applied = engine.apply(
 )
 print(applied.diffs["big_orders"].to_pylist())
 
-# A row that changes its key, one that goes, and one that replaces another: all in one batch over two tables.
+# In one batch over two tables: a row changes its key, one is deleted, and one replaces another.
 applied = engine.apply(
     {
         "customers": hj.upserts([{"id": 1, "name": "Anna"}]),

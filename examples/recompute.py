@@ -1,4 +1,4 @@
-"""The alternative to maintaining a view: DuckDB holds the same tables and computes the whole view again."""
+"""The alternative to maintaining a view: DuckDB has the same tables and computes the whole view again."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import pyarrow as pa
 
 
 class Recompute:
-    """The tables in DuckDB, kept in step with an engine's; answers are computed from scratch and timed."""
+    """The tables in DuckDB, with the same changes as an engine's. Computes answers from scratch and times them."""
 
     def __init__(self) -> None:
         self._duck = duckdb.connect()
         self._columns: dict[str, str] = {}
 
     def load(self, name: str, rows: pa.Table) -> None:
-        """A table with its first rows."""
+        """Create a table with its first rows."""
         self._columns[name] = ", ".join(rows.column_names)
         self._duck.register("loaded", rows)
         self._run(f"CREATE TABLE {name} AS SELECT * FROM loaded")
         self._duck.unregister("loaded")
 
     def apply(self, batch: dict[str, pa.Table]) -> None:
-        """Changed rows with `__diff`, of tables that hold no row twice; without `__diff`, rows to add."""
+        """Apply changed rows with `__diff`, to tables without duplicate rows. Rows without `__diff` are added."""
         for name, rows in batch.items():
             columns = self._columns[name]
             if "__diff" not in rows.column_names:
@@ -39,13 +39,13 @@ class Recompute:
             self._duck.unregister("changed")
 
     def run(self, sql: str) -> tuple[pa.Table, float]:
-        """The answer, and the seconds that it took."""
+        """The answer to a query, and the seconds that it took."""
         started = time.perf_counter()
         answer = self._duck.sql(sql).to_arrow_table()
         return answer, time.perf_counter() - started
 
     def same(self, sql: str, maintained: pa.Table) -> bool:
-        """Whether the maintained contents are the answer, as multisets."""
+        """Whether the maintained contents and the answer are equal as multisets."""
         self._duck.register("maintained", maintained)
         self._run(f"CREATE OR REPLACE TEMP TABLE fresh AS {sql}")
         differing = "SELECT count(*) FROM ((FROM {} EXCEPT ALL FROM {}))"

@@ -1,4 +1,4 @@
-"""Ten views over the same inputs hold no more indexes than one: arrangements are shared."""
+"""Ten views over the same inputs need no more indexes than one, because views share arrangements."""
 
 import halfjoin as hj
 

@@ -1,4 +1,4 @@
-"""The general linear operator: a function of your own that gives rows with weights and times."""
+"""The general linear operator: your own function that returns rows with weights and times."""
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,9 @@ def pulse(arguments: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(
         {
             "y": np.concatenate([2 * x, 2 * x]),
-            "__row": np.concatenate([row, row]),  # the argument row that a result belongs to
-            "__time": np.concatenate([3 * x, 4 * x]),  # from when on
-            "__diff": np.concatenate([x, -x]),  # how many copies
+            "__row": np.concatenate([row, row]),  # the argument row that a result comes from
+            "__time": np.concatenate([3 * x, 4 * x]),  # the time from which a result holds
+            "__diff": np.concatenate([x, -x]),  # the number of copies
         }
     )
 

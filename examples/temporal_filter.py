@@ -1,4 +1,4 @@
-"""Rows that come and go as time passes, without anyone writing a row: `mz_now()` in WHERE."""
+"""Let rows come and go as time passes, though nobody writes a row: `mz_now()` in WHERE."""
 
 import halfjoin as hj
 
@@ -16,7 +16,7 @@ offers = [
 ]
 engine.apply({"offers": offers}, time=0)
 
-# Time passes: the view changes though no row does.
+# Time passes: the view changes although no row does.
 for change in engine.advance(to=12).diffs["open_offers"].sort_by("__time").to_pylist():
     print(f"at {change['__time']}: offer {change['id']} {'opens' if change['__diff'] > 0 else 'closes'}")
 

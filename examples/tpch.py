@@ -1,4 +1,4 @@
-"""TPC-H for the demo and the benchmarks: the tables, their rows, and streams of changes to them."""
+"""TPC-H for the demo and the benchmarks: the tables, their rows, and streams of changes."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ Q3_DATE = np.datetime64("1995-03-15")
 
 
 def create_table(name: str, columns: Sequence[str] | None = None) -> str:
-    """CREATE TABLE with all columns or some; the key's are among them."""
+    """CREATE TABLE with all columns, or with some that include the key."""
     listed = [part for part in COLUMNS[name].split(", ") if columns is None or part.split()[0] in columns]
     return f"CREATE TABLE {name} ({', '.join(listed)}, PRIMARY KEY ({', '.join(KEYS[name])}))"
 
 
 def load(scale: str, names: Iterable[str], columns: dict[str, tuple[str, ...]] | None = None) -> dict[str, pa.Table]:
-    """The tables at a scale factor ("0.1", "1"), generated into `.data/` where they are not there yet."""
+    """The tables at a scale factor ("0.1", "1"). Generates them into `.data/` if they are missing."""
     folder = generated(scale)
     tables = {}
     for name in names:
@@ -85,7 +85,7 @@ def load(scale: str, names: Iterable[str], columns: dict[str, tuple[str, ...]] |
 
 
 def generated(scale: str) -> Path:
-    """The folder with a Parquet file for each table at a scale factor, generated where it is not there yet."""
+    """The folder with a Parquet file for each table at a scale factor. Generates the files if they are missing."""
     folder = Path(__file__).resolve().parent.parent / ".data" / "tpch" / f"sf{scale}"
     if not (folder / "complete").exists():
         _generate(scale, folder)
@@ -105,15 +105,15 @@ def _generate(scale: str, folder: Path) -> None:
 class Changes:
     """A stream of single-row changes of customer, orders and lineitem that keeps every PRIMARY KEY valid.
 
-    Like TPC-H's refresh functions: new orders with their lines, old orders deleted with theirs; and customers change
-    their segment (the old row deleted, the new one inserted). `hot` takes only rows that Q3's view is made of:
-    lines and orders inside its dates of customers in its segment, and customers with many such orders.
+    As in TPC-H's refresh functions, new orders come with their lines, and old orders are deleted with theirs. Customers
+    also change their segment (one deletion, one insertion). `hot` takes only rows of Q3's view: lines and orders inside
+    its dates from customers in its segment, and customers with many such orders.
 
     Args:
-        tables: the rows at the start, with any columns that include those of Q3.
-        rows: how many changes to prepare.
-        seed: the same seed gives the same stream.
-        hot: whether changes concentrate on the view.
+            tables: the first rows, with columns that include those of Q3.
+            rows: the number of changes to prepare.
+            seed: the same seed gives the same stream.
+            hot: whether changes concentrate on the view.
     """
 
     def __init__(self, tables: dict[str, pa.Table], rows: int, seed: int, hot: bool = False) -> None:
@@ -140,7 +140,7 @@ class Changes:
         return batch
 
     def _uniform(self, rounds: int) -> None:
-        """In each round: an order comes, an order goes, a customer changes."""
+        """Make rounds. In each an order comes, an order goes, and a customer changes."""
         number = np.arange(rounds)
         template = self._rng.integers(0, len(self._orders), rounds)
         self._insert_orders(number, 0, template, self._lines_of(template))
@@ -150,11 +150,11 @@ class Changes:
         self._change_segments(number, 2, np.resize(customers, rounds), len(customers))
 
     def _hot(self, rounds: int) -> None:
-        """In each round: four lines come, four go, an order comes, an order goes, a customer leaves or enters."""
+        """Make rounds. In each four lines come, four go, an order comes, an order goes, a customer leaves or enters."""
         number = np.arange(rounds)
         lines, line_order = self._view_lines()
         in_view = np.unique(line_order)
-        keep, give = in_view[::2], in_view[1::2]  # orders whose lines change; orders that go as a whole
+        keep, give = in_view[::2], in_view[1::2]  # orders whose lines change; whole orders that go
         on_kept = lines[np.isin(line_order, keep)]
         count = 4 * rounds
         model = self._rng.choice(on_kept, count)
@@ -175,7 +175,7 @@ class Changes:
         self._change_segments(number, 10, np.resize(at, rounds), len(at), cycle=2)
 
     def _view_lines(self) -> tuple[Ints, Ints]:
-        """Positions of the lines in Q3's view, and of each line's order, both ascending."""
+        """Positions of the lines in Q3's view, and of their orders, both ascending."""
         customer, orders, lineitem = (self._tables[name] for name in ("customer", "orders", "lineitem"))
         building = pc.equal(customer["c_mktsegment"], "BUILDING").to_numpy()
         buyer = np.searchsorted(_ints(customer["c_custkey"]), _ints(orders["o_custkey"]))
@@ -195,7 +195,7 @@ class Changes:
         return owner, first[owner] + within
 
     def _insert_orders(self, number: Ints, slot: int, template: Ints, lines: tuple[Ints, Ints]) -> None:
-        """Orders like those in `template`, under new keys, with copies of the given lines."""
+        """Insert orders like those in `template`, with new keys and copies of the given lines."""
         keys = self._orders[-1] + 1 + np.arange(len(template))
         self._emit("orders", number, slot, 0, _replace(self._tables["orders"].take(template), "o_orderkey", keys), +1)
         owner, line = lines
@@ -208,7 +208,7 @@ class Changes:
         self._emit("lineitem", number[owner], slot, _rank(owner), self._tables["lineitem"].take(line), -1)
 
     def _change_segments(self, number: Ints, slot: int, customers: Ints, lap: int, cycle: int = 5) -> None:
-        """Each customer goes to the next of `cycle` segments; every `lap` changes it is the same customer's turn."""
+        """Move each customer to the next of `cycle` segments. A customer's turn comes every `lap` changes."""
         rows = self._tables["customer"].take(customers)
         names = np.array(SEGMENTS)
         start = pc.index_in(rows["c_mktsegment"], pa.array(SEGMENTS)).to_numpy()
@@ -218,12 +218,12 @@ class Changes:
             self._emit("customer", number, slot, step, _replace(rows, "c_mktsegment", segment), diff)
 
     def _emit(self, table: str, number: Ints, slot: Any, rank: Any, rows: pa.Table, diff: int) -> None:
-        """Rows of rounds `number`; inside a round the order is by slot, then rank."""
+        """Add the rows of rounds `number`. Inside a round, slot and then rank give the order."""
         order = (number * 16 + slot) * 16 + rank
         self._pieces.append((table, order, rows.append_column("__diff", pa.array(np.full(rows.num_rows, diff)))))
 
     def _in_order(self) -> dict[str, tuple[Ints, pa.Table]]:
-        """By table: positions in the whole stream, ascending, and the rows at them."""
+        """For each table: positions in the whole stream, ascending, and the rows at them."""
         every = np.sort(np.concatenate([order for _, order, _ in self._pieces]), kind="stable")
         stream = {}
         for name in ("customer", "orders", "lineitem"):
@@ -239,7 +239,7 @@ def _ints(column: pa.ChunkedArray) -> Ints:
 
 
 def _rank(owner: Ints) -> Ints:
-    """1, 2, ... within each run of equal owners."""
+    """Number each run of equal owners: 1, 2, ..."""
     starts = np.flatnonzero(np.diff(owner, prepend=-1))
     return np.arange(len(owner)) - np.repeat(starts, np.diff(starts, append=len(owner))) + 1
 

@@ -1,4 +1,4 @@
-"""Views over views: a plain view is a name for its SQL; a materialized one is a collection that others share."""
+"""Views over views: a plain view is a name for its SQL, a materialized one is a collection that others share."""
 
 import halfjoin as hj
 
@@ -20,7 +20,7 @@ FROM_TABLES = """
 
 
 def check() -> None:
-    """Both levels agree with the join of the tables alone."""
+    """Check that both levels agree with a join of the tables alone."""
     maintained, recomputed = engine.read("heavy_uses"), engine.query(FROM_TABLES)
     assert sorted(map(str, maintained.to_pylist())) == sorted(map(str, recomputed.to_pylist()))
 
@@ -30,7 +30,7 @@ engine.apply({"uses": [{"whole": 1, "part": 2, "count": 4}]}, time=2)
 print(engine.read("heavy_uses").to_pylist())
 check()
 
-# A lighter wheel: one row of a table changes, and both views above follow in the same batch.
+# A lighter wheel: one row of a table changes, and both views over it follow in the same batch.
 applied = engine.apply({"parts": hj.upserts([{"id": 2, "name": "wheel", "weight": 8}])}, time=3)
 print({view: changes.num_rows for view, changes in applied.diffs.items()})
 check()

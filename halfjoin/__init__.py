@@ -58,7 +58,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: Spark's workers import the package, and need none of them."""
+    """Import a public name when it is first used: Spark's workers import the package and use none of these names."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(f"halfjoin.{_HOMES.get(name, 'errors')}"), name)

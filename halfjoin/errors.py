@@ -1,7 +1,7 @@
-"""The errors of the public face, sorted by what the caller can do about them.
+"""The errors that the public API raises, sorted by what the caller can do about them.
 
-An error has fields. Its text is rendered from them once, when it is made; nothing reads a text to learn a field.
-`error.with_(table="orders")` is the same error with another field. Errors can be pickled and copied.
+An error has fields. Its constructor renders its text from them, once; no code parses a text to learn a field.
+`error.with_(table="orders")` is a copy of the error with another field. Errors can be pickled and copied.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Self
 
-_SHOWN = 80  # characters of a value that a text shows
-_CANDIDATES = 12  # names that a text lists
+_SHOWN = 80  # the most characters of a value that a text shows
+_CANDIDATES = 12  # the most names that a text lists
 
 
 @dataclass(eq=False, repr=False)
 class HalfjoinError(Exception):
-    """Base of every error raised on purpose.
+    """Base class of every error that halfjoin raises on purpose.
 
     Attributes:
         reason (str): what is wrong.
-        remedy (str | None): what to do about it, where that can be said.
+        remedy (str | None): what the caller can do about it, None if we have no advice.
     """
 
     reason: str
@@ -36,7 +36,7 @@ class HalfjoinError(Exception):
         return _made_again, (type(self), self.args), self.__dict__
 
     def with_(self, **changes: Any) -> Self:
-        """The same error with other values in some fields."""
+        """A copy of the error with other values in some fields."""
         return replace(self, **changes)
 
     def _text(self) -> str:
@@ -57,7 +57,7 @@ class _InStatement(HalfjoinError):
     column: int | None = None
 
     def at(self, sql: str, line: int | None, column: int | None) -> Self:
-        """The same error with its place in the statement, unless it has one already."""
+        """A copy of the error with this place in the statement; the error itself if it already has a place."""
         return self if self.line is not None or line is None else self.with_(sql=sql, line=line, column=column)
 
     def _text(self) -> str:
@@ -72,12 +72,12 @@ class _InStatement(HalfjoinError):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class UnsupportedSQL(_InStatement):
-    """The statement is not SQL that is supported; the text says where, why, and what to write instead.
+    """halfjoin does not support the statement; the text says where, why, and what to write instead.
 
     Attributes:
         sql (str | None): the text of the statement.
-        line, column (int | None): where in `sql` it goes wrong, both from 1.
-        wrong (bool): PostgreSQL refuses it as well, so no other way to carry it out may be tried.
+        line, column (int | None): the place of the error in `sql`, both counted from 1.
+        wrong (bool): PostgreSQL refuses the statement as well, so halfjoin must not try another way to run it.
     """
 
     wrong: bool = False
@@ -85,13 +85,13 @@ class UnsupportedSQL(_InStatement):
 
 @dataclass(eq=False, repr=False)
 class UnknownName(_InStatement):
-    """A table, view, column or function that does not exist; the text says what to do instead, or names near ones.
+    """A table, view, column or function does not exist; the text gives a remedy, or lists similar names.
 
     Attributes:
-        kind (str): what was looked for, such as `table` or `column of orders`.
-        name (str): the name that is not known.
-        candidates (tuple[str, ...]): the names that are known; where no remedy is given, they make it.
-        sql, line, column: as of `UnsupportedSQL`.
+        kind (str): what the name should have been, such as `table` or `column of orders`.
+        name (str): the unknown name.
+        candidates (tuple[str, ...]): the known names; an error without a `remedy` builds its remedy from them.
+        sql, line, column: as in `UnsupportedSQL`.
     """
 
     reason: str = field(init=False)
@@ -100,7 +100,7 @@ class UnknownName(_InStatement):
     candidates: Iterable[str] = ()
 
     def __post_init__(self) -> None:
-        """Find names near the unknown one, and render the text."""
+        """Find names similar to the unknown one, and render the text."""
         self.reason, self.candidates = f"unknown {self.kind} {self.name!r}", tuple(self.candidates)
         if self.remedy is None and self.candidates:
             near = get_close_matches(str(self.name), self.candidates, n=3, cutoff=0.5)
@@ -112,18 +112,18 @@ class UnknownName(_InStatement):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class InvalidRow(HalfjoinError):
-    """A row of a batch breaks the table's columns, types, NOT NULL or key, or rows are not given as rows.
+    """A row of a batch violates the table's columns, types, NOT NULL or key, or the argument does not hold rows.
 
     Attributes:
-        table (str | None): the table that the rows were for.
-        column (str | None): the column at fault, None where it is the row as a whole.
-        row (int | None): the row's number in what was given for the table, from 0; of a feed, the message's number.
-            None where rows have no order, as in a Spark DataFrame, and where no single row is at fault.
-        key (dict[str, object] | None): the row's PRIMARY KEY (in a table without one, all its values), where it is
+        table (str | None): the table that the caller passed the rows for.
+        column (str | None): the column at fault, None if the whole row is at fault.
+        row (int | None): the row's number among the rows passed for the table, from 0; in a feed, the message's number.
+            None if the rows have no order, as in a Spark DataFrame, or if no single row is at fault.
+        key (dict[str, object] | None): the row's PRIMARY KEY (all its values, if the table has no key), if it is
             known and the rows have no numbers.
-        value (object): the value at fault, as Python has it. None if it is NULL, or if no single value is at fault.
-        called (str | None): how the text names the row, where that is not `row N` or by its key: `message 3`. Empty
-            where `reason` names it.
+        value (object): the value at fault, as a Python object. None if it is NULL, or if no single value is at fault.
+        called (str | None): how the text names the row, if not as `row N` or by its key: `message 3`. Empty if
+            `reason` names the row.
     """
 
     table: str | None = None
@@ -146,14 +146,14 @@ class InvalidRow(HalfjoinError):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class InvalidTime(HalfjoinError):
-    """A time below `upper` was written, or one outside `[since, upper)` was read.
+    """The caller wrote at a time below `upper`, or read at a time outside `[since, upper)`.
 
     Attributes:
-        time (object): the time in question: an int64 (milliseconds since 1970 with clock="wall", the user's units with
-            clock="own"), or what was given where it is not a time. None where none was given.
-        upper (int | None): the least open time; those below are closed.
-        since (int | None): the least time that can be read.
-        table (str | None): the table or view that was to be read or written.
+        time (object): the time: an int64 (milliseconds since 1970 with clock="wall", the user's units with
+            clock="own"), or the caller's argument if it is not a time. None if the caller gave no time.
+        upper (int | None): the least open time; times below it are closed.
+        since (int | None): the least readable time.
+        table (str | None): the table or view that the caller read or wrote.
     """
 
     time: Any = None
@@ -164,11 +164,11 @@ class InvalidTime(HalfjoinError):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Conflict(HalfjoinError):
-    """Another writer holds the warehouse, a batch id came back with other content, or a name is taken.
+    """Another writer holds the warehouse, a batch repeats a batch id with other content, or a name is already in use.
 
     Attributes:
-        name (str | None): what is contended for: a table, view, function, warehouse or batch id.
-        holder (str | None): who has it: another process, a view that reads it, a Delta table that is followed.
+        name (str | None): the name in conflict: of a table, view, function or warehouse, or a batch id.
+        holder (str | None): who holds it: another process, a view that reads it, a Delta table that it follows.
     """
 
     name: str | None = None
@@ -177,11 +177,11 @@ class Conflict(HalfjoinError):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DataError(HalfjoinError):
-    """An expression fails for a row that is in the tables, or an answer would be too large.
+    """An expression fails for a row of the tables, or an answer would be too large.
 
     Attributes:
-        view (str | None): the view or table that cannot be read.
-        time (int | None): the time as of which it cannot be read.
+        view (str | None): the view or table that is unreadable.
+        time (int | None): the time as of which it is unreadable.
         row (str | None): a row for which the expression fails, as `t.x = 1, t.y = NULL`; long values are cut.
         more (int): how many other rows fail as well.
     """
@@ -199,10 +199,10 @@ class DataError(HalfjoinError):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class StorageError(HalfjoinError):
-    """The disk or object store failed; nothing of the batch is kept.
+    """The disk or object store failed; the engine keeps no part of the batch.
 
     Attributes:
-        path (str | None): the folder, file or URL in question.
+        path (str | None): the folder, file or URL that failed.
     """
 
     path: str | None = None
@@ -210,7 +210,7 @@ class StorageError(HalfjoinError):
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """What goes deeper than Python's stack is refused: a statement whose parts are inside each other too often."""
+    """Turn a RecursionError inside the `with` block into UnsupportedSQL: the statement is nested too deep."""
     try:
         yield
     except RecursionError:
@@ -218,16 +218,16 @@ def bounded() -> Iterator[None]:
 
 
 def shown(value: object, most: int = _SHOWN) -> str:
-    """A value as a text shows it, cut to `most` characters."""
+    """The `repr` of a value for an error text, cut to `most` characters."""
     text = repr(value)
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def key_text(key: Mapping[str, Any]) -> str:
-    """A row's key as a text shows it: `(a, b) = (1, 'x')`."""
+    """A row's key for an error text: `(a, b) = (1, 'x')`."""
     return f"({', '.join(key)}) = ({', '.join(shown(value) for value in key.values())})"
 
 
 def _made_again(kind: type[HalfjoinError], args: tuple[Any, ...]) -> HalfjoinError:
-    """An error without its fields, which `pickle` and `copy` set after it."""
+    """Build an error without its fields; `pickle` and `copy` set the fields afterwards."""
     return kind.__new__(kind, *args)

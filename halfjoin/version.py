@@ -1,3 +1,3 @@
-"""The version: below everything, since what is on disk says which one computed it."""
+"""halfjoin's version. The module imports nothing, so that every other one can record the version on disk."""
 
 VERSION = "0.1.0"

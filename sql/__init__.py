@@ -1,1 +1,1 @@
-"""Text to a typed, bound view: the dialect's additions, names, types and the function table."""
+"""From SQL text to typed, bound relations: parsing, name and type resolution, the function table, ad-hoc queries."""

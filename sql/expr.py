@@ -11,7 +11,7 @@ from halfjoin.sql.types import BOOLEAN, MZ_TIMESTAMP, SqlType
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column by its name, unique within the view: `alias.column`, or bare within one collection."""
+    """A column; its name is unique within the view: `alias.column`, or the bare name within one collection."""
 
     name: str
     type: SqlType
@@ -20,10 +20,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant as the Python value of its type (None for NULL).
+    """A constant. `value` is the Python value for its type (None for NULL).
 
-    int, float, bool, str, bytes, Decimal, date, time, datetime (UTC for timestamptz), list, and for interval the
-    triple (months, days, microseconds).
+    Values are int, float, bool, str, bytes, Decimal, date, time, datetime (UTC for timestamptz), list, and for
+    interval the triple (months, days, microseconds).
     """
 
     value: object
@@ -42,7 +42,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A scalar function or operator of the function table on arguments of exactly its types.
+    """A scalar function or operator of the function table; the arguments have exactly the types it declares.
 
     Special forms are calls too: `and`, `or` (any number of arguments), `not`, `case` (condition, value, ...,
     default), `coalesce`, `in` (value, then literals), `is null`, `is distinct from`, ...
@@ -55,7 +55,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """`arg::type`, written or implied."""
+    """`arg::type`, explicit in the text or implicit."""
 
     arg: Expr
     type: SqlType
@@ -63,7 +63,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """`mz_now()`: the time at which the view is read. Only a temporal filter may hold one."""
+    """`mz_now()`: the time at which the view is read. Only a temporal filter may contain it."""
 
     type: SqlType = MZ_TIMESTAMP
 
@@ -86,19 +86,19 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and all below it, parents first."""
+    """The expression and all its subexpressions, parents first."""
     yield expr
     for child in children(expr):
         yield from walk(child)
 
 
 def columns_of(expr: Expr) -> frozenset[str]:
-    """Names of the columns it reads."""
+    """The names of the columns that the expression reads."""
     return frozenset(node.name for node in walk(expr) if isinstance(node, Column))
 
 
 def is_temporal(expr: Expr) -> bool:
-    """Whether it holds mz_now()."""
+    """Whether the expression contains mz_now()."""
     return any(isinstance(node, Now) for node in walk(expr))
 
 
@@ -113,12 +113,12 @@ def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def substitute(expr: Expr, mapping: Mapping[str, Expr]) -> Expr:
-    """Replace columns by name; those not in `mapping` stay."""
+    """Replace columns by name; columns that are not in `mapping` stay."""
     return rewrite(expr, lambda node: mapping.get(node.name, node) if isinstance(node, Column) else node)
 
 
 def conjuncts(expr: Expr) -> Iterator[Expr]:
-    """The parts of a chain of AND."""
+    """The operands of a chain of AND; none for TRUE."""
     if isinstance(expr, Call) and expr.function == "and":
         for arg in expr.args:
             yield from conjuncts(arg)
@@ -127,7 +127,7 @@ def conjuncts(expr: Expr) -> Iterator[Expr]:
 
 
 def conjunction(parts: tuple[Expr, ...]) -> Expr:
-    """The parts joined by AND; TRUE for none."""
+    """The parts joined by AND; TRUE if there are no parts."""
     if not parts:
         return TRUE
     return parts[0] if len(parts) == 1 else Call("and", parts, BOOLEAN)

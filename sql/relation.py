@@ -1,7 +1,7 @@
-"""Bound relations: what a view means, before anyone asks how it is computed.
+"""Bound relations: what a view means, independent of how the engine computes it.
 
-Every relation lists its `columns`; a column's name is unique in the whole view (`alias.column`, with the alias made
-unique), so operators refer to columns by name and may be moved without renumbering.
+Every relation lists its `columns`. A column's name is unique in the whole view (`alias.column`; the binder makes the
+alias unique), so operators refer to columns by name and the planner can move them without renumbering.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Constant rows; one row of no columns is the relation of a SELECT without FROM."""
+    """Constant rows. A SELECT without FROM reads one row without columns."""
 
     alias: str
     columns: tuple[Column, ...]
@@ -32,7 +32,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Every combination of the inputs' rows; conditions are filters above."""
+    """Every combination of the inputs' rows; join conditions are filters above it."""
 
     inputs: tuple[Relation, ...]
 
@@ -44,7 +44,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class TableFunction:
-    """Each input row with every row that `function` gives for it, read from the input's columns."""
+    """Each input row, combined with every row that `function` returns for it; `args` read the input's columns."""
 
     input: Relation
     function: str
@@ -55,13 +55,13 @@ class TableFunction:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The input's columns, the function's, the ordinality."""
+        """The input's columns, the function's columns, then the ordinality."""
         return self.input.columns + self.outputs + ((self.ordinality,) if self.ordinality else ())
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The rows for which the predicate is true; it may hold mz_now()."""
+    """The rows for which the predicate is true; the predicate may contain mz_now()."""
 
     input: Relation
     predicate: Expr
@@ -74,20 +74,20 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """One row of expressions for each input row."""
+    """One output row for each input row, computed by expressions."""
 
     input: Relation
     items: tuple[tuple[Column, Expr], ...]
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The named results."""
+        """The columns that name the results."""
         return tuple(column for column, _ in self.items)
 
 
 @dataclass(frozen=True, slots=True)
 class UnionAll:
-    """The rows of all inputs, matched by position; the inputs have exactly the types of `columns`."""
+    """The rows of all inputs, with columns matched by position; the inputs have exactly the types of `columns`."""
 
     inputs: tuple[Relation, ...]
     columns: tuple[Column, ...]

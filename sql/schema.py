@@ -1,4 +1,4 @@
-"""What the binder may ask about the collections that exist; the catalog answers, tests answer with a stand-in."""
+"""The questions that the binder asks about existing collections; the catalog answers them, in tests a stand-in."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from halfjoin.sql.types import SqlType
 
 
 class Schema(Protocol):
-    """Names to meanings, for the binder. Names are as PostgreSQL folds them: lower case unless quoted."""
+    """What names mean, for the binder. Names are folded as in PostgreSQL: lower case unless quoted."""
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
-        """Columns (bare names) of a table or materialized view, None if there is none of that name."""
+        """The columns (bare names) of a table or materialized view, None if none has that name."""
 
     def plain_view(self, name: str) -> str | None:
-        """The SELECT text of a plain view (inlined where used; column list already applied), None if none."""
+        """The SELECT text of a plain view, with its column list applied, None if none has that name."""
 
     def names(self) -> tuple[str, ...]:
-        """All tables, materialized and plain views."""
+        """The names of all tables, materialized and plain views."""
 
     def table_function(self, name: str) -> tuple[tuple[str, SqlType], ...] | None:
-        """The columns (name, type) of a table function that the user registered, None if none."""
+        """The columns (name, type) of a table function that the user registered, None if none has that name."""
 
     def table_functions(self) -> tuple[str, ...]:
-        """Names of the user's table functions."""
+        """The names of the user's table functions."""

@@ -1,4 +1,4 @@
-"""The statements of the public face, as data: what `parse` makes of SQL text and `Engine.execute` carries out."""
+"""SQL statements as data: `parse` builds them from SQL text, and `Engine.execute` runs them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlglot import exp
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.types import SqlType
 
-Query: TypeAlias = exp.Query  # a parsed query, which only this room looks into
+Query: TypeAlias = exp.Query  # a parsed query; only the package `sql` looks inside
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class CreateView:
 
     name: str
     query: exp.Query
-    text: str  # the query as written, kept in the catalog; the column list is applied in it and in `query`
+    text: str  # the query for the catalog, as written; the column list is applied to it and to `query`
     names: tuple[str, ...] = ()
     materialized: bool = False
     retain: int | None = None
@@ -54,7 +54,7 @@ class CreateIndex:
     name: str | None
     collection: str
     keys: tuple[exp.Expr, ...]
-    text: str = ""  # the statement as written, kept in the catalog
+    text: str = ""  # the statement as written, for the catalog
     if_not_exists: bool = False
 
 
@@ -124,7 +124,7 @@ class Explain:
 
 @dataclass(frozen=True)
 class RefreshPlan:
-    """REFRESH PLAN view: plan it anew, on what is known of the collections now."""
+    """REFRESH PLAN view: plan the view again, from the present figures of its collections."""
 
     view: str
 
@@ -139,7 +139,7 @@ class Show:
 
 @dataclass(frozen=True)
 class SetTime:
-    """SET TIME = time: of the batches of the statements that follow. RESET TIME, SET TIME TO DEFAULT: None."""
+    """SET TIME = time: the time of the batches of later statements. RESET TIME, SET TIME TO DEFAULT: None."""
 
     time: Expr | None = None
 
@@ -151,12 +151,12 @@ class Begin:
 
 @dataclass(frozen=True)
 class Commit:
-    """COMMIT."""
+    """COMMIT: apply the batch."""
 
 
 @dataclass(frozen=True)
 class Rollback:
-    """ROLLBACK: what the statements since BEGIN have changed is forgotten."""
+    """ROLLBACK: discard the changes of the statements since BEGIN."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The SQL types that columns and expressions have, by PostgreSQL's names."""
+"""The SQL types of columns and expressions, under PostgreSQL's names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """The families of types; a parameter (length, precision, element) is kept beside in `SqlType`."""
+    """The families of types; `SqlType` adds the parameters (length, precision, element)."""
 
     BOOLEAN = "boolean"
     SMALLINT = "smallint"
@@ -27,13 +27,13 @@ class Kind(StrEnum):
     UUID = "uuid"
     INTERVAL = "interval"
     ARRAY = "array"
-    MZ_TIMESTAMP = "mz_timestamp"  # of mz_now() alone: int64, milliseconds since 1970 where compared with dates
+    MZ_TIMESTAMP = "mz_timestamp"  # the type of mz_now() only: int64; milliseconds since 1970 when compared with dates
     UNKNOWN = "unknown"  # an untyped literal ('abc' or NULL) before its context gives it a type
 
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """One type: `precision` is numeric's digits or a text's length, `scale` numeric's, `element` an array's."""
+    """A type. `precision`: digits of a numeric or length of a text; `scale`: of a numeric; `element`: of an array."""
 
     kind: Kind
     precision: int | None = None
@@ -71,19 +71,19 @@ INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)  # narrow to wide
 FLOATS = (Kind.REAL, Kind.DOUBLE)
 STRINGS = (Kind.TEXT, Kind.VARCHAR, Kind.CHAR)
 
-# A stored numeric has at most 38 digits (Arrow's and Delta's decimal128); an intermediate result may have 76.
+# A stored numeric has at most 38 digits (Arrow's and Delta's decimal128), an intermediate result at most 76.
 STORED_DIGITS = 38
 WORKING_DIGITS = 76
 
-# The most that an expression may make of one row: bytes of a text, bytea or array, and rows of a table function. What
-# would be more is an error of the row, found before it is made. (PostgreSQL's fields end at 1 GB; here a batch of long
-# values must fit into memory beside the state.)
+# The most that an expression may build from one row: bytes of a text, bytea or array, and rows of a table function. A
+# larger result is an error of the row, detected before the result is built. (PostgreSQL's fields end at 1 GB; here a
+# batch of long values must fit into memory beside the state.)
 VALUE_BYTES = 1 << 24
 RESULT_ROWS = 10_000_000
 
 
 def numeric(precision: int = STORED_DIGITS, scale: int = 10) -> SqlType:
-    """numeric(precision, scale); `numeric` alone keeps 10 decimals, since a column has one fixed scale."""
+    """numeric(precision, scale). A column has one fixed scale, so the default keeps 10 decimals."""
     return SqlType(Kind.NUMERIC, precision, scale)
 
 

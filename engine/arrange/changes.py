@@ -1,4 +1,4 @@
-"""A view's closed changes that stay in files until somebody looks at them."""
+"""The closed changes of a view. They stay in files until somebody reads them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from halfjoin.engine.updates.updates import Updates, concat, empty
 
 @dataclass(frozen=True, slots=True)
 class StoredChanges:
-    """The updates of some parts with times in `[low, high)`, of the columns of `schema`; read whenever it is asked.
+    """The updates of `parts` with times in `[low, high)` and the columns of `schema`. Each call reads them anew.
 
-    `consolidated`: whether the parts have no two updates of the same row and time.
+    `consolidated`: the parts have no two updates of the same row and time.
     """
 
     schema: Mapping[str, pa.DataType]
@@ -29,21 +29,21 @@ class StoredChanges:
     consolidated: bool
 
     def until(self, time: int) -> StoredChanges:
-        """Those before a time."""
+        """The changes before a time."""
         return replace(self, high=min(self.high, time))
 
     def pieces(self) -> Iterator[Updates]:
-        """They as the parts have them, in parts that memory holds."""
+        """The changes as the parts store them, in pieces that fit into memory."""
         for part in self.parts:
             yield from part.pieces(self.low, self.high)
 
     def updates(self) -> Updates:
-        """All of them, in memory."""
+        """All the changes, in memory."""
         found = concat([empty(self.schema), *self.pieces()])
         return found if self.consolidated else consolidate(found)
 
     def table(self) -> pa.Table:
-        """Columns, `__time`, `__diff`."""
+        """All the changes as a table: the columns, then `__time` and `__diff`."""
         return self.updates().table(changes=True)
 
 
@@ -51,7 +51,7 @@ Changes: TypeAlias = pa.Table | StoredChanges
 
 
 class Diffs(Mapping[str, pa.Table]):
-    """Each view's closed changes by its name; what is in files is read anew each time it is asked for."""
+    """The closed changes of each view, by the view's name. Each access reads the changes that are in files anew."""
 
     def __init__(self, changes: Mapping[str, Changes]) -> None:
         self.changes, self._process = changes, os.getpid()
@@ -59,7 +59,7 @@ class Diffs(Mapping[str, pa.Table]):
     def __getitem__(self, view: str) -> pa.Table:
         found = self.changes[view]
         if isinstance(found, StoredChanges):
-            check_process(self._process)  # whose files they are
+            check_process(self._process)  # the files belong to that process
         return found.table() if isinstance(found, StoredChanges) else found
 
     def __contains__(self, view: object) -> bool:
@@ -73,16 +73,16 @@ class Diffs(Mapping[str, pa.Table]):
 
 
 def changes_of(diffs: Mapping[str, pa.Table]) -> Mapping[str, Changes]:
-    """The changes that `diffs_of` was given, unread."""
+    """The changes that `diffs_of` got, without reading files."""
     return diffs.changes if isinstance(diffs, Diffs) else diffs
 
 
 def diffs_of(changes: Mapping[str, Changes]) -> Mapping[str, pa.Table]:
-    """As `Applied` has them: a dict, unless something is to be read."""
+    """The changes in the form that `Applied` shows: a dict of tables, or `Diffs` if some changes are in files."""
     tables = {view: found for view, found in changes.items() if not isinstance(found, StoredChanges)}
     return tables if len(tables) == len(changes) else Diffs(changes)
 
 
 def size(changes: Changes) -> str:
-    """How many rows, in words."""
+    """The number of rows, in words."""
     return "in files" if isinstance(changes, StoredChanges) else f"{changes.num_rows} rows"

@@ -1,4 +1,4 @@
-"""Contents as a table shows them: each row as often as it is there."""
+"""Expands contents to the rows that a table shows: each row once per copy."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from halfjoin.errors import DataError
 
 
 def expand(updates: Updates, name: str) -> Updates:
-    """Each row as often as its diff says.
+    """Repeat each row as often as its diff says. `name` is the view's name for error messages.
 
     Raises:
-        DataError: a count is negative.
+        DataError: a diff is negative, or the result has too many rows or bytes.
     """
     if bool((updates.diff == 1).all()):
         return updates
@@ -28,10 +28,10 @@ def expand(updates: Updates, name: str) -> Updates:
             remedy="read(..., multiplicity=True) gives the counts", view=name,
         )  # fmt: skip
     if float(updates.diff.sum(dtype=np.float64)) > limits.MOST_ROWS:
-        raise DataError(f"{name} holds more than {limits.MOST_ROWS:,} rows, copies counted",
+        raise DataError(f"{name} holds more than {limits.MOST_ROWS:,} rows, counting copies",
                         remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
     for column, values in updates.columns.items():
         if values.nbytes * int(updates.diff.max()) > ARRAY_BYTES and float(sizes(values) @ updates.diff) > ARRAY_BYTES:
-            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, copies counted",
+            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, counting copies",
                             remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
     return updates.take(np.repeat(np.arange(len(updates)), updates.diff))

@@ -1,7 +1,7 @@
-"""A guide to sorted codes: for each range of values, where they start; so that a search begins where it would end.
+"""A guide to sorted codes: it says where each range of values starts, so a search begins near its result.
 
-A binary search waits for memory at each of its steps. Here a probe's range is worked out from its value, and then the
-windows of all probes are narrowed together, which lets the processor fetch for many of them at a time.
+A binary search waits for memory at each of its steps. A guide computes a probe's range from the probe's value. Then it
+narrows the windows of all probes together, so the processor can fetch memory for many probes at a time.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _RANGE = 8  # codes, on average
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """Range `i` holds the codes from `least + (i << shift)`; they are at positions `starts[i]` to `starts[i + 1]`.
+    """Range `i` holds the codes from `least + (i << shift)`. They are at positions `starts[i]` to `starts[i + 1]`.
 
-    It takes half a byte a code.
+    A guide takes half a byte per code.
     """
 
     least: np.uint64
@@ -33,11 +33,11 @@ class Guide:
         return self.starts.nbytes
 
     def first_at_least(self, codes: Ints, probes: Ints) -> Ints:
-        """For each probe the position of the first of the guide's codes that is no less.
+        """For each probe, the position of the first code that is at least the probe.
 
-        Only for a probe that is not among the codes may it be any other position.
+        For a probe that is not among the codes, the position may be any other.
         """
-        ranges = (probes.view(np.uint64) - self.least) >> self.shift  # below the least: wraps around, to far beyond
+        ranges = (probes.view(np.uint64) - self.least) >> self.shift  # a probe below `least` wraps around
         ranges = np.minimum(ranges, np.uint64(len(self.starts) - 2)).view(np.int64)
         position = self.starts.take(ranges).astype(np.int64)
         widest = int((self.starts.take(ranges + 1) - position).max())
@@ -52,7 +52,7 @@ class Guide:
 
 
 def guide_to(codes: Ints) -> Guide:
-    """The guide to sorted codes, at least one."""
+    """The guide to sorted codes. There must be at least one code."""
     least, span = codes[:1].view(np.uint64)[0], int(codes[-1]) - int(codes[0])
     shift = np.uint64((span // max(1, len(codes) // _RANGE)).bit_length())
     ranges = ((codes.view(np.uint64) - least) >> shift).view(np.int64)

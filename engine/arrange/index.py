@@ -1,4 +1,4 @@
-"""An index: one run of an arrangement as (64-bit key code, row number), sorted by code. 12 bytes an entry."""
+"""An index: one run of an arrangement as (64-bit key code, row number), sorted by code. 12 bytes per entry."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from halfjoin.engine.updates.updates import Ints, Mask
 Rows = NDArray[np.uint32]
 
 _GUIDE_FROM = 1 << 10  # entries
-_GUIDED_FROM = 1 << 20  # probes times entries: for less, a plain search has less to set up, and finds most in a cache
-_FEW = 16  # probes: whatever the index, a plain search is as quick
-_TOGETHER = 1 << 14  # groups counted at a time, in little memory
-_NEXT = np.arange(1, 8)[:, None]  # entries after the first of a group
+_GUIDED_FROM = 1 << 20  # probes times entries; below it a plain search is faster: no setup, and most reads hit a cache
+_FEW = 16  # probes; below it a plain search is as fast, whatever the size of the index
+_TOGETHER = 1 << 14  # groups to count at a time, which bounds the memory
+_NEXT = np.arange(1, 8)[:, None]  # the entries after the first entry of a group
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Entries sorted by code, none of them twice. `exact`: equal codes are equal keys, nothing to verify.
+    """Distinct entries, sorted by code. `exact`: equal codes mean equal keys, so nobody need compare keys.
 
     A large index has a guide.
     """
@@ -51,17 +51,17 @@ class Index:
     def find(self, probes: Ints) -> Iterable[tuple[Ints, Rows]]:
         """Pairs (position in `probes`, row number) whose codes are equal, in pieces.
 
-        A piece has at most `limits.PIECE_ROWS` pairs, however many one probe finds, or one pair for each probe. Pairs
-        come in order of position, and are made when a piece is asked for.
+        A piece has at most `limits.PIECE_ROWS` pairs, even if one probe finds more. (If no code repeats, there is one
+        piece with at most one pair per probe.) Pairs come in order of position. Pieces are made lazily.
         """
         if not len(probes) or not len(self.codes):
             return ()
         low = self._first_at_least(probes)
-        positions = (self.codes.take(low, mode="clip") == probes).nonzero()[0]  # beyond the end: less than the probe
+        positions = (self.codes.take(low, mode="clip") == probes).nonzero()[0]  # at the end: the last code is less
         if not len(positions):
             return ()
         low, values = low[positions], probes[positions]
-        if not (self.codes.take(low + 1, mode="clip") == values).any():  # every code is there once
+        if not (self.codes.take(low + 1, mode="clip") == values).any():  # no code repeats
             return ((positions, self.rows[low]),)
         counts = self._counts(low, values)
         ends = counts.cumsum()
@@ -72,8 +72,8 @@ class Index:
         return ((positions.repeat(counts), self.rows[entries]),)
 
     def _pieces(self, positions: Ints, low: Ints, counts: Ints, ends: Ints) -> Iterator[tuple[Ints, Rows]]:
-        """The pairs numbered 0, 1, ... where those of `positions[i]` end before `ends[i]`, a piece at a time."""
-        first, found = low - (ends - counts), int(ends[-1])  # add a pair's number to get its entry
+        """All pairs, a piece at a time. Pairs are numbered 0, 1, ...; those of `positions[i]` end before `ends[i]`."""
+        first, found = low - (ends - counts), int(ends[-1])  # `first` plus a pair's number is the pair's entry
         for start in range(0, found, limits.PIECE_ROWS):
             stop = min(start + limits.PIECE_ROWS, found)
             some = slice(int(ends.searchsorted(start, "right")), int(ends.searchsorted(stop)) + 1)
@@ -81,30 +81,30 @@ class Index:
             yield positions[some].repeat(within), self.rows[np.arange(start, stop) + first[some].repeat(within)]
 
     def count(self, probes: Ints) -> Ints:
-        """How many entries each probe would find."""
+        """The number of entries that each probe would find."""
         return self.codes.searchsorted(probes, "right") - self.codes.searchsorted(probes)
 
     def _first_at_least(self, probes: Ints) -> Ints:
-        """For each probe that is there the position of the first code that equals it."""
+        """For each probe that is among the codes, the position of the first code that equals it."""
         if self.guide is None or len(probes) * len(self.codes) < _GUIDED_FROM or len(probes) < _FEW:
             return self.codes.searchsorted(probes)
         return self.guide.first_at_least(self.codes, probes)
 
     def _counts(self, low: Ints, values: Ints) -> Ints:
-        """How many codes equal each value, of which the first is at `low`. Mostly few, so a few are looked at."""
+        """How many codes equal each value; the first one is at `low`. Most groups are small, so look at a few first."""
         counts = np.empty(len(low), np.int64)
         for start in range(0, len(low), _TOGETHER):
             part = slice(start, start + _TOGETHER)
             equal = self.codes.take(low[part] + _NEXT, mode="clip") == values[part]
             counts[part] = equal.sum(0) + 1
-        counts = np.minimum(counts, len(self.codes) - low)  # what lies beyond the end is the last code
+        counts = np.minimum(counts, len(self.codes) - low)  # past the end, `take` repeats the last code
         many = (counts > len(_NEXT)).nonzero()[0]
         if len(many):
             counts[many] = self.codes.searchsorted(values[many], "right") - low[many]
         return counts
 
     def sharing(self, mask: Mask) -> Ints:
-        """The rows that share a code with one of those that a mask over all rows has; some may come twice."""
+        """The rows that share a code with a row in the mask (over all rows). A row may come twice."""
         values = self.codes[mask[self.rows]]
         first = np.ones(len(values), np.bool_)
         first[1:] = values[1:] != values[:-1]
@@ -116,21 +116,21 @@ class Index:
         return rows
 
     def split(self, mask: Mask) -> tuple[Index, Index]:
-        """The entries of rows that a mask over all rows has, and those of the others."""
+        """Two indexes: the entries of the rows in the mask (over all rows), and the entries of the other rows."""
         mine = mask[self.rows]
         first, second = (_index(self.codes[part], self.rows[part], self.exact) for part in (mine, ~mine))
         return first, second
 
     def between(self, low: int, high: int) -> Rows:
-        """Rows whose codes are in `[low, high)`; meaningful where codes are numbers in order."""
+        """Rows whose codes are in `[low, high)`. It has a meaning only where codes are the key's numbers (`exact`)."""
         start, stop = np.searchsorted(self.codes, [low, high], "left")
         return self.rows[start:stop]
 
 
 def build(keys: Sequence[pa.Array], rows: NDArray[Any] | None, length: int) -> Index:
-    """Index key columns of `length` entries; entry `i` points to `rows[i]` (to row `i` where None).
+    """Index key columns of `length` entries. Entry `i` points to `rows[i]`, or to row `i` if `rows` is None.
 
-    A row that has a code several times (a table function made its keys) gets one entry for it.
+    A row that has the same code several times (a table function made its keys) gets one entry for the code.
     """
     values = codes(keys, length)
     if rows is None:
@@ -143,7 +143,7 @@ def build(keys: Sequence[pa.Array], rows: NDArray[Any] | None, length: int) -> I
 
 
 def build_from_codes(values: Ints, rows: NDArray[Any] | None, exact: bool) -> Index:
-    """Index entries whose codes are known."""
+    """Index entries by their codes `values`. Entry `i` points to `rows[i]`, or to row `i` if `rows` is None."""
     if len(values) < 2 or bool((values[1:] >= values[:-1]).all()):  # generated keys often come in order
         entries = np.arange(len(values)) if rows is None else rows
         return _index(values, entries, exact)
@@ -152,9 +152,9 @@ def build_from_codes(values: Ints, rows: NDArray[Any] | None, exact: bool) -> In
 
 
 def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None) -> Index:
-    """The index of runs laid one after the other: `(index, rows before it)`.
+    """The index of concatenated runs. `parts` has `(index, number of rows before its run)` for each run.
 
-    `kept` maps old row numbers to new ones, -1 for rows that are gone; None keeps all.
+    `kept` maps old row numbers to new ones, and removed rows to -1. None keeps all rows.
     """
     values = np.concatenate([index.codes for index, _ in parts])
     rows = np.concatenate([index.rows.astype(np.int64) + before for index, before in parts])
@@ -162,7 +162,7 @@ def merge(parts: Sequence[tuple[Index, int]], kept: Ints | None) -> Index:
         rows = kept[rows]
         alive: Mask = rows >= 0
         values, rows = values[alive], rows[alive]
-    order = np.argsort(values, kind="stable")  # timsort: linear in runs that are sorted already
+    order = np.argsort(values, kind="stable")  # timsort takes linear time, as the runs are sorted
     return _index(values[order], rows[order], all(index.exact for index, _ in parts))
 
 

@@ -1,4 +1,4 @@
-"""Key columns of an arrangement: what its index is sorted by, computed from the collection's rows."""
+"""Computes the key columns of an arrangement from the collection's rows. The arrangement's index is sorted by them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ORIGIN = "#row"  # no SQL column has such a name
 
 
 def key_columns(key: ArrangementKey, registry: Registry) -> KeyColumns:
-    """How an arrangement's index gets its entries: one per row, or several where a table function makes the key.
+    """The function that makes index entries from updates: one per row, or several if a table function makes the key.
 
-    A row whose key expression fails has no entry; the path of its own input reports it.
+    A row whose key expression fails has no entry. The path of the row's own input reports the failure.
     """
     if key.through is None and all(isinstance(expr, Column) for expr in key.keys):
         names = [expr.name for expr in key.keys if isinstance(expr, Column)]
@@ -36,7 +36,7 @@ def _computed(keys: tuple[Expr, ...], through: Linear | None, registry: Registry
 
     def entries(updates: Updates) -> Entries:
         origin = pa.array(np.arange(len(updates)))
-        # Weights play no part in where a row is found, so a weight of 0 must not drop the row either.
+        # The weight of a row does not matter to the index. So a weight of 0 must not drop the row.
         rows = Updates({**updates.columns, _ORIGIN: origin}, updates.time, constant(1, len(updates)))
         if operator is not None:
             rows = operator(rows, [])

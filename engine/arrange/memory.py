@@ -1,4 +1,4 @@
-"""The memory that state may take: rows and indexes held in this process."""
+"""The memory budget for state: for the rows and indexes that this process holds."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from dataclasses import dataclass
 from halfjoin.engine.arrange.run import Part
 from halfjoin.errors import HalfjoinError, StorageError
 
-# Of the budget: what is brought into memory leaves room for the indexes on it and for what is to come, or it would
-# have to go again at once.
+# A share of the budget. Rows that could stay on disk are loaded only up to this share. The rest is for their indexes
+# and for later rows; without it the loaded rows would have to be dropped at once.
 _FILLED = 0.5
 
-INDEXED = 13  # bytes that an arrangement's index takes of a row
+INDEXED = 13  # bytes that an arrangement's index takes per row
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A budget in bytes (None: no limit), and what is held of it.
+    """A budget in bytes (None: no limit), and the parts that use it.
 
-    It is for rows and indexes. Work under way takes memory beside it, in pieces whose size does not depend on that of
-    the collections.
+    The budget is for rows and indexes. A running batch takes additional memory, in pieces whose size does not depend
+    on the size of the collections.
     """
 
     limit: int | None = None
     held: Callable[[], Iterable[Part]] = tuple
 
     def used(self) -> int:
-        """Bytes held."""
+        """The bytes that all parts hold."""
         return sum(part.row_bytes + part.index_bytes for part in self.held())
 
     def takes(self, size: int) -> bool:
-        """Whether so many bytes more may be held."""
+        """Whether `size` more bytes fit into the budget."""
         return self.limit is None or self.used() + size <= self.limit
 
     def invites(self, size: int) -> bool:
-        """Whether so many bytes more should be held, where they might as well stay on disk."""
+        """Whether to load `size` bytes that could stay on disk: they fit into the share `_FILLED` of the budget."""
         return self.limit is None or self.used() + size <= self.limit * _FILLED
 
     def check(self, size: int) -> None:
-        """Refuse so many bytes more, if they may not be held.
+        """Refuse `size` more bytes if they do not fit into the budget.
 
         Raises:
-            StorageError: with what would be held, and the budget.
+            StorageError: names the bytes that the state would take, and the budget.
         """
         if not self.takes(size):
             raise StorageError(
-                f"this would bring the state to {self.used() + size:,} bytes, past the budget of {self.limit:,}",
+                f"this would bring the state to {self.used() + size:,} bytes, over the budget of {self.limit:,}",
                 remedy="give "
                 "the engine more memory, a folder to keep its state in, less history to retain, or fewer views and "
                 "indexes"
@@ -55,7 +55,11 @@ class Memory:
 
 
 def to_bytes(size: int | str) -> int:
-    """A size such as `4GB` or `512 MiB` in bytes; a number is bytes already."""
+    """A size such as `4GB` or `512 MiB` in bytes. A number counts bytes already.
+
+    Raises:
+        HalfjoinError: the size is neither.
+    """
     if isinstance(size, int) and size > 0:
         return size
     pattern = r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*"

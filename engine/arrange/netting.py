@@ -1,13 +1,13 @@
-"""Netting: what closed updates add up to. The log remembers all of them, an index points to what is there.
+"""Netting: adds up the closed updates of equal rows. The log keeps every update; indexes point to the rows that remain.
 
-The times of a batch are at or above `upper`, so it cannot tell apart the closed updates of a row: equal rows are added
-up, and those that add up to nothing are passed over. What is read as of the past, and what fills a view from history,
-has every update as it came. Without that a view's past would depend on when the view was made; without netting the
-work of a batch would grow with how often the rows that it meets have changed.
+The times of a batch are at or above `upper`, so the batch cannot tell the closed updates of a row apart. Its lookups
+add up equal rows and skip those whose sum is 0. A read of the past, and the first fill of a view from history, use
+every update as it came. Otherwise the past of a view would depend on when the view was created. Without netting, the
+work of a batch would grow with the number of past changes of the rows that it looks up.
 
-The updates of a run are netted by themselves, when runs are merged: so whatever a run holds back adds up to nothing in
-that run, and the sum over all runs is the same with it and without. What runs hold of each other's rows meets when
-it is looked up (`together`). Nothing that a run holds is changed for it, so there is nothing to undo if a batch fails.
+A merge of runs nets the updates of the new run by themselves. The updates that a run hides add up to 0 within the run,
+so the sum over all runs does not change. A lookup nets equal rows of different runs (`together`). Netting does not
+change a run's updates, so there is nothing to undo if a batch fails.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from halfjoin.engine.arrange.index import Index
 from halfjoin.engine.updates.consolidate import cancelled
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Positions, Updates, bits, constant, is_wide
 
-NET_FROM = 64  # updates of a run: adding up fewer costs more than looking at all of them
+NET_FROM = 64  # updates of a run; netting fewer costs more than it saves
 
 
 def _none() -> Ints:
@@ -30,10 +30,10 @@ def _none() -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Net:
-    """What the updates of a run with times below `closed` add up to; the others are there as they are.
+    """The net of a run: the sums of its updates with times below `closed`. Later updates count as they are.
 
-    `there` marks the rows that are (None: all). Those in `rows`, which ascend, are there `diffs` times instead of as
-    often as their own diff says. `size` is how many were there when updates were last added up.
+    `there` marks the rows that remain (None: all). `rows` are ascending row numbers; these rows count `diffs` times,
+    not their own diff. `size` is the number of closed rows that remained after the last netting.
     """
 
     closed: int
@@ -43,7 +43,7 @@ class Net:
     diffs: Ints = field(default_factory=_none)
 
     def due(self, length: int) -> bool:
-        """Whether so many more rows of a run are there by now, of its `length`, that adding up is worth it again."""
+        """Whether netting is worth it again: the remaining rows of the run, of `length` in all, have grown enough."""
         there = length if self.there is None else int(np.count_nonzero(self.there))
         return there >= NET_FROM + self.size + self.size // 2
 
@@ -53,7 +53,7 @@ class Net:
         return (0 if self.there is None else self.there.nbytes) + self.rows.nbytes + self.diffs.nbytes
 
     def diffs_of(self, updates: Updates, rows: Positions | None = None) -> Ints:
-        """How often these rows (all) are there, of those that are."""
+        """How often each of these rows counts (None: all rows). It has no meaning for rows that do not remain."""
         if rows is None:
             diffs = updates.diff
             if len(self.rows):
@@ -68,9 +68,9 @@ class Net:
 
 
 def net(updates: Updates, closed: int, known: Net | None = None, index: Index | None = None) -> Net:
-    """Add up the updates with times below `closed`, given what some of them are `known` to add up to.
+    """Add up the updates with times below `closed`. `known` is an earlier net of the same run.
 
-    An `index` on them spares looking at rows that have no deletion beside them, under the same code.
+    With an `index` on the updates, only rows that share a code with a deletion are compared.
     """
     known = Net(closed) if known is None else known
     candidates = updates.time < closed
@@ -87,7 +87,7 @@ def net(updates: Updates, closed: int, known: Net | None = None, index: Index | 
         rows = beside[candidates[beside]]
     part = updates if len(rows) == len(updates) else updates.take(rows)
     part = Updates(part.columns, part.time, diffs[rows])
-    # A sum past int64 would be an error, and whoever asks for one will be told.
+    # A sum may not fit into an int64. Then do not net; whoever needs the sum gets the error.
     if not _may_cancel(part.diff) or bits(part.diff) + len(rows).bit_length() > 62:
         return as_known
     positions, sums = cancelled(part, by_time=False)
@@ -103,11 +103,11 @@ def net(updates: Updates, closed: int, known: Net | None = None, index: Index | 
 
 
 def laid(parts: Sequence[tuple[Net | None, int]]) -> Net:
-    """What is known of runs laid one after the other, from what is known of each, and its length."""
+    """The net of concatenated runs. `parts` has the net and the number of rows of each run."""
     closed = max((one.closed for one, _ in parts if one is not None), default=MINIMUM)
     size = max((one.size for one, _ in parts if one is not None), default=0)
     if all(one is None or one.there is None for one, _ in parts):
-        return Net(closed, size)  # no row has another diff unless one has gone
+        return Net(closed, size)  # a diff differs only if another row is gone
     there, rows, diffs, before = [], [], [], 0
     for one, length in parts:
         there.append(np.ones(length, np.bool_) if one is None or one.there is None else one.there)
@@ -119,8 +119,10 @@ def laid(parts: Sequence[tuple[Net | None, int]]) -> Net:
 
 
 def together(updates: Updates, closed: int) -> tuple[Positions, Ints] | None:
-    """Which of these updates are there, and how often, where those with times below `closed` are added up; None where
-    that is all of them as they are. Updates of later times stay apart by time."""
+    """Net updates of several runs: the positions that remain, and how often each counts. None: all remain as they are.
+
+    Equal rows with times below `closed` are added up. Later updates are added up for each time.
+    """
     if not _may_cancel(updates.diff) or is_wide(updates.diff) or bits(updates.diff) + len(updates).bit_length() > 62:
         return None
     open_ = updates.time >= closed

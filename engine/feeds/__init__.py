@@ -1,1 +1,1 @@
-"""What feeds tables from elsewhere, exactly once: streaming queries, other Delta tables, Debezium's messages."""
+"""Sources that feed tables exactly once: streaming queries, other Delta tables, Debezium's messages."""

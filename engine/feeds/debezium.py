@@ -1,8 +1,9 @@
-"""Debezium's change events as rows of a batch: upserts and deletions by key, or images that go and come.
+"""Turn Debezium's change events into rows of a batch: upserts and deletions by key, or rows to add and to remove.
 
-Messages come at least once, and in order for each key. So in a table with a PRIMARY KEY an event says what the row of
-its key is from now on, and saying it again changes nothing. Without a key an event's image before it is taken away and
-the one after it added, each once: there only the batch's id keeps a message from counting twice.
+Debezium sends each message at least once, and the messages of a key in order. In a table with a PRIMARY KEY an event
+states what the row of its key is from now on, so a repeated event changes nothing. Without a key an event removes its
+image before the change and adds its image after the change. Then only the batch's id keeps a message from counting
+twice.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ from halfjoin.errors import InvalidRow, UnknownName
 
 @dataclass(frozen=True, slots=True)
 class Messages(Rows):
-    """Debezium's messages. Made by `debezium`."""
+    """Debezium's messages as rows of a batch. `debezium` makes them."""
 
     encodings: Mapping[str, str] = field(default_factory=dict)
     columns: Sequence[str] | None = None
 
     def checked(self, table: Table) -> Submitted:
-        """The rows that the messages make of those that are there.
+        """The rows that the messages make, with only the last message about each key where a DataFrame has no order.
 
         Raises:
-            InvalidRow: with the number of a message that is no envelope, or whose values the table cannot take.
-            UnknownName: a field or column that the table does not have.
+            InvalidRow: with the number of a message that is not an envelope, or whose values the table cannot take.
+            UnknownName: the table does not have a field or a column.
         """
         read = self.read(table)
         if read.rows.whole and not read.texts.total and len(read.texts.json) > 1:
@@ -49,7 +50,7 @@ class Messages(Rows):
         return read.rows if self.ordered or not table.primary_key else read.last(table).rows
 
     def read(self, table: Table) -> Read:
-        """What the messages say, one by one; raises as `checked`."""
+        """What the messages say, one by one. Raises the same errors as `checked`."""
         wanted = [column.name for column in table.columns]
         for name in (*(self.columns or ()), *self.encodings):
             if name not in wanted:
@@ -78,7 +79,7 @@ class Messages(Rows):
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Rows, the numbers of the messages that they come from, and those; the number of the last that `truncated`."""
+    """Rows, the number of the message that each row comes from, the messages, and the last number that truncates."""
 
     rows: Submitted
     message: Ints
@@ -86,27 +87,27 @@ class Read:
     truncated: int | None
 
     def last(self, table: Table) -> Read:
-        """Of a table with a key: what the last message about each key says.
+        """Keep only the last message about each key of a table with a key.
 
         Raises:
-            InvalidRow: there are several, and which is the last is not known.
+            InvalidRow: several messages are about one key, and their order is not known.
         """
         one = self._said_once(table)
         return one._taken(last_of_keys(table, one.rows.columns, one.diff, one.places))
 
     @property
     def places(self) -> Places | None:
-        """Of the rows' messages."""
+        """The places of the rows' messages; None if they are not known."""
         return None if self.texts.places is None else self.texts.places.take(self.message)
 
     @property
     def diff(self) -> Ints:
-        """Of the rows."""
+        """The diffs of the rows."""
         assert self.rows.diff is not None
         return self.rows.diff
 
     def _said_once(self, table: Table) -> Read:
-        """Without the row before of a message whose row after has the same key."""
+        """Drop a message's row before the change if its row after the change has the same key."""
         keys = groups([self.rows.columns[name] for name in table.primary_key], self.rows.length)
         again = (self.message[1:] == self.message[:-1]) & (keys[1:] == keys[:-1])
         return self._taken(np.flatnonzero(np.append(~again, True)[: self.rows.length]))
@@ -119,7 +120,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One column of the images; `encoding` is what the user says of it."""
+    """One column of the images. `encoding` is the encoding that the user named, if any."""
 
     table: Table
     column: ColumnModel
@@ -127,7 +128,7 @@ class _Column:
     encoding: str | None
 
     def array(self, values: Values | None) -> pa.Array:
-        """In the table's type; None: no image has it."""
+        """The column in the table's type. `values` is None if no image has the column."""
         length, name = len(self.images.message), self.column.name
         array = pa.nulls(length, arrow_type(self.column.type)) if values is None else self._converted(values)
         key = name in self.table.primary_key
@@ -140,9 +141,9 @@ class _Column:
         return array
 
     def _converted(self, values: Values) -> pa.Array:
-        """Decoded, schema by schema: mostly there is one."""
+        """Decode the values of each schema; nearly always there is only one."""
         if self.table.primary_key and self.column.name not in self.table.primary_key:
-            values = values.where(self.images.after)  # of what is gone the key alone counts
+            values = values.where(self.images.after)  # a deletion needs only its key
         schemas = self.images.schema.dictionary_encode()
         which = schemas.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         parts, places = [pa.nulls(0, arrow_type(self.column.type))], []
@@ -167,13 +168,13 @@ class _Column:
         except Undecodable as problem:
             number = int(self.images.message[rows[problem.row]])
             raise invalid_message(self.table.name, number, problem.why, self.column.name) from None
-        except InvalidRow as problem:  # with the row's number among those that were converted
+        except InvalidRow as problem:  # its row number counts within the converted rows
             number = int(self.images.message[rows[problem.row or 0]])
             raise problem.with_(row=number, called=f"message {number}") from None
 
 
 def _check_fields(table: Table, found: Images) -> None:
-    """Refuse fields that the table does not have."""
+    """Refuse fields that are not columns of the table."""
     wanted = [column.name for column in table.columns]
     keys = rows_of("SELECT DISTINCT unnest(json_keys(v)) AS k FROM arguments", pa.table({"v": found.json}))
     for name in sorted(keys.column("k").to_pylist()):
@@ -186,22 +187,22 @@ def debezium(
 ) -> Messages:
     """Change events in Debezium's JSON envelopes, with or without their schema, in the order of their topic.
 
-    In a table with a PRIMARY KEY, `c`, `r` and `u` put a row in the place of the one with its key, `d` takes it away,
-    and messages that come twice do no harm. Without one, the row before is taken away and the row after is added, so
-    both must be there. `t` takes all rows away; NULL (a tombstone) says nothing. An image is a whole row: a column
+    In a table with a PRIMARY KEY, `c`, `r` and `u` replace the row of their key and `d` deletes it. There a repeated
+    message does no harm. Without a key an event removes the row before the change and adds the row after it, so its
+    message must have both. `t` deletes all rows. NULL (a tombstone) changes nothing. An image is a whole row: a column
     that it does not have is NULL.
 
-    The rows of a Spark DataFrame have no order of their own. Without offsets no two messages may be about one key; and
-    `t` needs offsets in one partition, unless it is alone. Spark's tasks read the messages (twice where there is a
-    `t`), and none comes to this process.
+    The rows of a Spark DataFrame have no order. Without offsets no two of its messages may be about one key. A `t`
+    needs offsets in one partition, unless it is the only message. Spark's tasks read the messages (twice if there is a
+    `t`), and this process reads none.
 
     Args:
-        messages: JSON texts, bytes or dicts, or a column of texts: an Arrow array, or a table or DataFrame of one
-            column or with a column `value`. Where there is a column `offset`, rows are ordered by `partition` and it;
-            what comes twice with one place is one message.
-        encodings: by column how values are written, where a message has no schema to say it: `Date`, `Time`,
+        messages: JSON texts, bytes or dicts, or a column of texts: an Arrow array, or a table or DataFrame with one
+            column or with a column `value`. If there is a column `offset`, `partition` and `offset` give the order of
+            the rows, and two rows with the same place are one message.
+        encodings: for each column how its values are written, if messages come without a schema: `Date`, `Time`,
             `MicroTime`, `NanoTime`, `Timestamp`, `MicroTimestamp`, `NanoTimestamp`, `Decimal(scale)`,
             `VariableScaleDecimal`, `string` (of a number), `base64`, `hex`.
-        columns: the table's columns to take, where the messages have more.
+        columns: the columns of the table to take, if the messages have more.
     """
     return Messages(messages, "messages", encodings=dict(encodings or {}), columns=columns)

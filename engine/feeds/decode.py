@@ -1,4 +1,4 @@
-"""Columns from JSON: values as Debezium encodes them, to Arrow values that a table's column can take."""
+"""Decode the JSON values that Debezium writes into Arrow values that a table's column can take."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _WHOLE = ("BIGINT", "UBIGINT")
 _NUMBERS = (*_WHOLE, "DOUBLE")
 _TEXT = ("VARCHAR",)
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
-_OF_BYTES = ("Decimal", "VariableScaleDecimal")  # unless the converter writes numbers (decimal.format=NUMERIC)
+_OF_BYTES = ("Decimal", "VariableScaleDecimal")  # bytes, unless the converter writes numbers (decimal.format=NUMERIC)
 _UNITS = {
     "Date": pa.date32(), "Time": pa.time32("ms"), "MicroTime": pa.time64("us"), "NanoTime": pa.time64("ns"),
     "Timestamp": pa.timestamp("ms"), "MicroTimestamp": pa.timestamp("us"), "NanoTimestamp": pa.timestamp("ns"),
 }  # fmt: skip
-# What stands for a value that PostgreSQL keeps out of line and did not send, since it did not change.
+# Debezium sends this for a value that PostgreSQL stores out of line and the change left as it was.
 _UNAVAILABLE = ("__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
-_SAY = "say which: hj.debezium(messages, encodings={{{column!r}: {choices}}})"
+_SAY = "name the encoding: hj.debezium(messages, encodings={{{column!r}: {choices}}})"
 
-Exactly = Callable[[Ints], list[Any]]  # the numbers of some rows as they are written
+Exactly = Callable[[Ints], list[Any]]  # the numbers of some rows, as the message writes them
 
 
 class Undecodable(Exception):
-    """A value that cannot be decoded: in which row, and why."""
+    """A value that cannot be decoded: its row, and the reason."""
 
     def __init__(self, row: int, why: str) -> None:
         super().__init__(row, why)
@@ -44,27 +44,27 @@ class Undecodable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """A column's JSON values: of each its kind in DuckDB's words, and its text (of strings their content)."""
+    """A column's JSON values. `kind` is each value's type in DuckDB's words, `text` its text (a string's content)."""
 
     column: str
     kind: pa.Array
     text: pa.Array
 
     def slice(self, start: int, stop: int) -> Values:
-        """Some of them."""
+        """The values in `[start, stop)`."""
         return Values(self.column, self.kind.slice(start, stop - start), self.text.slice(start, stop - start))
 
     def take(self, rows: Ints) -> Values:
-        """Those at some positions."""
+        """The values at some positions."""
         return Values(self.column, self.kind.take(pa.array(rows)), self.text.take(pa.array(rows)))
 
     def where(self, mask: Mask) -> Values:
-        """NULL where the mask is false."""
+        """The values where the mask is true, NULL elsewhere."""
         keep = pa.array(mask)
         return Values(self.column, pc.if_else(keep, self.kind, None), pc.if_else(keep, self.text, None))
 
     def only(self, type: SqlType, kinds: Sequence[str]) -> pa.Array:
-        """The texts, if all values are of these kinds."""
+        """The texts. Refuses values of other kinds than these."""
         self.refuse(pc.invert(pc.is_in(self.kind, pa.array(kinds))), lambda text: f"{text} is not a valid {type}")
         return self.text
 
@@ -77,12 +77,12 @@ class Values:
             raise Undecodable(int(rows[0]), why(repr(shown) if self.kind[int(rows[0])].as_py() == "VARCHAR" else shown))
 
     def any(self, kind: str) -> bool:
-        """Whether there is a value of a kind."""
+        """Whether any value has this kind."""
         return bool(pc.any(pc.equal(self.kind, kind), min_count=0).as_py())
 
 
 def fields(objects: pa.Array, names: Sequence[str]) -> dict[str, Values]:
-    """The values of some fields of JSON objects; a field that is not there is NULL."""
+    """The values of some fields of JSON objects. A missing field is NULL."""
     if not names:
         return {}
     paths = ", ".join(_pointer(name) for name in names)
@@ -100,16 +100,16 @@ def _pointer(name: str) -> str:
 
 
 def decoded(values: Values, type: SqlType, encoding: Encoding | None, exactly: Exactly | None) -> pa.Array:
-    """The values, in an Arrow type from which a column of the SQL type can be made.
+    """The values, in an Arrow type that converts to a column of the SQL type.
 
-    What cannot be told without a schema or an encoding is refused: a number alone is no time.
+    The engine refuses values whose meaning needs a schema or an encoding that is missing: a number alone is not a time.
 
     Raises:
-        Undecodable: with the first row.
+        Undecodable: with the first row that fails.
     """
     try:
         return _decoded(values, type, encoding, exactly)
-    except pa.ArrowInvalid:  # some value is out of range: in [low, high)
+    except pa.ArrowInvalid:  # some value in [low, high) is out of range
         low, high = 0, len(values.text)
         while high - low > 1:
             middle = (low + high) // 2
@@ -125,7 +125,7 @@ def _decoded(values: Values, type: SqlType, encoding: Encoding | None, exactly: 
     if type.kind is Kind.ARRAY and type.element is not None:
         return _array(values, type, type.element, encoding)
     values.refuse(pc.is_in(values.text, pa.array(_UNAVAILABLE)), lambda _: (
-        "is unchanged, and was not sent; have the source send whole rows (ALTER TABLE ... REPLICA IDENTITY FULL)"
+        "is unchanged, and was not sent; let the source send whole rows (ALTER TABLE ... REPLICA IDENTITY FULL)"
     ))  # fmt: skip
     name = encoding.name if encoding is not None else ""
     match type.kind:
@@ -154,12 +154,12 @@ def _decoded(values: Values, type: SqlType, encoding: Encoding | None, exactly: 
             return _moments(values, type, name or ("Date" if type.kind is Kind.DATE else ""))
         case _:
             if type.kind in STRINGS and name in ("bytes", "Bits", "Decimal"):
-                values.refuse(values.text.is_valid(), lambda text: f"{text} is bytes in base64, no {type}")
+                values.refuse(values.text.is_valid(), lambda text: f"{text} is bytes in base64, not {type}")
             return values.only(type, _TEXT)
 
 
 def _floats(values: Values, type: SqlType) -> pa.Array:
-    """Each the nearest number of its type; one beyond the type's range is refused, not infinite or zero."""
+    """The nearest number of the type. Refuses a number beyond the type's range, instead of infinity or zero."""
     try:
         return from_text(type)(values.text)
     except Failed as error:
@@ -169,13 +169,13 @@ def _floats(values: Values, type: SqlType) -> pa.Array:
 
 
 def _exact(values: Values, type: SqlType, exactly: Exactly | None) -> pa.Array:
-    """Numbers as texts. Those that are no 64-bit integers have been through a float: they are taken as written."""
+    """Numbers as texts. DuckDB reads numbers beyond 64-bit integers as floats, so `exactly` gives their digits."""
     texts = values.only(type, (*_NUMBERS, *_TEXT))
     rounded = np.flatnonzero(_mask(pc.equal(values.kind, "DOUBLE")))
     if not len(rounded):
         return texts
     if exactly is None:
-        raise Undecodable(int(rounded[0]), f"{texts[int(rounded[0])].as_py()} is not exact; have it sent as text "
+        raise Undecodable(int(rounded[0]), f"{texts[int(rounded[0])].as_py()} is not exact; send it as text "
                                            "(decimal.handling.mode=string)")  # fmt: skip
     mask = np.zeros(len(texts), np.bool_)
     mask[rounded] = True
@@ -185,7 +185,7 @@ def _exact(values: Values, type: SqlType, exactly: Exactly | None) -> pa.Array:
 
 
 def _decimals(values: Values, type: SqlType, encoding: Encoding) -> pa.Array:
-    """Bytes of a whole number, with the column's scale or one of their own."""
+    """Read bytes of whole numbers, with the scale of the column or of each value."""
     if encoding.name == "Decimal":
         values.only(type, _TEXT)
         return unscaled(_blobs(values), encoding.scale or 0)
@@ -195,12 +195,12 @@ def _decimals(values: Values, type: SqlType, encoding: Encoding) -> pa.Array:
     )
     scales, inner = _one(parts, "scale", pa.int32()), _one(parts, "value", pa.string())
     fit = pc.and_(pc.less_equal(pc.abs(scales), STORED_DIGITS), inner.is_valid())
-    values.refuse(pc.invert(pc.fill_null(fit, False)), lambda text: f"{text} has no scale and value of a {type}")
+    values.refuse(pc.invert(pc.fill_null(fit, False)), lambda text: f"{text} lacks the scale or value of a {type}")
     return _scaled(_blobs(Values(values.column, values.kind, inner)), scales)
 
 
 def _scaled(blobs: pa.Array, scales: pa.Array) -> pa.Array:
-    """Decimals that have a scale each, with the largest of them."""
+    """Decimals that each have a scale, all in the largest of these scales."""
     every = pc.unique(scales).drop_null().to_pylist()
     kind = pa.decimal256(WORKING_DIGITS, max([0, *every]))
     found = pa.nulls(len(blobs), kind)
@@ -228,7 +228,7 @@ def _blobs(values: Values, function: str = "from_base64") -> pa.Array:
 
 
 def _moments(values: Values, type: SqlType, name: str) -> pa.Array:
-    """Dates, times and timestamps: numbers of a unit, or ISO texts (UTC where they have no zone)."""
+    """Dates, times and timestamps, from numbers of a unit or from ISO texts (in UTC if a text has no zone)."""
     if not any(values.any(kind) for kind in _NUMBERS):
         texts = values.only(type, _TEXT)
         zoned = type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)

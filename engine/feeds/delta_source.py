@@ -1,4 +1,4 @@
-"""A Delta table to be followed: its rows at a version, and what each later version changed."""
+"""Read a Delta table that an engine follows: its rows at a version, and the changes of each later version."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from halfjoin.engine.storage.site import site_of
 from halfjoin.engine.updates.updates import DIFF
 from halfjoin.errors import InvalidRow, StorageError, UnknownName
 
-# Of files that are read at a time; several times that in memory. The pieces of a version are counted across restarts.
+# Bytes of files to read at a time; they take several times that in memory. Restarts count the pieces of a version.
 READ_BYTES = 256 << 20
 
 _CHANGE = "_change_type"
@@ -32,7 +32,7 @@ _FEED = "delta.enableChangeDataFeed"
 _MAPPING = "delta.columnMapping.mode"
 Piece: TypeAlias = Callable[[], pa.Table]  # reads some rows; those of a version's changes may have a `__diff`
 
-_Part: TypeAlias = tuple[int, Piece]  # how many bytes of a file, and what reads them
+_Part: TypeAlias = tuple[int, Piece]  # the bytes of a file to read, and what reads them
 
 RESTART = "engine.follow(..., restart=True) goes on from the rows that the source has now"
 
@@ -41,7 +41,7 @@ class DeltaSource:
     """The table at a path or URL, at its newest version.
 
     Raises:
-        StorageError: there is no Delta table, or one that is not read here.
+        StorageError: there is no Delta table, or it has a feature that the engine cannot read.
     """
 
     def __init__(self, path: str | PathLike[str], table: Table, columns: Sequence[str] | None) -> None:
@@ -60,36 +60,37 @@ class DeltaSource:
         """All rows of the newest version.
 
         Raises:
-            UnknownName, InvalidRow: the columns are not the table's.
-            StorageError: the files cannot be read.
+                UnknownName, InvalidRow: the columns differ from the table's.
+                StorageError: the files cannot be read.
         """
         with self._reading(self.version):
             return pa.table(self._newest.scan(columns=self._wanted(self._newest)))
 
     def rows(self, version: int) -> list[Piece]:
-        """All rows of a version, some files at a time. The same pieces every time.
+        """All rows of a version, some files at a time. Each call gives the same pieces.
 
         Raises:
-            As `snapshot`; the pieces, too.
+            As `snapshot`. The pieces raise the same errors.
         """
         with self._reading(version):
             at = self._at(version)
             wanted = self._wanted(at)
-            if "deletionVectors" in (at.protocol().reader_features or ()):  # files alone are not the rows
+            if "deletionVectors" in (at.protocol().reader_features or ()):  # the files also have deleted rows
                 return [partial(self._read, version, [lambda: pa.table(at.scan(columns=wanted))])]
             known = {add["path"]: add["size_bytes"] for add in pa.table(at.get_add_actions()).to_pylist()}
             sizes = {path: known.get(path) for path in at.to_pyarrow_dataset().files}
             return self._pieces(version, _of_files(at, sizes, wanted, None))
 
     def changes(self, version: int) -> list[Piece]:
-        """What a version changed, some files at a time: first what goes, then what comes. The same pieces every time.
+        """The changes of a version, some files at a time: deletions, then insertions. The same pieces every time.
 
-        From the files where it only added some, and else from the Change Data Feed. Rewriting files without a change
-        (OPTIMIZE) gives no rows. All that goes was there before, so at no place between two pieces a key has two rows.
+        A version that only adds files is read from these files, any other from the Change Data Feed. Files that were
+        rewritten without a change (OPTIMIZE) give no rows. Every deleted row existed before, so no key has two rows
+        between two pieces.
 
         Raises:
-            UnknownName, InvalidRow: the columns are not the table's.
-            StorageError: the version cannot be read any more, or not without a feed; raised by the pieces, too.
+            UnknownName, InvalidRow: the columns differ from the table's.
+            StorageError: the version cannot be read any more, or not without a feed. The pieces raise it as well.
         """
         with self._reading(version):
             log = self._place.read(f"{LOG}/{version:020}.json").to_pybytes()
@@ -114,12 +115,12 @@ class DeltaSource:
                 gone = _of_files(self._at(version - 1), removed, wanted, -1)
                 return self._pieces(version, [*gone, *_of_files(at, added, wanted, 1)])
             raise StorageError(
-                f"version {version} of {self} takes rows away, and without a Change Data Feed there is no telling "
+                f"version {version} of {self} deletes rows, and without a Change Data Feed the engine cannot tell "
                 "which", remedy=f"set its table property {_FEED} = true, and then {RESTART}", path=str(self),
             )
 
     def _pieces(self, version: int, parts: Sequence[_Part]) -> list[Piece]:
-        """Parts, in their order, as pieces that memory holds."""
+        """Group parts, in their order, into pieces that fit into memory."""
         groups: list[list[Piece]] = [[]]
         size = 0
         for bytes_, part in parts:
@@ -140,14 +141,14 @@ class DeltaSource:
         except TableNotFoundError:
             raise StorageError(f"there is no Delta table at {self}", path=str(self)) from None
         if found.metadata().configuration.get(_MAPPING, "none") != "none":
-            raise StorageError(f"{self} maps its columns' names ({_MAPPING}), which cannot be followed",
+            raise StorageError(f"{self} maps its columns' names ({_MAPPING}), which the engine cannot follow",
                                remedy="copy it", path=str(self))
         return found
 
     def _of_feed(self, at: DeltaTable, files: Sequence[dict[str, Any]], columns: list[str]) -> list[_Part]:
-        """The rows of the Change Data Feed's files: in one go if they are few, else what goes before what comes.
+        """The rows of the Change Data Feed's files: in one go if they are small, else deletions before insertions.
 
-        Columns that partition the table are not in the files.
+        The files do not have the columns that partition the table.
         """
         types = pa.schema(at.schema())
 
@@ -176,7 +177,7 @@ class DeltaSource:
         return ds.ParquetFileFormat().make_fragment(self._place.open(unquote(file["path"])))
 
     def _wanted(self, at: DeltaTable) -> list[str]:
-        """The columns to take: all, in both tables alike, or those that the user chose."""
+        """The columns to take: those that the user chose, or else all, which then must be the same in both tables."""
         there, known = [field.name for field in at.schema().fields], [column.name for column in self._table.columns]
         for name in self._columns or ():
             if name not in known:
@@ -185,7 +186,7 @@ class DeltaSource:
         extra = [name for name in there if name not in known and self._columns is None]
         missing = [name for name in wanted if name not in there]
         if extra or missing:
-            has, lacks = ("has", "has not") if extra else ("has not", "has")
+            has, lacks = ("has", "does not") if extra else ("does not have", "does")
             raise InvalidRow(
                 f"version {at.version()} of {self} {has} the columns {', '.join(extra or missing)}, and "
                 f"{self._table.name} {lacks}",
@@ -207,33 +208,33 @@ class DeltaSource:
 
 
 def _repeated(text: str | None, kind: pa.DataType, length: int) -> pa.Array:
-    """A partition's value, which the log has as text; empty is NULL. What rows may have as text stays that."""
+    """A partition's value, which the log has as text; empty means NULL. Types that rows may have as text stay text."""
     value = pa.scalar(text or None, pa.string())
     parsed = pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind)
     return pa.repeat(value.cast(kind) if parsed else value, length)
 
 
 def _unviewed(kind: pa.DataType) -> pa.DataType:
-    """The type for a file's column: views, as which delta-rs writes texts and bytes, cannot be filtered by Arrow."""
+    """The type in which to read a column. Arrow cannot filter views, which delta-rs uses for texts and bytes."""
     if pt.is_list(kind):
         return pa.list_(_unviewed(kind.value_type))
     return pa.string() if pt.is_string_view(kind) else pa.binary() if pt.is_binary_view(kind) else kind
 
 
 def _split(fragment: Any, size: int | None) -> list[tuple[int, Any]]:
-    """A file, or its row groups where it is more than a piece, and about how many bytes each has."""
+    """A file, or its row groups if it is larger than a piece, and about how many bytes each has."""
     size = READ_BYTES if size is None else size
     groups = [fragment] if size <= READ_BYTES else fragment.split_by_row_group()
     return [(size // len(groups), group) for group in groups]
 
 
 def _of_files(at: DeltaTable, sizes: dict[str, int | None], columns: list[str], diff: int | None) -> list[_Part]:
-    """The rows of some of a version's files, of the columns that it has."""
+    """The rows of some files of a version, with those columns that the version has."""
     dataset: Any = at.to_pyarrow_dataset()
     columns = [name for name in columns if name in dataset.schema.names]
     found = sorted((one for one in dataset.get_fragments() if one.path in sizes), key=lambda one: one.path)
     if len(found) < len(sizes):
-        raise FileNotFoundError(f"{len(sizes) - len(found)} files of version {at.version()} are not among its files")
+        raise FileNotFoundError(f"{len(sizes) - len(found)} files of version {at.version()} are not in its file list")
 
     def read(fragment: Any) -> pa.Table:
         rows = fragment.to_table(schema=dataset.schema, columns=columns)

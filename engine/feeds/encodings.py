@@ -1,4 +1,4 @@
-"""How Debezium writes values into JSON: the semantic type of a column, from a message's schema or as a user says it."""
+"""How Debezium writes values into JSON: a column's semantic type, from a message's schema or from the user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from halfjoin.errors import HalfjoinError
 
-# In a user's words; a message's schema has others, too, whose values are texts, or numbers as they are.
+# The encodings that a user can name. A schema has more; their values are texts, or numbers as they are.
 KNOWN = (
     "Date", "Time", "MicroTime", "NanoTime", "Timestamp", "MicroTimestamp", "NanoTimestamp", "Decimal",
     "VariableScaleDecimal", "string", "base64", "hex",
@@ -22,8 +22,8 @@ KNOWN = (
 class Encoding:
     """A column's semantic type.
 
-    `name` is the last part of Debezium's or Kafka Connect's (`MicroTimestamp`, `Decimal`), or the plain type where
-    there is none (`string`, `bytes`); `scale` is Decimal's, None where nobody says; `items` is that of an array's
+    `name` is the last part of Debezium's or Kafka Connect's name (`MicroTimestamp`, `Decimal`), or else the plain type
+    (`string`, `bytes`). `scale` is that of `Decimal`, or None if nobody gives it. `items` is the encoding of an array's
     elements.
     """
 
@@ -33,7 +33,7 @@ class Encoding:
 
 
 def from_user(column: str, text: str) -> Encoding:
-    """From `MicroTimestamp`, `io.debezium.time.MicroTimestamp`, `Decimal(2)`.
+    """The encoding that a text like `MicroTimestamp`, `io.debezium.time.MicroTimestamp` or `Decimal(2)` names.
 
     Raises:
         HalfjoinError: there is no such encoding.
@@ -48,7 +48,7 @@ def from_user(column: str, text: str) -> Encoding:
 
 @lru_cache(maxsize=64)
 def from_schema(text: str | None) -> Mapping[str, Encoding]:
-    """By column, from the schema that an envelope came with; nothing where it came without."""
+    """The encoding of each column, from the schema in an envelope. Empty if the envelope has no schema."""
     schema = json.loads(text) if text else None
     if not isinstance(schema, dict):
         return {}

@@ -1,4 +1,4 @@
-"""Debezium's envelopes, from JSON texts to the row images in them: what each says was there before, and is after."""
+"""Extract row images from Debezium's envelopes in JSON: the row before and the row after each change."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _ENVELOPES = """
 class Images:
     """Row images in the order of their messages, `before` ahead of `after`.
 
-    `json[i]` is an image of message `message[i]`; `after[i]` whether it is the row after the change; `schema[i]` is the
-    schema that it came with, or null. `truncated`: the last message that took all rows of the table away, if there is
-    one; the images are of those after it.
+    `json[i]` is an image of message `message[i]`. `after[i]` says whether it is the row after the change. `schema[i]`
+    is the schema in its message, or null. `truncated` is the last message that truncates the table, or None. The images
+    are those of the messages after it.
     """
 
     texts: pa.Array
@@ -52,7 +52,7 @@ class Images:
     truncated: int | None
 
     def exactly(self, rows: Ints, column: str) -> list[Any]:
-        """A column's numbers in these images as they are written, digit by digit."""
+        """A column's numbers in these images, with the digits that the message has."""
         return [self._original(int(row))[column] for row in rows]
 
     def _original(self, row: int) -> dict[str, Any]:
@@ -63,12 +63,12 @@ class Images:
 
 
 def images(table: str, texts: pa.Array, *, keyed: bool) -> Images:
-    """The images in messages (NULL: a tombstone).
+    """The images in messages. NULL is a tombstone.
 
-    Of a table with a key, what was before an update may be missing.
+    In a table with a key an update may come without the row before it.
 
     Raises:
-        InvalidRow: with the number of the first message that is no envelope, or lacks an image.
+        InvalidRow: a message is not an envelope, or lacks an image. The error has the number of the first one.
     """
     numbered = pa.table({"n": pa.array(np.arange(len(texts))), "m": texts})
     invalid = rows_of("SELECT min(n) AS n FROM arguments WHERE NOT json_valid(m)", numbered).column(0)[0].as_py()
@@ -82,7 +82,7 @@ def images(table: str, texts: pa.Array, *, keyed: bool) -> Images:
     _check(table, found, op, has_before, has_after, keyed=keyed)
     cut = np.flatnonzero(_mask(pc.equal(op, _TRUNCATED)))
     truncated = int(found.column("n")[int(cut[-1])].as_py()) if len(cut) else None
-    if len(cut):  # what was before the last one is gone
+    if len(cut):  # what came before the last truncation is gone
         found = found.slice(int(cut[-1]) + 1)
         op, has_before, has_after = (column.slice(int(cut[-1]) + 1) for column in (op, has_before, has_after))
     gone = np.flatnonzero(_mask(pc.and_(has_before, _any(op, (_BOTH, _GONE)))))
@@ -97,20 +97,20 @@ def images(table: str, texts: pa.Array, *, keyed: bool) -> Images:
 
 
 def _check(table: str, found: pa.Table, op: Any, has_before: Any, has_after: Any, *, keyed: bool) -> None:
-    """Refuse the first message that is wrong, with what is wrong about it."""
+    """Refuse the first message that is wrong, and say why."""
     not_null, lacks_before, lacks_after = pc.is_valid(op), pc.invert(has_before), pc.invert(has_after)
     needs_before = (_GONE,) if keyed else (_BOTH, _GONE)
     wrong: list[tuple[Any, Callable[[str | None], str]]] = [
         (pc.not_equal(found.column("kind"), "OBJECT"), lambda _: "is not a JSON object, as an envelope is"),
         (pc.invert(not_null), lambda _: (
-            "has no op, so it is not an envelope; rows as ExtractNewRecordState leaves them are given as they are"
+            "has no op, so it is not an envelope; give rows from ExtractNewRecordState as plain rows"
         )),
         (pc.and_(not_null, pc.invert(_any(op, (*_AFTER, _BOTH, _GONE, _TRUNCATED)))), lambda op: (
-            f"has the op {op!r}, and not one of c, r, u, d, t"
+            f"has the op {op!r}, which is not one of c, r, u, d, t"
         )),
         (pc.and_(lacks_after, _any(op, (*_AFTER, _BOTH))), lambda op: f"has the op {op!r} and no row after it"),
         (pc.and_(lacks_before, _any(op, needs_before)), lambda op: (
-            f"has the op {op!r} and no row before it; have the source send it (in PostgreSQL: ALTER TABLE ... "
+            f"has the op {op!r} and no row before it; let the source send it (in PostgreSQL: ALTER TABLE ... "
             f"REPLICA IDENTITY {'DEFAULT, or FULL' if keyed else 'FULL'})"
         )),
     ]  # fmt: skip

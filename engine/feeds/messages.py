@@ -1,4 +1,4 @@
-"""Messages as users have them, to one column of JSON texts in the order in which they happened."""
+"""Turn the forms in which users have messages into one column of JSON texts, in the order in which they happened."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from halfjoin.engine.feeds.order import Places
 from halfjoin.engine.updates.updates import Ints
 from halfjoin.errors import InvalidRow
 
-_VALUE, PARTITION, OFFSET = "value", "partition", "offset"  # as Kafka's source in Spark calls them
+_VALUE, PARTITION, OFFSET = "value", "partition", "offset"  # the names in Spark's Kafka source
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """JSON texts in the order of their `places`, if they have some. `total`: whether the order of all is known."""
+    """JSON texts in the order of their `places`, if these are known. `total`: whether the order of all is known."""
 
     json: pa.Array
     total: bool
     places: Places | None = None
 
     def unnumbered(self, problem: InvalidRow) -> InvalidRow:
-        """The same refusal, with the message's place, or how it begins, in place of its number."""
+        """The same refusal, with the message's place or its beginning instead of its number."""
         return _unnumbered(problem, self.places, self.json)
 
 
 def texts(table: str, messages: Any, *, ordered: bool) -> Texts:
-    """The texts in a list, an array, or a table's column; `ordered`: whether they stand in the order that counts.
+    """The texts in a list, an array, or a table's column. `ordered`: whether they come in the order that counts.
 
     Raises:
-        InvalidRow: they are not of a form that messages have.
+        InvalidRow: `messages` does not have a form that messages can have.
     """
     if isinstance(messages, pa.RecordBatch):
         messages = pa.Table.from_batches([messages])
@@ -43,7 +43,7 @@ def texts(table: str, messages: Any, *, ordered: bool) -> Texts:
     if hasattr(messages, "__arrow_c_stream__"):
         try:
             messages = pa.table(messages)
-        except pa.ArrowInvalid:  # one column by itself
+        except pa.ArrowInvalid:  # a single column
             return Texts(_decoded(table, pa.chunked_array(messages)), ordered)
         return _of_table(table, messages, ordered)
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
@@ -54,19 +54,19 @@ def texts(table: str, messages: Any, *, ordered: bool) -> Texts:
 
 
 def used(table: str, names: Sequence[str]) -> list[int]:
-    """Which columns of a table of messages are read: the messages, and what their order goes by.
+    """The numbers of the columns that the engine reads: the messages, and the columns that give their order.
 
     Raises:
-        InvalidRow: there is no telling which column has the messages.
+        InvalidRow: it is not clear which column has the messages.
     """
     if _VALUE not in names and len(names) != 1:
         raise InvalidRow(f"messages must be one column, or one called {_VALUE} among others; "
-                         f"there are {', '.join(names) or 'none'}", table=table)  # fmt: skip
+                         f"the columns are {', '.join(names) or 'none'}", table=table)  # fmt: skip
     return [i for i, name in enumerate(names) if len(names) == 1 or name in (_VALUE, PARTITION, OFFSET)]
 
 
 def placed(names: Sequence[str]) -> bool:
-    """Whether messages in a table of these columns have places."""
+    """Whether messages in a table with these columns have places."""
     return OFFSET in names
 
 
@@ -89,7 +89,7 @@ def _of_table(table: str, messages: pa.Table, ordered: bool) -> Texts:
 def _whole(table: str, messages: pa.Table, name: str) -> Ints:
     column = messages.column(name)
     if column.null_count or not (pa.types.is_integer(column.type) or not len(column)):
-        raise InvalidRow(f"the column {name} says in which order messages come, so it must be whole numbers without "
+        raise InvalidRow(f"the column {name} gives the order of the messages, so it must be whole numbers without "
                          f"NULL, not {column.type if not column.null_count else 'NULL'}", table=table)  # fmt: skip
     numbers: Ints = column.cast(pa.int64()).to_numpy()
     return numbers
@@ -106,7 +106,7 @@ def _unnumbered(problem: InvalidRow, places: Places | None, json: pa.Array | Non
 
 
 def invalid_message(table: str, number: int, reason: str, column: str | None = None) -> InvalidRow:
-    """The refusal of a message, by its number."""
+    """The refusal of a message, with its number."""
     return InvalidRow(reason, table=table, column=column, row=number, called=f"message {number}")
 
 
@@ -120,7 +120,7 @@ def _decoded(table: str, column: Any) -> pa.Array:
     if binary:
         try:
             column = column.cast(pa.string())
-        except pa.ArrowInvalid:  # say which
+        except pa.ArrowInvalid:  # find the message that is not UTF-8
             return pa.array([_text(table, number, each) for number, each in enumerate(column.to_pylist())], pa.string())
     column = column.cast(pa.string())
     return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) and column.num_chunks else (

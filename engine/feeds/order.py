@@ -1,4 +1,4 @@
-"""Which of several messages about one key is the last, where they do not stand in their order."""
+"""Find the last of several messages about one key, by their places in the topic, when rows have no order."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _REMEDY = "keep the columns partition and offset beside value, or give the messa
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where messages stand in their topic: at offsets, which count within a partition (0 where there is but one)."""
+    """The places of messages in their topic: partitions, and offsets within them. The partition is 0 if not given."""
 
     partition: Ints
     offset: Ints
 
     def take(self, positions: Ints) -> Places:
-        """Those at some positions."""
+        """The places at some positions."""
         return Places(self.partition[positions], self.offset[positions])
 
     def __str__(self) -> str:
-        """Of one, as people say it."""
+        """The first place, in words."""
         return f"partition {int(self.partition[0])}, offset {int(self.offset[0])}"
 
 
 def last_of_keys(table: Table, columns: Mapping[str, pa.Array], diff: Ints, places: Places | None) -> Ints:
-    """Positions of the last row of each key, in ascending order. What is at one place is one message, given twice.
+    """Positions of the last row of each key, in ascending order. Two equal rows with the same place are one message.
 
     Raises:
-        InvalidRow: a key comes twice and there are no places, or two rows of a key are at the last of its places.
+        InvalidRow: a key comes twice without places, or two different rows of a key have its last place.
     """
     if not len(diff):
         return np.zeros(0, np.int64)
@@ -52,7 +52,7 @@ def last_of_keys(table: Table, columns: Mapping[str, pa.Array], diff: Ints, plac
                              table=table.name, key=key, called="")  # fmt: skip
         return np.arange(len(diff))
     last: Ints = order[np.append(~same, True)]
-    final = last[np.cumsum(np.append(False, ~same))]  # for each in order, the last of its key
+    final = last[np.cumsum(np.append(False, ~same))]  # for each position in `order`: the last of its key
     again = (order != final) & (places.partition[order] == places.partition[final])
     again &= places.offset[order] == places.offset[final]
     if again.any():
@@ -62,17 +62,17 @@ def last_of_keys(table: Table, columns: Mapping[str, pa.Array], diff: Ints, plac
             row = int(order[other][0])
             key = _key(table, columns, row)
             raise InvalidRow(
-                f"two messages about one key, {key_text(key)}, have one place, {places.take(np.array([row]))}, and "
-                "there is no telling which is the last",
-                remedy="give each partition of the topic its number in a column partition",
+                f"two messages about one key, {key_text(key)}, have the same place, {places.take(np.array([row]))}, so "
+                "the engine cannot tell which is the last",
+                remedy="add a column partition with the number of the topic's partition",
                 table=table.name, key=key, called="",
             )  # fmt: skip
     return np.sort(last)
 
 
 def unplaced(table: str) -> InvalidRow:
-    """The refusal of a message that truncates a table, among others of which some may come before it."""
-    return InvalidRow(f"a message truncates the table, which is before some and after others, {_UNORDERED}",
+    """The refusal of a message that truncates a table, when other messages may come before or after it."""
+    return InvalidRow(f"a message truncates the table before some messages and after others, {_UNORDERED}",
                       remedy=_REMEDY, table=table)  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-"""Structured Streaming into a table: a function for `foreachBatch` that changes nothing when an epoch is replayed.
+"""Stream into a table: a function for `foreachBatch` that changes nothing when Spark replays an epoch.
 
-A query commits an epoch after the function has returned, so one that ended in between gives the epoch again, with the
-same rows. The engine then finds the batch id that was made from the sink's name and the epoch.
+A query commits an epoch after the function has returned. A query that ends before its commit gives the epoch again,
+with the same rows. The engine then recognises the batch id, which it makes from the sink's name and the epoch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Applies each epoch of one streaming query to a table, exactly once. Made by `Engine.sink`."""
+    """Applies each epoch of one streaming query to a table, exactly once. `Engine.sink` makes it."""
 
     apply: Callable[..., Applied]
     table: str
@@ -42,15 +42,16 @@ class Sink:
             raise HalfjoinError(f"unknown format {self.format!r}",
                                 remedy=f"formats: {', '.join(_FORMATS)}, or a function")
         if self.format == "debezium" and isinstance(self.time, str):
-            raise HalfjoinError("what messages say holds from one time on, so a sink of them takes no column of times",
+            raise HalfjoinError("a sink of messages takes no column of times, as an epoch's messages have one time",
                                 remedy="give a function from the epoch to its time")  # fmt: skip
 
     def __call__(self, dataframe: Any, epoch_id: int) -> None:
-        """Apply an epoch, unless it has been applied before.
+        """Apply an epoch, unless the engine has applied it before.
 
         Raises:
-            Conflict: the epoch came with other rows before.
-            UnknownName: there is no column for the times. All else as `Engine.apply`.
+            Conflict: the engine has applied the epoch with other rows.
+            UnknownName: the DataFrame does not have the column of times.
+            All other errors of `Engine.apply`.
         """
         if isinstance(self.time, str):
             dataframe = self._timed(dataframe, self.time)
@@ -60,7 +61,7 @@ class Sink:
         self.apply({self.table: meant(dataframe)}, at, batch_id, close=self.close)
 
     def _timed(self, dataframe: Any, time: str) -> Any:
-        """With a column's values as the rows' times; by position, as Spark reads names in ways of its own."""
+        """Take a column's values as the rows' times. Columns go by position: Spark reads names in its own ways."""
         names = dataframe.columns
         if time not in names:
             raise UnknownName(f"column of the rows for {self.table}", time, names)
@@ -70,7 +71,7 @@ class Sink:
         return plain.select(*columns).toDF(*(names[i] for i in kept), TIME)
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be sent: the engine is in this process.
+        """Refuse to be pickled: the engine is in this process.
 
         Raises:
             HalfjoinError: always. Spark Connect runs the function in a process of the server.

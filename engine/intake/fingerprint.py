@@ -1,8 +1,9 @@
-"""A batch's fingerprint: equal for equal content, in whatever order, form and number of parts the rows came.
+"""Computes the fingerprint of a batch. It is equal for equal content, in any order, form and number of parts.
 
-The content of a batch is, for each table, a multiset of (row, time or none, diff), and what is meant by it. A row is
-hashed, and hashes are added modulo 2**64, which has no order: `Partial`s of the parts of a batch, made wherever the
-parts are, add up to that of the whole. Two batches that differ have one fingerprint with a chance of about 2**-64.
+The content of a batch is, for each table, a multiset of (row, time or none, diff), and the meaning of the rows. Rows
+are hashed, and the hashes are added modulo 2**64, so their order does not matter. Each part of a batch gets a `Partial`
+where the part is; the `Partial`s add up to that of the whole batch. Two batches that differ have the same fingerprint
+with a probability of about 2**-64.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ import pyarrow.types as pt
 from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.updates.codes import Words, codes, mix, polynomial
 
-_VERSION = b"\x02"  # fingerprints of the first version had no such byte, and depended on the order of rows
-_BASES = np.array([[0x9E3779B97F4A7C15], [0xD1342543DE82EF95]], np.uint64)  # odd; one for each sum
+_VERSION = b"\x02"  # fingerprints of the first version depended on the order of rows and had no version byte
+_BASES = np.array([[0x9E3779B97F4A7C15], [0xD1342543DE82EF95]], np.uint64)  # odd numbers, one for each sum
 _NULL = np.uint64(0xA0761D6478BD642F)
 
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """Some of the rows that a batch has for one table: what they mean, their number, and two sums over their hashes.
+    """The fingerprint of a part of a table's rows: their meaning, their number, and two sums of their hashes.
 
-    Partials of one table's rows add up; those with another meaning do not.
+    Partials with the same meaning add up.
     """
 
     meaning: str
@@ -36,7 +37,11 @@ class Partial:
     sums: tuple[int, int]
 
     def __add__(self, other: Partial) -> Partial:
-        """The fingerprint of both parts together."""
+        """The fingerprint of both parts together.
+
+        Raises:
+            ValueError: the parts have different meanings.
+        """
         if self.meaning != other.meaning:
             raise ValueError(f"parts of different tables or meanings: {self.meaning}, {other.meaning}")
         first, second = (sum(pair) % 2**64 for pair in zip(self.sums, other.sums, strict=True))
@@ -44,14 +49,14 @@ class Partial:
 
 
 def partial(rows: Submitted) -> Partial:
-    """Of checked rows. No key of upserts may come twice, since their order would count (`intake.upserts.latest`)."""
+    """The fingerprint of checked rows. Upserts must not repeat a key: their order would matter (`upserts.latest`)."""
     time = pa.nulls(rows.length, pa.int64()) if rows.time is None else pa.array(rows.time)
     diff = pa.array(np.ones(rows.length, np.int64) if rows.diff is None else rows.diff)
     hashes = np.zeros((2, rows.length), np.uint64)
     unnamed = [pa.array(rows.unnamed[name].astype(np.int64)) for name in sorted(rows.unnamed)]
     for column in (*rows.columns.values(), time, diff, *unnamed):
         hashes = mix(hashes * _BASES + _words(column))
-        if column.null_count:  # a null's word is also the word of some value
+        if column.null_count:  # some value has the same word as NULL
             null = column.is_null().to_numpy(zero_copy_only=False)
             hashes = np.where(null, mix(hashes ^ _NULL), hashes)
     first, second = hashes.sum(axis=1, dtype=np.uint64).tolist()
@@ -61,21 +66,21 @@ def partial(rows: Submitted) -> Partial:
 
 
 def digest(tables: Mapping[str, Partial], time: int | None, close: bool) -> bytes:
-    """Of a whole batch: its tables by name, and the time and `close` that it was submitted with."""
+    """The fingerprint of a whole batch: of its tables by name, and of its `time` and `close`."""
     content = [(name, part.meaning, part.rows, part.sums) for name, part in sorted(tables.items())]
     return _VERSION + hashlib.sha256(repr((time, close, content)).encode()).digest()
 
 
 def agree(kept: bytes, new: bytes) -> bool:
-    """Whether a batch may be the one whose fingerprint was kept under its id.
+    """Whether a `new` batch may be the batch whose fingerprint was `kept` under the same id.
 
-    What an older version has kept cannot be compared; then the id is believed.
+    A fingerprint of another version cannot be compared. Then the id decides, and the result is true.
     """
     return kept == new or len(kept) != len(new) or kept[:1] != new[:1]
 
 
 def _words(column: pa.Array) -> Words:
-    """A 64-bit word for each value: integers exactly, other types hashed; of a null an arbitrary one."""
+    """A 64-bit word for each value: integers as they are, other types hashed. NULL gets an arbitrary word."""
     if not pt.is_list(column.type):
         return codes([column], len(column)).view(np.uint64)
     inner = column.flatten()

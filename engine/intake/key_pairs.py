@@ -1,8 +1,8 @@
-"""Which keys of a batch plainly stay unique: found by pairing insertions with deletions of the same row.
+"""Finds the keys that a batch plainly keeps unique: it pairs each insertion with the deletion of the same row.
 
-If all updates that are there under a key, with the batch's deletions, fall into such pairs, nothing is left of them,
-and the batch may insert one row. So it is with new keys, and with rows that are deleted or replaced as they are,
-however often they were before. Rows are compared, not hashed, which is cheap for most batches.
+Take the table's updates of a key and the batch's deletions of that key. If they all form such pairs, no row of the key
+is left, and the batch may insert one row. This holds for new keys, and for rows that the batch deletes or replaces
+exactly, however often they changed before. Rows are compared, not hashed; this is cheap for most batches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from halfjoin.engine.updates.updates import Ints, Mask, Positions, Updates, gath
 
 
 class KeyedRows(NamedTuple):
-    """Rows of `updates`, and the number of the key that each has."""
+    """Some rows of `updates`, and the number of each row's key."""
 
     updates: Updates
     rows: Positions
@@ -25,9 +25,9 @@ class KeyedRows(NamedTuple):
 
 
 def plain(held: Sequence[KeyedRows], batch: KeyedRows, count: int) -> Mask:
-    """For each of `count` keys whether after the batch it plainly has one row at most, and none less than no times.
+    """For each of `count` keys, whether after the batch it plainly has at most one row, and no row a negative count.
 
-    A key may also be a code that several keys share: their rows do not pair.
+    A key may also be a code that several keys share. Rows of different keys do not pair.
     """
     diff, time = batch.updates.diff[batch.rows], batch.updates.time[batch.rows]
     doubtful = np.bincount(batch.keys[diff == 1], minlength=count) > 1
@@ -44,7 +44,7 @@ def plain(held: Sequence[KeyedRows], batch: KeyedRows, count: int) -> Mask:
     times = np.concatenate([place.updates.time[place.rows] for place in places])
     doubtful[keys[times > begins[keys]]] = True
     times[len(times) - len(gone) :] += 1  # the batch's deletions come last
-    # By key and time, deletions first, each insertion should be followed by its deletion.
+    # Sort by key, time and diff (deletions first). Then each insertion should stand before its deletion.
     order = np.lexsort((diffs, times, keys))
     ordered = keys[order]
     rank = np.arange(len(order)) - ordered.searchsorted(ordered)
@@ -56,7 +56,7 @@ def plain(held: Sequence[KeyedRows], batch: KeyedRows, count: int) -> Mask:
 
 
 def _compare(places: Sequence[KeyedRows], inserted: Ints, deleted: Ints, keys: Ints, doubtful: Mask) -> None:
-    """Mark keys of pairs that are not the same row. Pairs are numbers of rows, counted through all the places."""
+    """Mark the keys of pairs that are not the same row. A row's number counts through the rows of all the places."""
     sizes = [len(place.rows) for place in places]
     rows = np.concatenate([place.rows for place in places])
     where = np.arange(len(places)).repeat(sizes)

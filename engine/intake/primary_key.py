@@ -1,4 +1,4 @@
-"""PRIMARY KEY: at every time each key has at most one row, and only a row that is there can be deleted."""
+"""Checks PRIMARY KEY: at every time each key has at most one row, and a batch deletes only rows that are there."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ from halfjoin.sql.expr import Column
 
 @dataclass(frozen=True, slots=True)
 class PrimaryKey:
-    """A table's key and the arrangement by it. What is there is looked up once for a batch (`near`)."""
+    """A table's key and the arrangement by the key. A batch looks up the table's rows once (`near`)."""
 
     table: Table
     arrangement: ArrangementKey
     columns: KeyColumns
 
     def near(self, there: Iterable[Part], updates: Updates) -> list[Run]:
-        """What is there, as runs in memory with at least all that has one of the updates' keys."""
+        """The table's rows that share a key with the updates, and maybe others, as runs in memory."""
         arrays, _ = self.columns(updates)
         return [run for part in there for run in part.narrowed(self.arrangement, self.columns, arrays, updates.columns)]
 
     def check(self, near: Sequence[Run], updates: Updates) -> Index:
-        """Refuse updates after which some time has two rows of a key, or a row less than none.
+        """Refuse updates that give a key two rows at some time, or a row a negative count.
 
-        Only keys that are there already, come twice, or are deleted can break the rule; the others cost a search.
+        Only keys that are in the table, come twice in the batch, or are deleted can break the rule. Any other key costs
+        a search.
 
         Returns:
             The updates' index by the key, for their run.
 
         Raises:
-            InvalidRow: with the row's number in the batch, and its key.
+            InvalidRow: names the row's number in the batch, and its key.
         """
         arrays, _ = self.columns(updates)
         index = build(arrays, None, len(updates))
@@ -62,7 +63,7 @@ class PrimaryKey:
         return index
 
     def there(self, near: Sequence[Run], first: Updates) -> Updates:
-        """The row that is there under each key of `first` at its time, if any; no key comes twice in `first`."""
+        """The negated row of the table for each key of `first` at its time, if any. `first` must not repeat a key."""
         arrays, _ = self.columns(first)
         held = self._held(near, np.unique(codes(arrays, len(first))))
         if not held:
@@ -71,7 +72,7 @@ class PrimaryKey:
         return ended.filter(ended.diff < 0)
 
     def _held(self, near: Sequence[Run], wanted: Ints) -> list[KeyedRows]:
-        """What is there under these codes, each of which is wanted once; its number is that in `wanted`."""
+        """The table's rows with these distinct codes. The key's number is the code's position in `wanted`."""
         found = []
         for run in near:
             for numbers, rows in run.index(self.arrangement, self.columns).find(wanted):
@@ -79,9 +80,9 @@ class PrimaryKey:
         return found
 
     def _check(self, held: Updates, updates: Updates, positions: Ints) -> None:
-        """`check` in full; `positions` are the updates' numbers in the batch.
+        """The full check. `positions` are the updates' row numbers in the batch.
 
-        What is held counts from before the batch on, whenever it came: added up, it may be under any earlier time.
+        The rows in `held` count from before the batch on: netting may have moved a sum to any earlier time.
         """
         before = len(held)
         both = concat([held.not_before(int(updates.time.min()) - 1), updates])
@@ -97,9 +98,9 @@ class PrimaryKey:
                              table=self.table.name, row=int(positions[double - before]), key=self._key(both, double))
 
     def replaced(self, near: Sequence[Run], updates: Updates) -> Updates:
-        """Upserts: the new rows, and for each the deletion of the row that has its key at its time, if any.
+        """The updates of upserts: the new rows, and for each the deletion of the row with its key at its time, if any.
 
-        A row with the diff 0 is no new row: it has the deletion alone. Of several with one key and time the last stays.
+        A row with the diff 0 adds only the deletion. If several rows have the same key and time, the last one counts.
         """
         keys = groups([updates.columns[name] for name in self.table.primary_key], len(updates))
         last = last_of_each(keys, updates.time)
@@ -118,9 +119,9 @@ class PrimaryKey:
         return every if every.diff.all() else every.filter(every.diff != 0)
 
     def _ended(self, held: Updates, first: Updates) -> Updates:
-        """Deletions, at the times of `first`, of what the updates held under their keys add up to by then.
+        """Deletions, at the times of `first`, of the rows that its keys have by then, as the sum of `held`.
 
-        A row that came and went is none of it: were every update negated, each upsert would double those of its key.
+        Rows that came and went add up to 0. To negate every update instead would double a key's updates per upsert.
         """
         both = concat([first, held])
         numbers = groups([both.columns[name] for name in self.table.primary_key], len(both))
@@ -164,7 +165,7 @@ def arrangement_of(table: Table) -> ArrangementKey:
 
 
 def _first_outside(numbers: Ints, updates: Updates, low: int, high: int, held: int) -> int | None:
-    """The first row of the batch (from position `held` on) in a group whose running count leaves `[low, high]`."""
+    """The first row of the batch (at position `held` or later) in a group whose running count leaves `[low, high]`."""
     order = np.lexsort((updates.time, numbers))
     group, time = numbers[order], updates.time[order]
     running = np.cumsum(updates.diff[order])
@@ -172,11 +173,11 @@ def _first_outside(numbers: Ints, updates: Updates, low: int, high: int, held: i
     first = np.flatnonzero(starts)
     base = np.repeat(np.concatenate([[0], running[first[1:] - 1]]), np.diff(np.append(first, len(group))))
     count = running - base
-    settled = np.ones(len(group), np.bool_)  # updates of one time take effect together
+    settled = np.ones(len(group), np.bool_)  # updates with the same time take effect together
     settled[:-1] = (group[1:] != group[:-1]) | (time[1:] != time[:-1])
     bad = settled & ((count < low) | (count > high))
     if not bad.any():
         return None
     guilty = np.isin(group, np.unique(group[bad])) & (order >= held)
-    outside = guilty & ((count < low) | (count > high))  # the row that led there, not one before it
+    outside = guilty & ((count < low) | (count > high))  # prefer the row that leaves the range to an earlier one
     return int(order[outside if outside.any() else guilty].min())

@@ -1,4 +1,4 @@
-"""Rows of a batch, in any of the forms users have them, to Arrow columns of the table's types."""
+"""Converts the rows of a batch from any form that users submit to Arrow columns of the table's types."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from halfjoin.errors import InvalidRow, InvalidTime, UnknownName
 if TYPE_CHECKING:
     from halfjoin.catalog.models import Table
 
-_MOST_COPIES = 2**31  # of one row in one update: products of a few of them still fit into an int64
+_MOST_COPIES = 2**31  # per update, so that the product of two diffs fits into an int64
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows and what is meant by them. Made by `inserts`, `deletes`, `upserts`, and feeds.
+    """Rows and their meaning. `inserts`, `deletes`, `upserts` and feeds make them.
 
-    `plain` rows say by their `__diff`, if they have one; `contents` are all that the table has from then on.
+    `plain` rows have their meaning from `__diff`, if they have that column. `contents` replace all rows of the table.
 
-    `ordered`: whether the order in which they stand means anything; that of a Spark DataFrame's rows does not.
+    `ordered`: whether the order of the rows has a meaning. The order of a Spark DataFrame's rows has none.
     """
 
     data: Any
@@ -38,9 +38,9 @@ class Rows:
     ordered: bool = True
 
     def checked(self, table: Table) -> Submitted:
-        """As `submitted`."""
+        """The checked rows, as `submitted` returns them. Raises the same errors."""
         if self.meaning == "upserts" and not table.primary_key:
-            raise InvalidRow("there is no PRIMARY KEY, so there is nothing that an upsert could replace a row by",
+            raise InvalidRow("the table has no PRIMARY KEY, so an upsert cannot find the row to replace",
                              remedy="submit hj.deletes of the old rows and hj.inserts of the new ones",
                              table=table.name)  # fmt: skip
         rows = _checked(table, self.data, self.meaning)
@@ -57,9 +57,10 @@ def inserts(rows: Any) -> Rows:
 
 
 def deletes(rows: Any) -> Rows:
-    """Rows to take away, one copy each. What they name must be as it is in the table.
+    """Rows to delete, one copy each. The columns that a row names must have the values that the table has.
 
-    With a PRIMARY KEY a row may name the key alone. Without one, a column that it does not name is NULL, as in inserts.
+    In a table with a PRIMARY KEY, a row may name only the key. In a table without one, a column that a row does not
+    name is NULL, as in inserts.
     """
     return Rows(rows, "deletes")
 
@@ -67,22 +68,24 @@ def deletes(rows: Any) -> Rows:
 def upserts(rows: Any) -> Rows:
     """Rows that replace the row with the same PRIMARY KEY, if there is one.
 
-    They name the key and any other columns. A column that a row does not name keeps its value, and is NULL in a row
-    that is new. Several rows of one key count in their order. In a list of dicts each row names what it has.
+    A row names the key and any other columns. A column that a row does not name keeps its value; in a new row it is
+    NULL. Several rows with the same key apply in their order. In a list of dicts, each row names the columns of its
+    dict.
 
-    The rows of a Spark DataFrame have no order; there no key may come twice.
+    The rows of a Spark DataFrame have no order, so no key may come twice in it.
     """
     return Rows(rows, "upserts")
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """Checked rows of one table; `time` and `diff` are None where the rows did not say.
+    """Checked rows of one table. `time` and `diff` are None if the rows have no such column.
 
-    With `upsert` a row says how many rows of its key there are from its time on: it alone (`diff` 1 or None), or none
-    (0; what is not its key is then without meaning). With `whole` nothing else stays of what the table had. Rows that
-    are not `numbered` have no order, so an error cannot name one by its number. `unnamed` says, for each column that
-    some upserts or deletions do not name, which these are: it stays as it is in the table (`engine.intake.unnamed`).
+    With `upsert`, a row with `diff` 1 (or None) is the only row of its key from its time on. With `diff` 0 the key has
+    no row from then on, and only the row's key has a meaning. With `whole`, the rows replace all rows of the table. If
+    the rows are not `numbered`, they have no order, so an error cannot name a row's number. `unnamed` has, for each
+    column that some upserts or deletions do not name, the mask of these rows: they keep the column's value in the table
+    (`engine.intake.unnamed`).
     """
 
     columns: dict[str, pa.Array]
@@ -96,21 +99,22 @@ class Submitted:
 
     @property
     def timed(self) -> bool:
-        """Whether the rows came with times."""
+        """Whether the rows have their own times."""
         return self.time is not None
 
     @property
     def last(self) -> int:
-        """The last of the rows' own times, the least of all where there are none."""
+        """The greatest of the rows' own times. If they have none, the least int64."""
         return MINIMUM if self.time is None or not self.length else int(self.time.max())
 
 
 def submitted(table: Table, rows: Any) -> Submitted:
-    """Columns by name, in the table's order and exactly its types.
+    """The checked rows, with columns by name, in the table's order and of exactly its types.
 
     Raises:
-        UnknownName: a column that the table does not have.
-        InvalidRow: a value that is not of its column's type, or NULL where it must not be.
+        UnknownName: the table does not have a column that the rows have.
+        InvalidRow: a value does not fit its column's type, or is NULL in a column that is NOT NULL.
+        InvalidTime: a value of `__time` is not a time.
     """
     return rows.checked(table) if isinstance(rows, Rows) else _checked(table, rows, "plain")
 
@@ -122,7 +126,7 @@ def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
         if name not in known and name not in (TIME, DIFF):
             raise UnknownName(f"column of {table.name}", name, known)
     columns, unnamed = {}, {}
-    keyed = bool(table.primary_key) and meaning in ("upserts", "deletes")  # then a row may be named by its key
+    keyed = bool(table.primary_key) and meaning in ("upserts", "deletes")  # then rows may leave out other columns
     for column in table.columns:
         given = source.get(column.name)
         if given is None:
@@ -138,7 +142,7 @@ def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
             _refuse_null(table, column.name, array, missing, kept=column.name in unnamed)
     diff = _diffs(table, source[DIFF]) if DIFF in source else None
     if meaning != "plain" and diff is not None:
-        raise InvalidRow(f"rows given as {meaning} cannot have a column {DIFF} too", table=table.name, column=DIFF)
+        raise InvalidRow(f"rows given as {meaning} cannot have a column {DIFF}", table=table.name, column=DIFF)
     if meaning == "deletes":
         diff = np.full(length, -1, np.int64)
     time = _times(table, source[TIME]) if TIME in source else None
@@ -146,7 +150,7 @@ def _checked(table: Table, rows: Any, meaning: str) -> Submitted:
 
 
 def _refuse_null(table: Table, name: str, array: pa.Array, missing: Mask | None, *, kept: bool) -> None:
-    """Refuse NULL in a column that is NOT NULL, save where it is `missing` and so `kept` as it is in the table."""
+    """Refuse NULL in a column that is NOT NULL. If it is `kept`, the rows where it is `missing` keep their value."""
     null = array.is_null().to_numpy(zero_copy_only=False)
     if kept and missing is not None:
         null = null & ~missing
@@ -157,8 +161,10 @@ def _refuse_null(table: Table, name: str, array: pa.Array, missing: Mask | None,
 
 
 def unnumbered(problem: InvalidRow, table: Table, given: pa.Table | None) -> InvalidRow:
-    """The same refusal, with the row's key (without a PRIMARY KEY its values), as far as it is given, in place of its
-    number: a frame has no order."""
+    """The same error, but with the row's key instead of its number, as a DataFrame has no order.
+
+    Without a PRIMARY KEY it has all the row's values. If the key is not among the `given` columns, it has no key.
+    """
     if problem.row is None:
         return problem
     if given is None or not all(column in given.column_names for column in table.primary_key):
@@ -168,7 +174,7 @@ def unnumbered(problem: InvalidRow, table: Table, given: pa.Table | None) -> Inv
 
 
 def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mask]]:
-    """Columns by name (Arrow arrays or lists of Python values), the number of rows, and where some lack a column."""
+    """The columns by name (Arrow arrays or lists), the number of rows, and for each column the rows that lack it."""
     if isinstance(rows, pa.RecordBatchReader):
         rows = rows.read_all()
     elif isinstance(rows, pa.RecordBatch):
@@ -191,7 +197,7 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mas
     elif not isinstance(rows, pa.Table) and hasattr(rows, "__arrow_c_stream__"):
         try:
             rows = pa.table(rows)
-        except pa.ArrowException:  # a column alone, such as a Series of polars
+        except pa.ArrowException:  # a single column, such as a Series of polars
             raise _no_rows(table, rows) from None
     if isinstance(rows, pa.Table):
         names = _once(table, rows.column_names)
@@ -200,7 +206,7 @@ def _source(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str, Mas
 
 
 def _from_pandas(table: Table, frame: Any) -> dict[str, Any]:
-    """A frame's columns, and the levels of its index that have a name; one without a name only counts the rows."""
+    """A frame's columns, and the levels of its index that have a name. A level without a name only counts the rows."""
     names = _once(table, [str(name) for name in frame.columns])
     columns = {name: _values(frame.iloc[:, number]) for number, name in enumerate(names)}
     levels = ((str(name), number) for number, name in enumerate(frame.index.names) if name is not None)
@@ -244,13 +250,13 @@ def _from_dicts(table: Table, rows: Any) -> tuple[dict[str, Any], int, dict[str,
 
 
 def _values(values: Any) -> Any:
-    """A column as an Arrow array where it can be one by itself, or as a list. pandas' NaN is NULL: it has no other."""
+    """A column as an Arrow array, or as a list if Arrow cannot convert it. NaN in pandas is NULL."""
     if isinstance(values, pa.ChunkedArray):
         return _one_chunk(values)
     if hasattr(values, "iloc"):  # pandas
         try:
             made = pa.array(values, from_pandas=True)
-        except (pa.ArrowException, UnicodeEncodeError):  # objects of several kinds, or texts that are none
+        except (pa.ArrowException, UnicodeEncodeError):  # values of several types, or invalid text
             return values.tolist()
         return _one_chunk(made) if isinstance(made, pa.ChunkedArray) else made
     if hasattr(values, "__arrow_c_stream__"):
@@ -293,7 +299,7 @@ def _times(table: Table, given: Any) -> Ints:
         return micros // 1000
     if not pa.types.is_integer(array.type):
         raise InvalidTime(f"{table.name}.{TIME} must be int64 or a timestamp, not {array.type}", table=table.name)
-    if len(array):  # the greatest int64 stands for never
+    if len(array):  # refuse the greatest int64: it means never
         to_time(pc.max(array).as_py())
     values: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return values

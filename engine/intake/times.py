@@ -1,6 +1,6 @@
-"""Times: int64 everywhere inside; at the face also datetimes, dates and the text of SQL timestamps.
+"""Converts times to int64. Users may also give datetimes, dates and the text of SQL timestamps.
 
-A datetime or text without a zone is UTC, as SQL's timestamps are; it is never the zone of the machine.
+A datetime or text without a zone is in UTC, like SQL's timestamps. It is never in the zone of the machine.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Time: TypeAlias = int | datetime | date | str
 
 
 def to_time(value: Time) -> int:
-    """A time as int64: a number as it is, everything else as milliseconds since 1970 (UTC where no zone is given).
+    """A time as int64. A number stays as it is; any other value becomes milliseconds since 1970 in UTC.
 
     Raises:
-        InvalidTime: it is neither a number nor a time.
+        InvalidTime: the value is not a time, or the number is out of range.
     """
     if isinstance(value, str):
         try:
@@ -48,7 +48,7 @@ def _no_time(value: object, remedy: str) -> InvalidTime:
 
 
 def time_of(expr: Expr | None) -> int | None:
-    """The time in AS OF or UP TO, None where it is left out."""
+    """The time of the expression in AS OF or UP TO; None if there is no expression."""
     if expr is None:
         return None
     value: Time = compile(expr).evaluate({}, 1).values[0].as_py()
@@ -56,5 +56,5 @@ def time_of(expr: Expr | None) -> int | None:
 
 
 def now() -> int:
-    """The present in milliseconds since 1970."""
+    """The present time in milliseconds since 1970."""
     return clock.time_ns() // 1_000_000

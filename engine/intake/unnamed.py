@@ -1,7 +1,7 @@
-"""Columns that upserts and deletions do not name: they are as in the row that is there.
+"""Fills in the columns that upserts and deletions do not name, from the table's row with the same key.
 
-An upsert that leaves a column out keeps its value: that of the upsert before it in the batch, for the same key, or else
-of the table's row at that time. A row to delete that names its key alone is the row with that key.
+If an upsert leaves a column out, the column keeps its value. The value comes from an earlier upsert of the same key in
+the batch, or else from the table's row at that time. A deletion that names only its key deletes the row with that key.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from halfjoin.errors import InvalidRow
 def filled(
     key: PrimaryKey, near: Sequence[Run], rows: Updates, unnamed: Mapping[str, Mask], *, upsert: bool
 ) -> Updates:
-    """The rows with a value in each column; `unnamed` says, by column, which of them do not name it.
+    """The rows with a value in each column. `unnamed` has, by column, the mask of the rows that do not name it.
 
-    What is there is looked up in `near` at the time of a key's first row alone: a batch is refused if the table has
-    changes of the key after that (`PrimaryKey.check`).
+    The table's row is looked up in `near`, at the time of the key's first row only. If the table has later changes of
+    the key, the batch is refused (`PrimaryKey.check`).
 
     Raises:
-        InvalidRow: an upsert adds a row without naming a column that is NOT NULL.
+        InvalidRow: an upsert adds a new row and does not name a column that is NOT NULL.
     """
     numbers = groups([rows.columns[name] for name in key.table.primary_key], len(rows))
     order = np.lexsort((np.arange(len(rows)), rows.time, numbers))
@@ -36,7 +36,7 @@ def filled(
     first[1:] = numbers[order][1:] != numbers[order][:-1]
     begins = rows.take(order[first])
     there = key.there(near, begins)
-    beside = _partners(key, begins, there)[np.cumsum(first) - 1]  # for each row in order: its row of `there`, or -1
+    beside = _partners(key, begins, there)[np.cumsum(first) - 1]  # for each row in order, its row of `there` or -1
     columns = {}
     for name, missing in unnamed.items():
         said = last_named(first, ~missing[order])
@@ -59,7 +59,7 @@ def _not_null(key: PrimaryKey, name: str) -> bool:
 
 
 def _partners(key: PrimaryKey, rows: Updates, there: Updates) -> Ints:
-    """For each of `rows`, the position in `there` of the row with its key, or -1; no key comes twice in either."""
+    """For each of `rows`, the position in `there` of the row with its key, or -1. Neither repeats a key."""
     keys = [pa.concat_arrays([rows.columns[name], there.columns[name]]) for name in key.table.primary_key]
     numbers = groups(keys, len(rows) + len(there))
     found = np.full(len(rows) + len(there), -1)

@@ -1,4 +1,4 @@
-"""Upserts: of several rows with one key and time the last stays, with what those before it say and it does not name."""
+"""Merges upserts with the same key and time: the last row stays, and earlier rows give the columns it does not name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def latest(table: Table, rows: Submitted) -> Submitted:
-    """Only the upserts that stay, in some order; all else as it is."""
+    """Only the upserts that stay, in some order. Rows that are not upserts come back unchanged."""
     if not rows.upsert or rows.length < 2:
         return rows
     keys = groups([rows.columns[name] for name in table.primary_key], rows.length)
@@ -43,14 +43,14 @@ def latest(table: Table, rows: Submitted) -> Submitted:
 
 
 def last_of_each(keys: Ints, time: Ints) -> Ints:
-    """Positions of the last of the rows with one key and time, sorted by key and time."""
+    """The position of the last row of each key and time, sorted by key and time."""
     order, last = _in_order(keys, time)
     positions: Ints = order[last]
     return positions
 
 
 def _in_order(keys: Ints, time: Ints) -> tuple[Ints, Mask]:
-    """Positions sorted by key and time, in the rows' order where these are equal; and which are the last of equals."""
+    """Positions sorted by key, time and the rows' order; and the mask of the last position of each key and time."""
     order = np.lexsort((np.arange(len(keys)), time, keys))
     last = np.ones(len(order), np.bool_)
     last[:-1] = (keys[order][1:] != keys[order][:-1]) | (time[order][1:] != time[order][:-1])
@@ -58,7 +58,7 @@ def _in_order(keys: Ints, time: Ints) -> tuple[Ints, Mask]:
 
 
 def last_named(first: Mask, named: Mask) -> Ints:
-    """For each position the last one up to it, in its group, that is `named`, or -1; `first` marks where groups begin.
+    """For each position, the last `named` position of its group up to it, or -1. `first` marks the start of groups.
 
     >>> last_named(np.array([True, False, False, True]), np.array([False, True, False, False])).tolist()
     [-1, 1, 1, -1]
@@ -71,15 +71,15 @@ def last_named(first: Mask, named: Mask) -> Ints:
 
 
 def refuse_unordered(table: Table, rows: Submitted) -> None:
-    """For rows that came without an order: which of two upserts is the last cannot be told.
+    """Refuse upserts without an order that repeat a key: nobody can tell which of two upserts is the last.
 
     Raises:
-        InvalidRow: a key comes twice.
+        InvalidRow: a key comes twice at the same time.
     """
     stay = latest(table, rows)
     if stay.length < rows.length:
         raise InvalidRow(
             f"{rows.length - stay.length} rows have a key that comes again, and the rows of a Spark DataFrame have no "
-            "order that says which is the last",
-            remedy="keep one row for each key, or give them as an Arrow table in their order", table=table.name,
+            "order, so none of them is the last",
+            remedy="keep one row for each key, or submit an Arrow table with the rows in order", table=table.name,
         )  # fmt: skip

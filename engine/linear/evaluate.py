@@ -1,4 +1,4 @@
-"""Expressions over a batch of updates: the values, and the rows for which one fails turned into error updates."""
+"""Evaluates expressions over updates: returns the values, and reports each failing row as an error update."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from halfjoin.sql.expr import Expr
 def evaluate_all(
     scalars: Sequence[tuple[Scalar, Expr]], updates: Updates, errors: Errors
 ) -> tuple[list[pa.Array], Updates]:
-    """One array per expression, and the updates they belong to.
+    """One array per expression, and the updates that the values belong to.
 
-    A row for which an expression fails leaves both; it is one error, by the first expression that fails.
+    A row for which an expression fails is in neither. It is reported as one error, by the first expression that fails.
     """
     arrays = []
     alive: Mask | None = None

@@ -1,7 +1,7 @@
 """Errors as data: a row for which an expression fails becomes an update of the view's error collection.
 
-Error law. A failing row is an error of the views that read it alone, with the row's own time and diff, whatever the
-path by which it came. A view is readable at a time if its errors up to then add up to nothing.
+Error law. A failing row is an error of only the views that read it. The error has the row's own time and diff, and it
+is the same on every path. A view is readable at a time if its errors up to that time add up to nothing.
 
 >>> import halfjoin as hj
 >>> engine = hj.Engine(clock="own")
@@ -16,12 +16,12 @@ True
 >>> engine.read("v", as_of=2)
 Traceback (most recent call last):
 halfjoin.errors.DataError: v cannot be read as of 2: division by zero in t.k / t.d, for a row with t.d = 0, t.k = 1
->>> engine.read("w", as_of=2).num_rows  # it does not read what fails
+>>> engine.read("w", as_of=2).num_rows  # w does not evaluate the failing expression
 2
 
-Wrong ways. To refuse the batch would let one view stop all others. To leave the row out, or put NULL for the value,
-would be an answer that the SQL does not have. To report the error on each path that meets the row would leave some of
-it behind when the row goes, as the paths of a deletion need not be those of the insertion.
+Wrong ways. If the engine refused the batch, one view would stop all others. If it left the row out, or used NULL for
+the value, the view would have an answer that the SQL does not have. If each path that meets the row reported the error,
+some errors would stay after the row's deletion, as a deletion may take other paths than the insertion.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ from halfjoin.sql.expr import Expr, columns_of
 from halfjoin.sql.functions import render
 
 SCHEMA = {"error": pa.string(), "row": pa.string(), "code": pa.int64()}
-FORM = "2"  # of what tells errors apart: those of another form would stay when their rows go
-_MOST = 500  # characters of a value that an error shows
+FORM = "2"  # the version of the errors' codes; deletions do not cancel errors of another version
+_MOST = 500  # the most characters of a value that an error shows
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Where an operator reports failing rows to.
+    """Collects the failing rows that an operator reports.
 
-    `parts`: error updates so far. `identity`: what tells rows apart, the same by whichever path a row came; None where
-    another path or stage answers for the rows.
+    `parts`: the error updates so far. `identity`: the columns that tell rows apart; they are the same on every path.
+    With None, errors are dropped, because another path or stage reports the rows.
     """
 
     parts: list[Updates]
     identity: Reports | None
 
     def report(self, updates: Updates, rows: Positions, messages: Iterable[str], expr: Expr) -> None:
-        """One error per failing row, with that row's time and diff, so that it goes away when the row does.
+        """Add one error per failing row, with the row's time and diff, so the error goes away with the row.
 
-        `messages[i]` belongs to `rows[i]`. The text names the expression and the values it read, for people: long ones
-        are cut. What tells rows apart is the code, a digest of all that the view reads of the row, so that errors of
-        different rows do not cancel, however alike they look; and an error is small, however large its row.
+        `messages[i]` belongs to `rows[i]`. For people, the text names the expression and the values that it read; long
+        values are cut. The code tells rows apart: it is a digest of all columns that the view reads of the row. So
+        errors of different rows do not cancel, even if their texts are equal. An error is small, however large its row.
         """
         if self.identity is None:
             return
@@ -80,7 +80,7 @@ def _cut(text: str) -> str:
 
 
 def of_rows(updates: Updates, message: str) -> Updates:
-    """Error updates that are about whole rows, with all their columns."""
+    """Error updates about whole rows. They show all columns."""
     code = codes(list(updates.columns.values()), len(updates))
     text = pa.array(np.full(len(updates), message, object), pa.string())
     columns = {"error": text, "row": _describe(updates, list(updates.columns)), "code": pa.array(code)}
@@ -88,7 +88,7 @@ def of_rows(updates: Updates, message: str) -> Updates:
 
 
 def of_view(message: str, time: int) -> Updates:
-    """An error that is nobody's row: from a time on there is no telling what the view contains."""
+    """An error of a whole view, not of a row: from `time` on the contents of the view are unknown."""
     text = f"{message}; it lacks rows from time {time} on: drop it and create it anew"
     columns = {"error": pa.array([text]), "row": pa.array([""]), "code": pa.array([0])}
     return Updates(columns, np.array([time]), np.array([1]))
@@ -102,7 +102,7 @@ def _describe(updates: Updates, names: Sequence[str]) -> pa.Array:
 
 
 def shown(column: pa.Array) -> pa.Array:
-    """The values as texts for people; long ones are cut."""
+    """The values as texts for people. Long texts are cut."""
     text = pc.fill_null(_as_text(column), "NULL")
     short = pc.binary_join_element_wise(pc.utf8_slice_codeunits(text, 0, _MOST), "...", "")
     return pc.if_else(pc.greater(pc.utf8_length(text), _MOST), short, text)
@@ -111,5 +111,5 @@ def shown(column: pa.Array) -> pa.Array:
 def _as_text(column: pa.Array) -> pa.Array:
     try:
         return column.cast(pa.string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # bytes that are no text, arrays
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # bytes that are not text, and arrays
         return pa.array([None if value is None else _cut(str(value)) for value in column.to_pylist()], pa.string())

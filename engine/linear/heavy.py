@@ -1,8 +1,8 @@
-"""Weights past an int64: the rows that have them are errors, until other such weights cancel theirs.
+"""Weights that do not fit into an int64: rows with such weights become errors, until other such weights cancel them.
 
-The diff of such an error is exact: it is spread over three errors, whose diffs are its limbs. All of them are 0 only
-where it is, so no error goes before the row does, and it goes with the row that brought it. What came in one batch and
-goes in several, or the other way round, may leave limbs that cancel only each other: then the error stays.
+The error's diff is exact: three errors hold its limbs as their diffs. All limbs are 0 only if the diff is 0, so no
+error goes away before its row does, and each goes away with the row that brought it. A row that comes in one batch and
+goes in several, or the other way round, may leave limbs that only cancel each other. Then the error stays.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import pyarrow as pa
 from halfjoin.engine.linear.failures import of_rows
 from halfjoin.engine.updates.updates import MAXIMUM, TOO_HEAVY, Updates, concat, is_wide
 
-_LIMB = 1 << 42  # two int64s multiply to three such limbs, and millions of limbs add up to an int64
-_FEW = 8  # int64s that may stand for one diff: sums of updates are exact, so such rows need be no errors
+_LIMB = 1 << 42  # three limbs hold the product of two int64s, and an int64 holds the sum of millions of limbs
+_FEW = 8  # the most int64s that may stand for one diff: sums of updates are exact, so such rows need not be errors
 _NAMES = ("", " (its middle digits)", " (its first digits)")
 
 
 def split(updates: Updates) -> tuple[Updates, Updates]:
-    """The updates whose diffs a few int64s hold, one for each of these, and the errors of the others."""
+    """The updates whose diffs fit into a few int64s, as one update per int64; and the errors of the other updates."""
     size = np.abs(updates.diff)
     light = (size <= _FEW * MAXIMUM).astype(np.bool_)
     counts = np.maximum(-(-size[light] // MAXIMUM), 1).astype(np.int64)
@@ -32,7 +32,7 @@ def split(updates: Updates) -> tuple[Updates, Updates]:
 
 
 def in_limbs(errors: Updates) -> Updates:
-    """Errors whose diffs may be none of an int64 as errors whose diffs are."""
+    """Split errors whose diffs may not fit into an int64 into errors whose diffs do."""
     if not is_wide(errors.diff):
         return errors
     sign, rest = np.sign(errors.diff), np.abs(errors.diff)

@@ -1,4 +1,4 @@
-"""Linear operators, executed: the steps of `planner.linear` on batches of updates.
+"""Executes linear operators: the steps of `planner.linear` on batches of updates.
 
 Linear law. An update `(row, time, diff)` yields `(row2, max(time, time2), diff * diff2)` for each
 `(row2, time2, diff2)` of the operator's logic. Each step is a pure function of updates to updates and failing rows.
@@ -33,16 +33,16 @@ Operator = Callable[[Updates, Errors], Updates]
 
 @dataclass(frozen=True, slots=True)
 class LinearOperator:
-    """A compiled `Linear`. Errors are appended to what it is given, or dropped where it does not report.
+    """A compiled `Linear`. A call appends errors to its list, or drops them if `reports` is None.
 
-    `reports` is None too where nothing can fail.
+    `reports` is also None if no step can fail.
     """
 
     steps: tuple[Operator, ...]
     reports: Reports | None
 
     def __call__(self, updates: Updates, errors: list[Updates]) -> Updates:
-        """The output updates; not consolidated."""
+        """The output updates, not consolidated."""
         sink = Errors(errors, self.reports)
         for step in self.steps:
             if not len(updates):
@@ -52,7 +52,7 @@ class LinearOperator:
 
 
 def compile_linear(spec: Linear, registry: Registry) -> LinearOperator:
-    """Make a linear operator executable; `registry` has the user's table functions."""
+    """Make a linear operator executable. `registry` has the user's table functions."""
     reports = spec.reports if any(map(step_fallible, spec.steps)) else None
     following = (*spec.steps[1:], None)
     return LinearOperator(
@@ -75,9 +75,9 @@ def _compile_step(step: Step, then: Step | None, registry: Registry) -> Operator
 
 
 def _filter(predicates: tuple[Expr, ...]) -> Operator:
-    """Infallible predicates first; the others see only the rows that are left.
+    """Evaluate infallible predicates first. The others see only the rows that are left.
 
-    A row is an error only if some predicate fails and none is false, whatever their order.
+    A row is an error only if some predicate fails and no predicate is false, whatever their order.
     """
     safe = [compile(predicate) for predicate in predicates if not fallible(predicate)]
     risky = conjunction(tuple(predicate for predicate in predicates if fallible(predicate)))
@@ -99,9 +99,9 @@ def _filter(predicates: tuple[Expr, ...]) -> Operator:
 
 
 def _extend(items: tuple[tuple[Column, Expr], ...]) -> Operator:
-    """Computed columns; a row for which one fails is one error, by the first that does, and goes no further.
+    """Add computed columns. A row for which one fails is dropped; it is one error, by the first that fails.
 
-    Zero gets one sign: rows with -0.0 and 0.0 are equal, so nothing computed from them may tell them apart.
+    -0.0 becomes 0.0: rows with the two zeros are equal, so later expressions must not tell them apart.
     """
     names = [column.name for column, _ in items]
     scalars = [(compile(expr), expr) for _, expr in items]
@@ -118,10 +118,10 @@ def _one_zero(values: pa.Array) -> pa.Array:
 
 
 def _explode(step: Explode, kept: tuple[str, ...] | None, registry: Registry) -> Operator:
-    """Each row with its results. What is not `kept` after it (None: all is) is not repeated: it may be a long text."""
+    """Repeat each row per result. Only columns `kept` by the next step (None: all) are repeated: texts may be long."""
     function = table_function(step, registry)
     scalars = [(compile(arg), arg) for arg in step.args]
-    call = Call(step.function, step.args, BIGINT)  # for error texts alone
+    call = Call(step.function, step.args, BIGINT)  # only for error texts
     names, fails = [column.name for column in step.outputs], explode_fallible(step)
 
     def run(updates: Updates, errors: Errors) -> Updates:

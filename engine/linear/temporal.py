@@ -1,9 +1,9 @@
-"""Temporal filters: a row is in while a formula over `mz_now()` is true, however often that changes.
+"""Temporal filters: a row passes while a formula over `mz_now()` is true, however often the formula changes.
 
-Linear law. `lo <= mz_now() AND mz_now() < hi` yields `(row, lo, +1), (row, hi, -1)`, nothing when `hi <= lo` or a
-bound is NULL. Any formula of AND, OR and NOT is a step function of time, constant between the bounds of its
-comparisons: so it is evaluated at each bound, and where its truth changes an update is made. (Materialize takes
-conjunctions only: https://materialize.com/docs/transform-data/patterns/temporal-filters/.)
+Linear law. `lo <= mz_now() AND mz_now() < hi` yields `(row, lo, +1), (row, hi, -1)`, and nothing if `hi <= lo` or a
+bound is NULL. Any formula of AND, OR and NOT is a step function of time. It is constant between the bounds of its
+comparisons. So the filter evaluates the formula at each bound, and makes an update where the result changes.
+(Materialize takes conjunctions only: https://materialize.com/docs/transform-data/patterns/temporal-filters/.)
 
 >>> import halfjoin as hj
 >>> engine = hj.Engine(clock="own")
@@ -14,8 +14,8 @@ conjunctions only: https://materialize.com/docs/transform-data/patterns/temporal
 >>> [engine.read("v", as_of=time).num_rows for time in range(4, 8)]
 [1, 1, 0, 0]
 
-Wrong ways. Without "nothing when `hi <= lo`" the second row would be there a negative number of times from 3 to 6. Each
-comparison as an operator of its own fails at OR: where both are true the row would be there twice.
+Wrong ways. Without "nothing if `hi <= lo`" the second row would have a negative count from 3 to 6. If each comparison
+were its own operator, OR would be wrong: where both sides are true, the row would be there twice.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _US_PER_MS = 1_000
 
 
 class Truth(NamedTuple):
-    """For each row whether the formula is true, or false, or fails; where it is none of these it is unknown.
+    """For each row, whether the formula is true, is false, or fails. Otherwise it is unknown (NULL).
 
-    `failed` is None where no row can fail.
+    `failed` is None if no row can fail.
     """
 
     true: Mask
@@ -55,14 +55,14 @@ AtTime = Callable[[Ints], Truth]
 
 
 def temporal_filter(formula: Formula) -> Callable[[Updates, Errors], Updates]:
-    """The operator for a formula. A row is an error at the times at which the formula fails for it, and no others."""
+    """The operator for a formula. A row is an error exactly at the times at which the formula fails for it."""
     scalars = [(compile(expr), expr) for expr in dict.fromkeys(expressions(formula))]
 
     def run(updates: Updates, errors: Errors) -> Updates:
         results = {expr: scalar.evaluate(updates.columns, len(updates)) for scalar, expr in scalars}
         points: list[Ints] = [updates.time]
         truth = _bind(formula, results, points)
-        # Changes before the update's own time have happened by then; only the state they left counts.
+        # Changes before the update's own time are over by then. Only the state after them counts.
         times = np.sort(np.maximum(np.stack(points, axis=1), updates.time[:, None]), axis=1)
         steps = [truth(np.ascontiguousarray(times[:, column])) for column in range(times.shape[1])]
         if any(step.failed is not None for step in steps):
@@ -74,7 +74,7 @@ def temporal_filter(formula: Formula) -> Callable[[Updates, Errors], Updates]:
 
 
 def _changes(updates: Updates, times: NDArray[np.int64], states: Sequence[Mask]) -> tuple[Updates, Ints]:
-    """Each row where its state turns on (+1) and off (-1), and the positions of these rows in `updates`."""
+    """An update where a row's state turns on (+1) or off (-1), and the positions of these rows in `updates`."""
     before = np.zeros(len(updates), np.int64)
     rows, when, diffs = [], [], []
     for column, state in enumerate(states):
@@ -90,7 +90,7 @@ def _changes(updates: Updates, times: NDArray[np.int64], states: Sequence[Mask])
 
 
 def _report(failing: Updates, positions: Ints, results: Mapping[Expr, Result], errors: Errors) -> None:
-    """A row that fails is one error, by the first expression of the formula that fails for it, at whatever time."""
+    """Report each failing row as one error, by the formula's first expression that fails for it at any time."""
     left: Mask = np.ones(len(failing), np.bool_)
     for expr, result in results.items():
         if result.failures is None:
@@ -102,7 +102,7 @@ def _report(failing: Updates, positions: Ints, results: Mapping[Expr, Result], e
 
 
 def _bind(formula: Formula, results: Mapping[Expr, Result], points: list[Ints]) -> AtTime:
-    """The formula as a function of time; the times at which it may change are added to `points`."""
+    """The formula as a function of time. Adds the times at which it may change to `points`."""
     match formula:
         case Static(expr):
             column, failed = results[expr].values, _failed(results[expr])
@@ -140,7 +140,7 @@ def _negated(truth: Truth) -> Truth:
 
 
 def _combine(op: str, truths: list[Truth]) -> Truth:
-    """AND is true where all are and false where any is, which then spares the others; OR the other way round."""
+    """AND is true where all are true, and false where any is false, even if others fail. OR is the mirror image."""
     gather_true, gather_false = (np.logical_and, np.logical_or) if op == "and" else (np.logical_or, np.logical_and)
     true: Mask = gather_true.reduce([truth.true for truth in truths])
     false: Mask = gather_false.reduce([truth.false for truth in truths])
@@ -150,7 +150,7 @@ def _combine(op: str, truths: list[Truth]) -> Truth:
 
 
 def _interval(op: str, bound: pa.Array) -> tuple[Ints, Ints, Mask]:
-    """The times `[start, stop)` at which `mz_now() op bound` (at which it does not, for `<>`); where it is known."""
+    """The times `[start, stop)` at which `mz_now() op bound` is true (`<>`: false), and the rows with a known bound."""
     ceiling, after = _whole_times(bound)
     everything = np.full(len(bound), MINIMUM), np.full(len(bound), MAXIMUM)
     known: Mask = bound.is_valid().to_numpy(zero_copy_only=False)
@@ -163,15 +163,15 @@ def _interval(op: str, bound: pa.Array) -> tuple[Ints, Ints, Mask]:
             return after, everything[1], known
         case ">=":
             return ceiling, everything[1], known
-        case _:  # "=" and "<>"; empty where the bound is between two times
+        case _:  # "=" and "<>"; empty if the bound is between two times
             return ceiling, after, known
 
 
 def _whole_times(bound: pa.Array) -> tuple[Ints, Ints]:
-    """The least time `>= bound` and the least time `> bound`; beyond int64 is as good as its end."""
+    """The least time `>= bound` and the least time `> bound`. Times beyond int64 become its least or greatest value."""
     kind = bound.type
     if pt.is_decimal(kind):
-        wide = bound.cast(pa.decimal256(76, kind.scale))  # rounding up may take one digit more
+        wide = bound.cast(pa.decimal256(76, kind.scale))  # rounding up may need one more digit
         floor, ceiling = (_saturated(f(wide)) for f in (pc.floor, pc.ceil))
     elif pt.is_timestamp(kind):
         micros = _int64(bound)

@@ -1,4 +1,4 @@
-"""Kernels of arithmetic on integers and floats; decimals and dates have their own modules."""
+"""Kernels of arithmetic on integers and floats. Decimals and dates have their own modules."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _integer(operator: str, type: SqlType) -> Kernel:
         except pa.ArrowInvalid:
             if operator in ("/", "%"):
                 fail_where(_equal(data[1], 0), "division by zero")
-            if operator == "%":  # the least integer modulo -1, which Arrow takes for an overflow
+            if operator == "%":  # Arrow reports an overflow for the least integer modulo -1
                 one = pa.scalar(1, data[1].type)
                 return checked(data[0], pc.if_else(_equal(data[1], -1), one, data[1]))
             raise Failed(message, _overflows(operator, data)) from None
@@ -53,10 +53,10 @@ def _integer(operator: str, type: SqlType) -> Kernel:
 
 
 def _overflows(operator: str, data: tuple[Datum, ...]) -> Any:
-    """Where the exact result is outside the type."""
+    """The rows whose exact result is outside the type."""
     bits = data[0].type.bit_width - 1
     wide = [datum.cast(pa.decimal256(19, 0)) for datum in data]
-    if operator == "/" or len(wide) == 1:  # only the least integer has no opposite
+    if operator == "/" or len(wide) == 1:  # only the least integer overflows
         return mask_of(_equal(data[0], -(1 << bits))) & (mask_of(_equal(data[1], -1)) if len(wide) == 2 else True)
     exact = call(_CHECKED[operator])(*wide)
     limit = pa.scalar(1 << bits, pa.decimal256(20, 0))
@@ -65,7 +65,7 @@ def _overflows(operator: str, data: tuple[Datum, ...]) -> Any:
 
 
 def _float(operator: str) -> Kernel:
-    """IEEE 754, where infinity from finite and zero from other numbers are errors."""
+    """Arithmetic of IEEE 754, with errors for overflow (infinity from finite numbers) and underflow (to zero)."""
     compute = call(_CHECKED[operator].removesuffix("_checked"))
     if operator in ("neg", "abs"):
         return compute

@@ -1,4 +1,4 @@
-"""Kernels of arrays. Arrow takes constant indexes only; the rest goes to DuckDB or is done on offsets."""
+"""Kernels of arrays. Arrow's kernels take only constant indexes, so these kernels work on the lists' offsets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _array(expr: Call) -> Kernel:
 
 
 def list_of(width: int, type: Any) -> Kernel:
-    """Row by row the `width` arguments as a list: their concatenation, taken in turn."""
+    """A kernel that makes, row by row, a list of its `width` arguments."""
 
     @on_arrays
     def run(*items: Any) -> Any:
@@ -46,7 +46,7 @@ def _element(_: Call) -> Kernel:
 
 
 def element_at(array: Any, at: NDArray[np.int64]) -> Any:
-    """The element of each list at a position counted from 1; NULL outside."""
+    """The element of each list at a position, which counts from 1. NULL if the position is outside the list."""
     length = np.where(valid(array), raw(_lengths(array)), 0)
     start = raw(array.offsets)[: len(array)].astype(np.int64)
     inside = (at >= 1) & (at <= length)
@@ -68,7 +68,7 @@ def _cardinality(_: Call) -> Kernel:
 
 
 def _quantified(negated: bool) -> Callable[[Call], Kernel]:
-    """`= ANY`: true if an element is equal, else NULL if a comparison was, else false."""
+    """`= ANY`: true if an element is equal; else NULL if a comparison is NULL; else false. `<> ALL` negates it."""
 
     def build(expr: Call) -> Kernel:
         equal = kernel_for("=", expr.args[0].type)
@@ -87,7 +87,7 @@ def _quantified(negated: bool) -> Callable[[Call], Kernel]:
 
 
 def _elements(array: Any) -> tuple[Any, Any]:
-    """The row of each element, and the elements in order."""
+    """The row number of each element, and the elements in order."""
     lengths = np.where(valid(array), raw(_lengths(array)), 0)
     return np.repeat(np.arange(len(array)), lengths), array.flatten()
 
@@ -99,7 +99,7 @@ def _any_of(rows: Any, mask: Any, n: int) -> Any:
 
 
 def _array_position(expr: Call) -> Kernel:
-    """The first element that is not distinct."""
+    """The position of the first element that IS NOT DISTINCT FROM the value."""
     equal = kernel_for("=", expr.args[1].type)
 
     @on_arrays
@@ -119,7 +119,7 @@ def _array_position(expr: Call) -> Kernel:
 
 
 def _lists(first: bool, second: bool) -> Callable[[Call], Kernel]:
-    """Two lists joined; `first` and `second` tell which arguments are single elements. A NULL list adds nothing."""
+    """Concatenate two lists. `first` and `second` tell which argument is a single element. A NULL list adds nothing."""
 
     def build(expr: Call) -> Kernel:
         return joined(kernel(expr), strict=False)

@@ -1,4 +1,4 @@
-"""SQL types as Arrow types and back."""
+"""Maps SQL types to Arrow types and back."""
 
 from __future__ import annotations
 
@@ -46,12 +46,16 @@ def arrow_type(type: SqlType) -> Any:
 
 
 def decimal_type(precision: int, scale: int) -> Any:
-    """The narrowest of Arrow's two decimals: 16 bytes up to 38 digits, 32 bytes above."""
+    """The narrower of Arrow's two decimal types that fits: 16 bytes up to 38 digits, 32 bytes above."""
     return pa.decimal128(precision, scale) if precision <= STORED_DIGITS else pa.decimal256(precision, scale)
 
 
 def sql_type(type: Any) -> SqlType:
-    """The SQL type whose values an Arrow type holds; narrower and unsigned integers take the next wider one."""
+    """The SQL type for the values of an Arrow type. 8-bit and unsigned integers get the next wider type.
+
+    Raises:
+        UnsupportedSQL: the Arrow type has no SQL type.
+    """
     t = pa.types
     if t.is_list(type) or t.is_large_list(type) or t.is_fixed_size_list(type):
         return sql.array(sql_type(type.value_type))
@@ -75,4 +79,4 @@ def sql_type(type: Any) -> SqlType:
             return kind
     if t.is_timestamp(type):
         return sql.TIMESTAMP if type.tz is None else sql.TIMESTAMPTZ
-    raise UnsupportedSQL(f"Arrow type {type} has no SQL type", remedy="cast the column before it is given")
+    raise UnsupportedSQL(f"Arrow type {type} has no SQL type", remedy="cast the column before you submit it")

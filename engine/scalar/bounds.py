@@ -1,7 +1,7 @@
-"""Bounds on values: how long a result will be, from the lengths of the arguments, before anything of it is made.
+"""Bounds the length of results: computes it from the lengths of the arguments, before the kernel makes the result.
 
-A result longer than `VALUE_BYTES` is an error of its row. Results that are too long together for one array are nobody's
-in particular: a `DataError`, by which the view fails (`engine.batch.stage`), or the query does.
+A result longer than `VALUE_BYTES` is an error of its row. If all results together do not fit into one array, no single
+row is at fault. That is a `DataError`: the view fails (`engine.batch.stage`), or the query does.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ LONG = f"the result would be longer than {VALUE_BYTES:,} bytes"
 
 
 def bounded(kernel: Kernel, size: Callable[..., Sizes], *, strict: bool = True) -> Kernel:
-    """A kernel whose results have at most `size(*data)` bytes, row by row; `strict` as of `Failed`.
+    """Check a kernel's results before it runs: row by row they have at most `size(*data)` bytes.
 
-    `size` may be asked of scalars alone, and is no less than 0.
+    `size` also takes scalars, and is never negative. `strict` has the meaning that it has in `Failed`.
     """
 
     @wraps(kernel)
@@ -42,7 +42,7 @@ def bounded(kernel: Kernel, size: Callable[..., Sizes], *, strict: bool = True) 
 
 
 def joined(kernel: Kernel, *, strict: bool = True, times: int = 1) -> Kernel:
-    """A kernel whose results hold each of the arguments, the first one so many `times`."""
+    """`bounded` for a kernel whose results contain each argument once, and the first argument `times` times."""
 
     def size(*data: Datum) -> Sizes:
         total: Sizes = sizes(data[0]) * times
@@ -62,11 +62,11 @@ def joined(kernel: Kernel, *, strict: bool = True, times: int = 1) -> Kernel:
 
 
 def check(size: Sizes, n: int, *, strict: bool = True) -> None:
-    """Refuse what is too long, of `n` rows.
+    """Refuse results of `n` rows that are too long.
 
     Raises:
-        Failed: some results are.
-        DataError: all together are.
+        Failed: a result is longer than `VALUE_BYTES`.
+        DataError: all results together do not fit into one array.
     """
     over = size > VALUE_BYTES
     if over.any():
@@ -76,7 +76,7 @@ def check(size: Sizes, n: int, *, strict: bool = True) -> None:
 
 
 def sizes(datum: Datum) -> Sizes:
-    """The bytes of each value of a text, bytea or array, 0 for NULL; one number for a scalar."""
+    """The bytes of each value. A NULL text, bytea or array has 0. A scalar gives one number."""
     array = broadcast(datum, 1)
     if pt.is_list(array.type):
         ends = np.concatenate([[0], np.cumsum(sizes(array.values))])
@@ -89,11 +89,11 @@ def sizes(datum: Datum) -> Sizes:
 
 
 def lengths(datum: Datum) -> Sizes:
-    """Integers, 0 for NULL; one number for a scalar."""
+    """Integers as numpy, with 0 for NULL. A scalar gives one number."""
     array: Any = pc.fill_null(broadcast(datum, 1), 0)
     return np.asarray(array.to_numpy(zero_copy_only=False), np.int64)
 
 
 def _held(datum: Datum, n: int) -> int:
-    """Bytes of a datum as an array of `n` rows."""
+    """The bytes of a datum as an array of `n` rows."""
     return n * int(sizes(datum)[0]) if isinstance(datum, pa.Scalar) else int(datum.nbytes)

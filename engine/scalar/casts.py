@@ -1,4 +1,4 @@
-"""Kernels of casts between numbers, booleans, dates and times, and of arrays of them."""
+"""Kernels of casts between numbers, booleans, dates and times, and between arrays of these."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _is_inf, _is_nan, _or = call("is_inf"), call("is_nan"), call("or")
 
 
 def cast_kernel(source: SqlType, target: SqlType) -> Kernel | None:
-    """The kernel of `source::target`; None where the values are the same."""
+    """The kernel of a cast from `source` to `target`. None if the values do not change."""
     a, b = source.kind, target.kind
     if b is Kind.ARRAY:
         return _array(source, target)
@@ -59,7 +59,7 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel | None:
 
 
 def _array(source: SqlType, target: SqlType) -> Kernel | None:
-    """Cast the elements, wherever they are in the array; a failing element fails its row."""
+    """Cast the elements of an array. An element that fails makes its row fail."""
     assert source.element is not None and target.element is not None
     element = cast_kernel(source.element, target.element)
     if element is None:
@@ -99,7 +99,7 @@ def _from_integer(source: SqlType, target: SqlType) -> Kernel:
 
 
 def _within(type: Any, message: str, outside: Any) -> Kernel:
-    """A safe cast; where it fails, the values outside are named."""
+    """A safe cast. If it fails, it reports the rows whose values are `outside` the type."""
 
     def run(a: Datum) -> Datum:
         try:
@@ -111,7 +111,7 @@ def _within(type: Any, message: str, outside: Any) -> Kernel:
 
 
 def _mask(outside: Any, a: Datum) -> Any:
-    """The rows outside; None if the limits do not even fit the type, so that rows are tried one by one."""
+    """The rows whose values are outside. None if the limits do not fit the type; then the rows are searched."""
     try:
         return mask_of(outside(a))
     except pa.ArrowInvalid:
@@ -139,7 +139,7 @@ def _from_numeric(source: SqlType, target: SqlType) -> Kernel:
 
 
 def _decimal_to_float(target: SqlType) -> Kernel:
-    """By way of text, which is read correctly rounded; Arrow's own cast may be off by one unit in the last place."""
+    """Cast through text, which Arrow rounds correctly. Arrow's direct cast may be off by one unit in the last place."""
     type = arrow_type(target)
 
     def run(a: Datum) -> Datum:
@@ -165,7 +165,7 @@ def _from_float(source: SqlType, target: SqlType) -> Kernel:
 
     def run(a: Datum) -> Datum:
         whole = rounding(a)
-        inside = pc.and_(pc.greater_equal(whole, -limit), pc.less(whole, limit))  # NaN is in no range
+        inside = pc.and_(pc.greater_equal(whole, -limit), pc.less(whole, limit))  # false for NaN
         bad = pc.invert(inside)
         fail_where(bad, f"{target} out of range")
         return whole.cast(type)
@@ -185,7 +185,7 @@ def _narrow(a: Datum) -> Datum:
 
 
 def _float_to_numeric(source: SqlType, target: SqlType) -> Kernel:
-    """By way of text of 15 significant digits (6 of a real), as PostgreSQL does."""
+    """Cast through text with 15 significant digits (6 for real), as PostgreSQL does."""
     spec = "%.5e" if source.kind is Kind.REAL else "%.14e"
     any_text = from_text(target)
     resize, wide = decimals.rescale(pa.decimal256(76, 38), arrow_type(target)), pa.decimal256(76, 38)

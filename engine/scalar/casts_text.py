@@ -1,4 +1,4 @@
-"""Casts to text as PostgreSQL prints values, and from text as it reads them."""
+"""Kernels of casts to text and from text. Texts have the form that PostgreSQL prints and reads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _no_plain_year = call("match_substring_regex", pc.MatchSubstringOptions("^(-|000
 
 
 def to_text(source: SqlType, target: SqlType) -> Kernel | None:
-    """The kernel of a cast to a text type, which cuts to its length; None where nothing changes."""
+    """The kernel of a cast to a text type. It cuts texts to the type's length. None if the values do not change."""
     printed = None if source.kind in STRINGS else _PRINTERS.get(source.kind, _plain)(source)
     shorter = target.precision is not None and not (
         source.kind in STRINGS and source.precision is not None and source.precision <= target.precision)
@@ -56,7 +56,7 @@ def _plain(_: SqlType) -> Kernel:
 
 
 def _decimal_text(_: SqlType) -> Kernel:
-    """Arrow writes small numbers with an exponent; those are written digit by digit."""
+    """Print decimals. Arrow prints small numbers with an exponent; print these digit by digit."""
 
     @on_arrays
     def run(a: Any) -> Datum:
@@ -76,12 +76,12 @@ def _spelled(a: Any, small: Any) -> Any:
 
 
 def _float_text(source: SqlType) -> Kernel:
-    """The shortest digits that read back the same; an exponent below 1e-4 and from 1e15 (1e6 for real)."""
+    """Print the shortest digits that read back the same, with an exponent below 1e-4 and from 1e15 (1e6 for real)."""
     high = 1e6 if source.kind is Kind.REAL else 1e15
 
     @on_arrays
     def run(a: Any) -> Datum:
-        text = a.cast(_STRING)  # right up to 1e10, where Arrow's exponents begin
+        text = a.cast(_STRING)  # correct below 1e10, where Arrow's exponents begin
         values = raw(a)
         size = np.abs(values)
         odd = ~np.isfinite(values) | (size >= min(high, 1e10)) | ((size < 1e-4) & (size > 0))
@@ -101,7 +101,7 @@ def _float_text(source: SqlType) -> Kernel:
 
 
 def _odd_float(value: Any, high: float) -> str:
-    """One number as text, with an exponent unless it is below `high` and no fraction alone."""
+    """One number as text, with an exponent unless its absolute value is in `[1, high)`."""
     if np.isnan(value):
         return "NaN"
     if np.isinf(value):
@@ -114,14 +114,14 @@ def _odd_float(value: Any, high: float) -> str:
     most = (exact + Fraction(float(above))) / 2 if np.isfinite(above) else exact + step / 2
     text = np.format_float_scientific(value, trim="-", exp_digits=2)
     digits = 1
-    while not least < Fraction(text) < most:  # just between two numbers, where PostgreSQL takes a longer text
+    while not least < Fraction(text) < most:  # halfway between two numbers PostgreSQL prints more digits
         text = f"{float(value):.{digits}e}"
         digits += 1
     return f"{Decimal(text):f}" if 1 <= abs(exact) < high else text
 
 
 def _clock_text(suffix: str) -> Callable[[SqlType], Kernel]:
-    """Dates and times, without trailing zeros of the second's fraction."""
+    """Print dates and times, without trailing zeros in the fraction of the second."""
     plain_time = pa.timestamp("us")
     zeros, point = call("utf8_rtrim", pc.TrimOptions("0")), call("utf8_rtrim", pc.TrimOptions("."))
 
@@ -142,7 +142,7 @@ def _clock_text(suffix: str) -> Callable[[SqlType], Kernel]:
 
 
 def _with_eras(a: Any, text: Any, suffix: str) -> Any:
-    """The text of dates and timestamps; years before the first as years BC, and those that Arrow does not print."""
+    """Correct the text of dates and timestamps: of years before year 1 (BC), and of values that Arrow cannot print."""
     odd = _no_plain_year(text)
     if not any_true(odd):
         return text
@@ -154,7 +154,7 @@ def _with_eras(a: Any, text: Any, suffix: str) -> Any:
 
 
 def _era(iso: str, suffix: str) -> str:
-    """`-0001-02-03` is in the year 2 BC."""
+    """Print an ISO date with an era: `-0001-02-03` is in the year 2 BC."""
     year, month, rest = iso.replace("T", " ").rsplit("-", 2)
     rest = (rest.rstrip("0").rstrip(".") if "." in rest else rest) + suffix
     return f"{1 - int(year):04}-{month}-{rest} BC" if int(year) < 1 else f"{year}-{month}-{rest}"
@@ -184,7 +184,7 @@ _PRINTERS: dict[Kind, Callable[[SqlType], Kernel]] = {
 }
 
 
-# Spellings that Arrow reads exactly as PostgreSQL does; any other text goes through the parser of literals.
+# Texts that Arrow reads exactly as PostgreSQL does. The parser of literals reads all other texts.
 _SIMPLE: dict[Kind, str] = {
     **dict.fromkeys(INTEGERS, r"^-?[0-9]+$"),
     **dict.fromkeys(FLOATS, r"^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$"),
@@ -197,7 +197,7 @@ _SIMPLE: dict[Kind, str] = {
 
 
 def from_text(target: SqlType) -> Kernel:
-    """The kernel of a cast from text: Arrow's where all is plain, else the literals' parser once per distinct text."""
+    """The kernel of a cast from text. If not all texts are simple, the parser of literals reads each distinct text."""
     type = arrow_type(target)
     simple = _SIMPLE.get(target.kind)
     pattern = call("match_substring_regex", pc.MatchSubstringOptions(simple)) if simple else None
@@ -218,7 +218,7 @@ def from_text(target: SqlType) -> Kernel:
 
 
 def _beyond_range(texts: Any, values: Any) -> bool:
-    """Whether a number is infinite, or zero where its text is not."""
+    """Whether a number is infinite, or is zero while its text is not."""
     size = np.abs(raw(values)[mask_of(texts.is_valid())])
     if not np.isfinite(size).all():
         return True
@@ -232,7 +232,7 @@ def _simple_numeric(type: Any) -> Kernel:
 
 
 def _parsed(texts: Any, target: SqlType, type: Any) -> Any:
-    """Each distinct text parsed; the first reason of failure stands for all rows that share it."""
+    """Parse each distinct text. If some fail, report the first that fails, for all rows that have it."""
     codes = texts.dictionary_encode()
     scalars, reasons = [], {}
     for i, text in enumerate(codes.dictionary.to_pylist()):
@@ -250,7 +250,7 @@ def _parsed(texts: Any, target: SqlType, type: Any) -> Any:
 
 
 def _fit(expr: Call) -> Kernel:
-    """The text, where all beyond the length is blanks."""
+    """Fit a text to the length of its type. The text fails if more than blanks is beyond that length."""
     length = expr.args[1]
     assert isinstance(length, Literal)
     cut = call("utf8_slice_codeunits", pc.SliceOptions(0, length.value))

@@ -1,4 +1,4 @@
-"""One column of a batch, cast to its table's type exactly or refused with the row and the value."""
+"""Converts a column of a batch to its table's type exactly, or refuses it and names the row and the value."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.errors import InvalidRow
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
-_ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # a zone follows a time; a date ends in what looks like one
+_ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # after a time, as the end of a date looks like a zone
 _DAY = r"^[^:]*Z$"
 _DAY_MICROS = 24 * 60 * 60 * 1_000_000
 _MOST_REAL = 3.4028235e38
-_MISSING = ("NAType", "NaTType")  # of pandas
+_MISSING = ("NAType", "NaTType")  # types of pandas
 _UUID = r"(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
 
 
 def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
-    """`given` (an Arrow array or a list of Python values) as one array of the type of the table's column `name`.
+    """Convert `given` (an Arrow array or a list of Python values) to one array of the type `kind` of the column `name`.
 
-    Values are widened, rescaled and parsed (dates, times, numerics and UUIDs from text) where nothing is lost, and
-    nothing else is: no text becomes an integer, and no number is rounded. A float stands for the shortest decimal that
-    reads back as it: 0.1 fits a numeric(8,2), 0.125 does not. NaN is a number in columns of floats; in all others it
-    means NULL, as pandas writes it.
+    Values are widened and rescaled if that loses nothing. Texts are parsed as dates, times, numerics and UUIDs. There
+    is no other conversion: a text does not become an integer, and a number is not rounded. A float stands for the
+    shortest decimal that reads back as the float: 0.1 fits a numeric(8,2), 0.125 does not. NaN is a number in columns
+    of floats. In all other columns it means NULL, as in pandas.
 
     Raises:
-        InvalidRow: with table, column, row number and value.
+        InvalidRow: names the table, the column, the row number and the value.
     """
     wanted = arrow_type(kind)
-    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.ARRAY)  # for these more than the type has to be right
+    checked = (*STRINGS, *FLOATS, Kind.TIME, Kind.UUID, Kind.ARRAY)  # types whose values need checks
     if isinstance(given, pa.Array) and given.type == wanted and kind.kind not in checked:
         return given
     try:
@@ -52,7 +52,7 @@ def convert(table: str, name: str, kind: SqlType, given: Any) -> pa.Array:
 
 
 def _value(scalar: pa.Scalar) -> Any:
-    """As Python has it; a number for a time that is none of a day, and for a moment that Python has no value for."""
+    """The Python value; or a number, for a time that is outside a day or a moment that Python cannot represent."""
     try:
         return scalar.as_py() if not pt.is_time(scalar.type) else scalar.value
     except (OverflowError, ValueError):
@@ -60,9 +60,9 @@ def _value(scalar: pa.Scalar) -> Any:
 
 
 def _remedy(value: Any, kind: SqlType) -> str | None:
-    """What to do with a number, or a moment, that would be rounded."""
+    """The remedy for a number or a moment that the conversion would round; None for other values."""
     if kind.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) and getattr(value, "nanosecond", None):
-        return "it has microseconds, so floor the nanoseconds first, as by .dt.floor('us')"
+        return "the column holds microseconds: floor the nanoseconds first, for example with .dt.floor('us')"
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         return None
     if not (value.is_finite() if isinstance(value, Decimal) else value - value == 0):
@@ -77,10 +77,10 @@ def _remedy(value: Any, kind: SqlType) -> str | None:
 
 
 def _first_bad(given: Any, kind: SqlType) -> int:
-    """The first row that cannot be converted, by bisection; or else the first of another kind than the one before."""
+    """The first row whose value has another type than the first value; or else, by bisection, a row that fails."""
     values = [] if isinstance(given, pa.Array) else [None if _missing(value) else value for value in given]
     kinds = [type(value) for value in values if value is not None]
-    if len(set(kinds)) > 1:  # none may be wrong by itself
+    if len(set(kinds)) > 1:  # each value may be valid by itself
         return next(i for i, value in enumerate(values) if value is not None and type(value) is not kinds[0])
     low, high = 0, len(given)  # some row in [low, high) is bad
     while high - low > 1:
@@ -95,7 +95,7 @@ def _first_bad(given: Any, kind: SqlType) -> int:
 
 
 def _array(given: Any, kind: SqlType) -> pa.Array:
-    """As an Arrow array without a dictionary; NaN is NULL in it, unless the column has floats."""
+    """The values as an Arrow array without a dictionary. NaN becomes NULL, unless the column has floats."""
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()
     numbers = kind.kind in FLOATS or (kind.element is not None and kind.element.kind in FLOATS)
@@ -103,7 +103,7 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pt.is_dictionary(array.type):
-        if pt.is_string_view(array.type.value_type):  # of polars; Arrow takes nothing from such a dictionary
+        if pt.is_string_view(array.type.value_type):  # from polars; Arrow cannot decode such a dictionary
             array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
         array = array.dictionary_decode()
     if pt.is_floating(array.type) and not numbers:
@@ -112,7 +112,7 @@ def _array(given: Any, kind: SqlType) -> pa.Array:
 
 
 def _plain(value: Any) -> Any:
-    if getattr(value, "nanosecond", 0) > 0:  # a Timestamp of pandas is a datetime, which Arrow reads without them
+    if getattr(value, "nanosecond", 0) > 0:  # pandas' Timestamp; Arrow would drop the nanoseconds
         raise ValueError(value)
     return str(value) if isinstance(value, UUID) else None if type(value).__name__ in _MISSING else value
 
@@ -124,7 +124,7 @@ def _missing(value: Any) -> bool:
 def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
     wanted, source = arrow_type(kind), array.type
     text = pt.is_string(source) or pt.is_large_string(source) or pt.is_string_view(source)
-    if array.null_count == len(array):  # pandas gives a column of no values any type it likes
+    if array.null_count == len(array):  # in pandas a column without values can have any type
         return pa.nulls(len(array), wanted)
     match kind.kind:
         case Kind.BOOLEAN:
@@ -134,7 +134,7 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
             return _only(array, exact).cast(wanted)
         case family if family in FLOATS:
             floats = array if source == wanted else _floats(array, wanted)
-            return pc.add(floats, pa.scalar(0.0, wanted))  # zero has one sign: -0.0 and 0.0 are the same row
+            return pc.add(floats, pa.scalar(0.0, wanted))  # -0.0 becomes 0.0, as they are the same row
         case Kind.NUMERIC:
             return _numeric(array, wanted, text)
         case family if family in STRINGS:
@@ -155,15 +155,15 @@ def _convert(array: pa.Array, kind: SqlType) -> pa.Array:
                 return _only(array, text or pt.is_date(source)).cast(wanted)
             moments = array.cast(pa.timestamp(source.unit))  # in UTC
             days = moments.cast(wanted)
-            _refuse(pc.not_equal(days.cast(moments.type), moments))  # a time of day would be lost
+            _refuse(pc.not_equal(days.cast(moments.type), moments))  # refuse to drop a time of day
             return days
         case Kind.TIME:
-            if text:  # Arrow has no cast from text to a time alone
+            if text:  # Arrow cannot cast text to a time
                 array = pc.binary_join_element_wise("1970-01-01", array.cast(pa.string()), " ").cast(pa.timestamp("us"))
                 return array.cast(wanted)
             times = _only(array, pt.is_time(source)).cast(wanted)
             since = times.view(pa.int64())
-            _refuse(pc.or_(pc.less(since, 0), pc.greater_equal(since, _DAY_MICROS)))  # which Arrow does not look at
+            _refuse(pc.or_(pc.less(since, 0), pc.greater_equal(since, _DAY_MICROS)))  # Arrow does not check this
             return times
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return _timestamp(_only(array, text or pt.is_date(source) or pt.is_timestamp(source)), wanted, text)
@@ -185,7 +185,7 @@ def _only(array: pa.Array, allowed: bool) -> pa.Array:
 
 
 def _floats(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Numbers of another type: exactly, or a decimal by a float that is written as the same decimal."""
+    """Convert numbers of another type to floats: exactly, or from a decimal to a float that prints as that decimal."""
     if pt.is_integer(array.type):
         _refuse(_wide(array, 53 if pt.is_float64(wanted) else 24))
         return array.cast(wanted, safe=False)
@@ -202,7 +202,7 @@ def _floats(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _wide(array: pa.Array, digits: int) -> pa.Array:
-    """Where an integer has more binary digits, the zeros at its end aside."""
+    """Whether each integer has more binary `digits`, without its trailing zeros."""
     numbers = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
     numbers = numbers if numbers.dtype == np.uint64 else numbers.astype(np.int64)
     odd = numbers // np.maximum(numbers & (~numbers + numbers.dtype.type(1)), 1)
@@ -221,7 +221,7 @@ def _numeric(array: pa.Array, wanted: pa.DataType, text: bool) -> pa.Array:
 
 
 def _text(array: pa.Array, kind: SqlType) -> pa.Array:
-    if kind.kind is Kind.CHAR:  # trailing blanks of a char(n) mean nothing
+    if kind.kind is Kind.CHAR:  # trailing blanks of a char(n) have no meaning
         array = pc.utf8_rtrim(array, " ")
     if kind.precision is not None and len(array):
         longest = pc.max(pc.utf8_length(array)).as_py()
@@ -240,7 +240,7 @@ def _uuid(array: pa.Array, text: bool) -> pa.Array:
 
 
 def _timestamp(array: pa.Array, wanted: pa.DataType, text: bool) -> pa.Array:
-    """Without a zone is UTC."""
+    """Convert texts, dates and timestamps to timestamps. A value without a zone is in UTC."""
     if text:
         zoned = pc.fill_null(pc.match_substring_regex(array, _ZONE), False)
         array = pc.if_else(zoned, array, pc.binary_join_element_wise(array, "Z", ""))

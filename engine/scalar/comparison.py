@@ -1,4 +1,4 @@
-"""Kernels of comparison, by the family of type they compare."""
+"""Kernels of comparison, one for each family of types."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _and, _or, _invert, _is_null, _is_nan = call("and"), call("or"), call("invert"),
 
 
 def kernel_for(operator: str, type: SqlType) -> Kernel:
-    """The comparison of two data of one type; decimals may differ in digits."""
+    """The comparison of two data of one type. Decimals may have different numbers of digits."""
     if type.kind in FLOATS:
         return _float(operator)
     if type.kind is Kind.INTERVAL:
@@ -36,7 +36,7 @@ def kernel_for(operator: str, type: SqlType) -> Kernel:
 
 
 def _float(operator: str) -> Kernel:
-    """NaN equals NaN and is above every number; Arrow's kernels are right as long as there is none."""
+    """Compare floats. NaN equals NaN and is above every number. Without NaN, Arrow's kernels are correct."""
     plain, less, equal = _KERNELS[operator], _KERNELS["<"], _KERNELS["="]
 
     def total(a: Datum, b: Datum) -> Datum:
@@ -70,7 +70,7 @@ def _distinct(expr: Call) -> Kernel:
     same = expr.function == "is not distinct from"
 
     def run(a: Datum, b: Datum) -> Datum:
-        result = differ(a, b)  # NULL where either is
+        result = differ(a, b)  # NULL where an argument is NULL
         a_null, b_null = _is_null(a), _is_null(b)
         result = pc.if_else(_or(a_null, b_null), pc.xor(a_null, b_null), result)
         return _invert(result) if same else result
@@ -79,7 +79,7 @@ def _distinct(expr: Call) -> Kernel:
 
 
 def _in(expr: Call) -> Kernel:
-    """Membership in constants; NULL where it is not found among them and a NULL is."""
+    """Membership in constants. NULL if the value is NULL, or if it is not among them and a constant is NULL."""
     value, *items = expr.args
     type = arrow_type(value.type)
     constants = [item for item in items if isinstance(item, Literal)]
@@ -100,7 +100,7 @@ def _in(expr: Call) -> Kernel:
 
 
 def _no_minus_zero(datum: Datum) -> Datum:
-    """Floats with -0.0 as 0.0, which compare equal but hash apart."""
+    """Replace -0.0 by 0.0: they are equal, but have different hashes."""
     return pc.add(datum, pa.scalar(0, datum.type)) if pa.types.is_floating(datum.type) else datum
 
 

@@ -1,4 +1,4 @@
-"""The kernel of to_char: each field as an array of text, all joined."""
+"""The kernel of to_char: it makes an array of text for each field and joins these arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Numbers = NDArray[np.int64]
 
 
 class _Parts:
-    """The calendar fields of timestamps, as far as asked for."""
+    """The calendar fields of timestamps."""
 
     def __init__(self, micros: _Numbers) -> None:
         self.days, self.clock = np.divmod(micros, DAY)
@@ -42,12 +42,12 @@ class _Parts:
 
 
 def _counted(years: _Numbers) -> _Numbers:
-    """Years before Christ count from 1, backwards, and print without a sign."""
+    """Years as to_char prints them: years before Christ count backwards from 1, without a sign."""
     counted: _Numbers = np.where(years > 0, years, 1 - years)
     return counted
 
 
-# Field: its number, and the digits it is filled up to with zeros.
+# Field: its number, and the width to which zeros fill it.
 _NUMBERS: dict[str, tuple[Callable[[_Parts], _Numbers], int]] = {
     "YYYY": (lambda p: p.year, 4), "YYY": (lambda p: p.year % 1000, 3), "YY": (lambda p: p.year % 100, 2),
     "Y": (lambda p: p.year % 10, 1), "IYYY": (lambda p: p.iso_year, 4), "MM": (lambda p: p.month, 2),
@@ -62,7 +62,7 @@ _NUMBERS: dict[str, tuple[Callable[[_Parts], _Numbers], int]] = {
     "SSSS": (lambda p: p.clock // 1_000_000, 1), "SSSSS": (lambda p: p.clock // 1_000_000, 1),
 }  # fmt: skip
 
-# Field (in lower case): its words, the index into them, how far blanks fill it up.
+# Field (in lower case): its words, the index into them, and the width to which blanks fill it.
 _WORDS: dict[str, tuple[tuple[str, ...], Callable[[_Parts], _Numbers], int]] = {
     "month": (_MONTHS, lambda p: p.month - 1, 9), "mon": (tuple(m[:3] for m in _MONTHS), lambda p: p.month - 1, 3),
     "day": (_DAYS, lambda p: p.weekday, 9), "dy": (tuple(d[:3] for d in _DAYS), lambda p: p.weekday, 3),
@@ -72,10 +72,10 @@ _WORDS: dict[str, tuple[tuple[str, ...], Callable[[_Parts], _Numbers], int]] = {
 
 
 def to_char(expr: Call) -> Kernel:
-    """The kernel of a constant pattern."""
+    """The kernel for a constant pattern."""
     pattern = expr.args[1]
     assert isinstance(pattern, Literal)
-    if not pattern.value:  # of no pattern there is no text
+    if not pattern.value:  # NULL or the empty pattern gives NULL
         null = pa.scalar(None, pa.string())
         return lambda *_: null
     fields = [_field(name, fill) for name, fill in tokens(str(pattern.value))]
@@ -92,14 +92,14 @@ def to_char(expr: Call) -> Kernel:
 
 
 def _signed(numbers: _Numbers, pad: Kernel) -> Any:
-    """Digits filled up, behind the minus of a century before Christ."""
+    """The padded digits. A negative number (a century before Christ) gets a minus in front."""
     text = pad(pa.array(np.abs(numbers)).cast(pa.string()))
     negative = numbers < 0
     return pc.if_else(pa.array(negative), _join("-", text, ""), text) if negative.any() else text
 
 
 def _field(name: str, fill: bool) -> Any:
-    """A constant text, or a function of the parts to an array of text."""
+    """A field's constant text, or a function from the parts to an array of text."""
     if name.startswith("'"):
         return pa.scalar(name[1:])
     if name in _NUMBERS:

@@ -1,4 +1,4 @@
-"""Kernels of date_trunc, extract, to_char, make_date, to_timestamp."""
+"""Kernels of date_trunc, extract, to_char, make_date and to_timestamp."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _date_trunc(expr: Call) -> Kernel:
 
 
 def _trunc_years(datum: Any, unit: str, type: Any) -> Any:
-    """Decades begin with years ending in 0, centuries and millennia with those ending in 1."""
+    """Truncate to decades, which begin with a year ending in 0, or to centuries or millennia (a year ending in 1)."""
 
     @on_arrays
     def run(a: Any) -> Any:
@@ -54,7 +54,7 @@ def _trunc_years(datum: Any, unit: str, type: Any) -> Any:
 
 
 def _extract(expr: Call) -> Kernel:
-    """The field as a whole number of the result's last decimal, as a decimal holds it; of date_part, as a double."""
+    """Extract a field as a whole number of units of the result's last decimal. date_part gives a double."""
     unit, value, result = _unit(expr), expr.args[1].type.kind, arrow_type(expr.type)
 
     @on_arrays
@@ -76,7 +76,7 @@ def _extract(expr: Call) -> Kernel:
 
 
 def _in_double(unit: str, numbers: _Numbers, interval: Fields | None) -> NDArray[np.float64]:
-    """As PostgreSQL's date_part adds them up: a second and its fraction, the years, months and days of an interval."""
+    """The field as a double, rounded like PostgreSQL's date_part, which adds up seconds, fractions, years and days."""
     seconds = np.sign(numbers) * (np.abs(numbers) // _SECOND)
     fraction = numbers - seconds * _SECOND
     found: NDArray[np.float64] = numbers.astype(np.float64)
@@ -94,7 +94,7 @@ def _in_double(unit: str, numbers: _Numbers, interval: Fields | None) -> NDArray
 
 
 def _of_clock(unit: str, micros: _Numbers) -> _Numbers:
-    """Of a time of day in microseconds."""
+    """The field of a time of day in microseconds."""
     match unit:
         case "hour":
             return micros // _HOUR
@@ -142,7 +142,7 @@ def _of_moment(unit: str, micros: _Numbers, kind: Kind) -> _Numbers:
 
 
 def _iso_week(days: _Numbers, unit: str) -> _Numbers:
-    """The week's Thursday decides its year."""
+    """The ISO week or the ISO year. A week belongs to the year of its Thursday."""
     thursday = days - (days + 3) % 7 + 3
     year = thursday.astype("datetime64[D]").astype("datetime64[Y]")
     if unit == "isoyear":
@@ -152,7 +152,7 @@ def _iso_week(days: _Numbers, unit: str) -> _Numbers:
 
 
 def _of_interval(unit: str, months: _Numbers, days: _Numbers, micros: _Numbers) -> _Numbers:
-    """Fields keep their sign and are cut towards zero."""
+    """The field of an interval. Fields keep their sign and are truncated towards zero."""
     sign: _Numbers = np.sign(micros)
     if unit in ("hour", "minute", "second", "milliseconds", "microseconds"):
         field: _Numbers = sign * _of_clock(unit, np.abs(micros))
@@ -207,7 +207,7 @@ def _to_timestamp(expr: Call) -> Kernel:
         bad = ~((seconds >= -210_866_803_200.0) & (seconds < 9_223_371_331_200.0))
         if bad.any():
             raise Failed("timestamp out of range", bad)
-        micros = np.rint((seconds - _YEAR_2000) * 1e6)  # rounded where PostgreSQL counts from
+        micros = np.rint((seconds - _YEAR_2000) * 1e6)  # round relative to 2000, as PostgreSQL does
         return from_numpy(micros.astype(np.int64) + int(_YEAR_2000) * _SECOND, type, null)
 
     return run

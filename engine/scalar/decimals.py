@@ -1,8 +1,8 @@
 """Exact arithmetic, comparison and rounding of decimals up to 76 digits.
 
-Arrow's kernels are exact as long as their result type has room for every result of the argument types. Where it has
-not, the arguments are first narrowed to the digits their values really have, and where that does not help either, the
-few rows there can be of such numbers are computed one by one.
+Arrow's kernels are exact if their result type has room for every result of the argument types. If it does not, a
+division first narrows the arguments to the digits that their values have. If there is still no room, the rows are
+computed one by one; there are few rows of such numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OVERFLOW = "numeric field overflow"
 
 
 def to(datum: Datum, type: Any) -> Datum:
-    """A cast that is known to fit."""
+    """Cast a datum to a type that holds all its values."""
     return datum if datum.type == type else datum.cast(type)
 
 
@@ -55,7 +55,7 @@ def arithmetic(expr: Call) -> Kernel:
 
 
 def _division(types: Sequence[Any], result: Any) -> Kernel:
-    """A quotient truncated beyond the result's decimals, then rounded: exact, since rounding looks at one digit."""
+    """Truncate the quotient after more decimals than the result has, then round: exact, as rounding needs one digit."""
     exact = row_by_row("/", result)
     compute = call("divide_checked")
     (p1, s1), (p2, s2), scale = *((t.precision, t.scale) for t in types), result.scale
@@ -77,7 +77,7 @@ def _division(types: Sequence[Any], result: Any) -> Kernel:
 
 
 def _quotient_digits(p: int, s1: int, q: int, s2: int, scale: int) -> tuple[int, int]:
-    """Decimals to give the dividend for one more than `scale` in Arrow's quotient, and that quotient's precision."""
+    """The dividend's decimals that give Arrow's quotient more than `scale` decimals, and that quotient's precision."""
     left = max(s1, scale - q + s2)
     return left, p - s1 + s2 + max(4, left + q - s2 + 1)
 
@@ -98,7 +98,7 @@ def _remainder(types: Sequence[Any], result: Any) -> Kernel:
 
 
 def digits(datum: Datum) -> int:
-    """Digits of the widest value, its decimals included; at least as many as the type has decimals."""
+    """The digits of the widest value, with its decimals. At least as many as the type has decimals."""
     limits = pc.min_max(datum) if not isinstance(datum, pa.Scalar) else {"min": datum, "max": datum}
     widest = 1
     for name in ("min", "max"):
@@ -118,7 +118,7 @@ _EXACTLY: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
 
 
 def row_by_row(operator: str, result: Any) -> Kernel:
-    """The operator in Python's decimals, for types whose results may not fit 76 digits; such rows fail."""
+    """The operator in Python's decimals, for types whose results may exceed 76 digits. Rows that do not fit fail."""
     compute = _EXACTLY[operator]
     unit = Decimal(1).scaleb(-result.scale)
     limit = Decimal(10) ** (result.precision - result.scale)
@@ -140,7 +140,7 @@ def row_by_row(operator: str, result: Any) -> Kernel:
 
 
 def rescale(type: Any, result: Any) -> Kernel:
-    """Round to the result's decimals, halves away from zero; what has too many digits before the point fails."""
+    """Round to the result's decimals, halves away from zero. Values with too many digits before the point fail."""
     before, room = type.precision - type.scale, result.precision - result.scale
     if result.scale >= type.scale and room >= before:
         return lambda a: a.cast(result)
@@ -161,7 +161,7 @@ def rescale(type: Any, result: Any) -> Kernel:
 
 
 def _beyond(a: Datum, limit: Any) -> Any:
-    """Where the absolute value is at least the limit."""
+    """The rows whose absolute value is at least the limit; None if it cannot be compared."""
     if limit is None:
         return None
     scale = a.type.scale
@@ -174,7 +174,7 @@ def _beyond(a: Datum, limit: Any) -> Any:
 
 
 def compare(plain: Kernel, operator: str, left: Expr, right: Expr) -> Kernel:
-    """A comparison of numerics of any digits; constants are made of the other side's type where they fit it."""
+    """A comparison of numerics with any digits. A constant gets the type of the other side if that holds it exactly."""
     first, second = arrow_type(left.type), arrow_type(right.type)
     if first == second:
         return plain
@@ -201,7 +201,7 @@ def compare(plain: Kernel, operator: str, left: Expr, right: Expr) -> Kernel:
 
 
 def _restated(literal: Literal, type: Any) -> Any | None:
-    """The constant in the other type, if that holds it exactly."""
+    """The constant in `type`; None if the type does not hold it exactly."""
     if literal.value is None:
         return pa.scalar(None, type)
     try:
@@ -211,7 +211,7 @@ def _restated(literal: Literal, type: Any) -> Any | None:
 
 
 def storable(type: Any, scalars: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Of constants, those that the type holds exactly: no value of the type equals another."""
+    """The type, and the constants that it holds exactly. A value of the type cannot equal any other constant."""
     kept = []
     for scalar in scalars:
         try:

@@ -1,4 +1,4 @@
-"""What DuckDB computes, for what Arrow lacks: one private in-memory connection without access to anything."""
+"""Computes in DuckDB what Arrow cannot compute, on one private in-memory connection without external access."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOCK = Lock()
 
 @lru_cache(maxsize=1)
 def _duckdb() -> Any:
-    """The library, imported when first needed: most expressions, and so most of Spark's workers, do without."""
+    """The library, imported at first use: most expressions, and so most of Spark's workers, do not need it."""
     import duckdb
 
     return duckdb
@@ -38,8 +38,10 @@ def _connection() -> Any:
 
 
 def _forked() -> None:
-    """A child has a connection, and a lock that nobody holds, of its own; closing the parent's would wait for threads
-    that stayed behind."""
+    """Give a forked child its own lock and connection.
+
+    It never closes the parent's connection: that would wait for threads that the child does not have.
+    """
     global _LOCK
     _LOCK = Lock()
     if _connection.cache_info().currsize:
@@ -52,7 +54,7 @@ os.register_at_fork(after_in_child=_forked)
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C is a KeyboardInterrupt in the midst of DuckDB's work, too, which raises a RuntimeError of its own."""
+    """Raise KeyboardInterrupt if Ctrl-C interrupts DuckDB, which raises its own RuntimeError."""
     try:
         yield
     except RuntimeError as problem:
@@ -62,7 +64,7 @@ def interruptible() -> Iterator[None]:
 
 
 def rows_of(query: str, table: pa.Table) -> pa.Table:
-    """The rows of a query over a table, which it calls `arguments`; a column that is NULL throughout may have any type.
+    """The rows of a query over `table`. The query calls it `arguments`. A column of only NULLs may have any type.
 
     Raises:
         duckdb.Error: an expression fails.
@@ -89,7 +91,7 @@ def duck_kernel(template: str, type: SqlType) -> Kernel:
         table = pa.table({f"a{i}": array for i, array in enumerate(arrays, 1)})
         try:
             column = rows_of(query, table).column(0)
-        except _duckdb().OutOfMemoryException as error:  # not by a row's doing
+        except _duckdb().OutOfMemoryException as error:  # no single row is at fault
             raise MemoryError(str(error).split("\n")[0]) from error
         except _duckdb().Error as error:
             raise Failed(str(error).split("\n")[0]) from error

@@ -1,8 +1,8 @@
 """The one evaluator of scalar expressions: `compile` an expression once, `evaluate` it on many batches.
 
-An expression becomes a tree of closures over Arrow kernels. Literals stay scalars, a kernel runs on whole arrays, and
-only when it fails are the failing rows searched. A row fails if an argument fails for it; AND, OR, CASE and COALESCE
-decide themselves which arguments a row needs (`forms`).
+An expression becomes a tree of closures over Arrow kernels. Literals stay scalars. A kernel runs on whole arrays; only
+if it fails, the failing rows are searched. A row fails if an argument fails for it. But AND, OR, CASE and COALESCE
+decide which arguments a row needs (`forms`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ from halfjoin.sql.functions import render
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`values`: an Array with a value for each row, of the expression's Arrow type; NULL at rows that failed."""
+    """The values and failures of a batch.
+
+    `values`: an Array with a value for each row, of the expression's Arrow type. Failed rows have NULL.
+    """
 
     values: Any
     failures: Failures | None
@@ -47,10 +50,10 @@ class Scalar:
         self._column = expr.name if isinstance(expr, Column) else None
 
     def evaluate(self, columns: Mapping[str, Any], n: int) -> Result:
-        """The value for each of `n` rows; `columns` holds an Array of length `n` for each column it reads."""
+        """The value for each of `n` rows. `columns` has an Array of length `n` for each column that it reads."""
         if n == 0:
             return Result(pa.nulls(0, self.arrow_type), None)
-        if self._column is not None and columns[self._column].type == self.arrow_type:  # without any ceremony
+        if self._column is not None and columns[self._column].type == self.arrow_type:  # shortcut for a bare column
             return Result(columns[self._column], None)
         datum, failures = self._node(Batch(columns, n))
         if isinstance(datum, pa.Scalar):
@@ -62,12 +65,12 @@ class Scalar:
 
 @lru_cache(maxsize=8192)
 def compile(expr: Expr) -> Scalar:
-    """The evaluator of an expression; the same object for equal expressions."""
+    """The evaluator of an expression. Equal expressions get the same object."""
     return Scalar(expr)
 
 
 def build(expr: Expr) -> Node:
-    """The closure of an expression."""
+    """The closure that evaluates an expression."""
     match expr:
         case Column(name=name):
             return lambda batch: (batch.columns[name], None)

@@ -1,4 +1,4 @@
-"""Which rows of a batch an expression fails for, and why."""
+"""Failures: the rows of a batch for which an expression fails, and the reasons."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """`rows` are positions in the batch, ascending; `messages` the reason of each, of the same length."""
+    """The failing rows: `rows` are ascending positions in the batch, and `messages[i]` is the reason of `rows[i]`."""
 
     rows: Rows
     messages: NDArray[Any]
 
     @classmethod
     def of(cls, rows: Rows, message: str) -> Failures:
-        """All rows for the same reason."""
+        """Failures of all these rows for the same reason."""
         messages = np.empty(len(rows), object)
         messages[:] = message
         return cls(rows, messages)
 
     def only(self, mask: NDArray[np.bool_]) -> Failures | None:
-        """Those at the rows of the batch where `mask` is true."""
+        """The failures at the rows of the batch where `mask` is true. None if there are none."""
         kept = mask[self.rows]
         return Failures(self.rows[kept], self.messages[kept]) if kept.any() else None
 
     def at(self, positions: Rows) -> Failures:
-        """The same failures in the larger batch that row `i` came from as row `positions[i]`, ascending."""
+        """The same failures in the larger batch, in which row `i` is row `positions[i]`. `positions` ascend."""
         return Failures(positions[self.rows], self.messages)
 
 
 def merge(first: Failures | None, second: Failures | None) -> Failures | None:
-    """Both; where a row fails twice, the first reason stays."""
+    """Both failures. If a row fails twice, the first reason stays."""
     if first is None or second is None:
         return first or second
     rows = np.concatenate([first.rows, second.rows])
@@ -46,9 +46,9 @@ def merge(first: Failures | None, second: Failures | None) -> Failures | None:
 
 
 class Failed(Exception):
-    """Raised by a kernel: a value cannot be computed.
+    """A kernel raises this if it cannot compute a value.
 
-    `mask` tells at which rows, if the kernel knows; `strict` is false if NULL among the arguments is not the result.
+    `mask` marks the failing rows, if the kernel knows them. `strict`: a NULL argument makes the result NULL.
     """
 
     def __init__(self, message: str, mask: NDArray[np.bool_] | None = None, *, strict: bool = True) -> None:

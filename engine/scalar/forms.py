@@ -1,7 +1,7 @@
 """The forms that decide which arguments a row needs: AND, OR, CASE, COALESCE, subscripts.
 
-Failures of an argument count for a row only if the row needs it: `false AND 1/0 = 1` is false whichever side comes
-first, and a branch of CASE that can fail is evaluated for the rows that reach it, and no others.
+A failure of an argument counts for a row only if the row needs the argument. `false AND 1/0 = 1` is false, whichever
+side comes first. A branch of CASE that can fail is evaluated only for the rows that reach it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from halfjoin.sql.functions import fallible
 
 
 def _connective(name: str, decisive: bool) -> Callable[[Call, Sequence[Node]], Node]:
-    """AND (decided by false) or OR (decided by true); a decided row has no failure."""
+    """AND (false decides) or OR (true decides). A decided row has no failure."""
     combine = call(name)
 
     def form(expr: Call, children: Sequence[Node]) -> Node:
@@ -64,7 +64,7 @@ class _Pieces:
             self.failures = merge(self.failures, failures.at(rows))
 
     def result(self) -> tuple[Datum, Failures | None]:
-        """One value per row; NULL for rows that nobody gave one."""
+        """One value per row. Rows without a value get NULL."""
         position = np.full(self.n, -1, np.int64)
         offset = 0
         for rows in self.rows:
@@ -77,7 +77,7 @@ class _Pieces:
 
 
 def _case(expr: Call, children: Sequence[Node]) -> Node:
-    """Branch by branch over the rows that are left, if a branch can fail; else all at once."""
+    """CASE: if a branch can fail, branch by branch over the rows that are left; else all branches at once."""
     conditions, values = children[:-1:2], [*children[1::2], children[-1]]
     if not any(fallible(arg) for arg in expr.args):
         return _case_at_once(conditions, values)
@@ -138,7 +138,7 @@ def _sub(batch: Batch, rows: NDArray[np.int64], names: frozenset[str]) -> Batch:
 
 
 def _coalesce(expr: Call, children: Sequence[Node]) -> Node:
-    """Each argument over the rows that are still NULL, if an argument can fail; else all at once."""
+    """COALESCE: if an argument can fail, each argument over the rows that are still NULL; else all at once."""
     if not any(fallible(arg) for arg in expr.args):
         return _coalesce_at_once(children)
     needs: list[frozenset[str]] = [columns_of(arg) for arg in expr.args]
@@ -174,7 +174,7 @@ def _coalesce_at_once(children: Sequence[Node]) -> Node:
 
 
 def _subscript(expr: Call, children: Sequence[Node]) -> Node:
-    """An element of an array; of no array, whatever becomes of the index, there is none."""
+    """An element of an array. If the array is NULL, so is the element, even if the index fails."""
     kernel, type = kernel_of(expr), arrow_type(expr.type)
     array, index = children
 

@@ -1,4 +1,4 @@
-"""Intervals as their three numbers: months, days, and the rest in microseconds."""
+"""Converts intervals to their three numbers and back: months, days, and the rest in microseconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Fields = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
 def fields(array: Any) -> Fields:
-    """Months, days, microseconds of an interval array; NULLs hold anything."""
+    """Months, days and microseconds of an interval array. A NULL has arbitrary numbers."""
     if not len(array):
         empty = np.empty(0, np.int64)
         return empty, empty, empty
@@ -26,7 +26,7 @@ def fields(array: Any) -> Fields:
 
 
 def intervals(months: Any, days: Any, micros: Any, null: NDArray[np.bool_] | None = None) -> Any:
-    """An interval array from its numbers."""
+    """An interval array from its numbers. It is NULL where `null` is true."""
     n = max(np.size(months), np.size(days), np.size(micros))
     parts = np.zeros(n, _LAYOUT)
     parts["months"], parts["days"], parts["nanos"] = months, days, np.asarray(micros, np.int64) * 1000
@@ -37,7 +37,7 @@ def intervals(months: Any, days: Any, micros: Any, null: NDArray[np.bool_] | Non
 
 
 def compare_intervals(operator: str, a: Datum, b: Datum) -> Datum:
-    """Compare as time spans in which a month has 30 days and a day 24 hours."""
+    """Compare intervals as time spans: a month has 30 days, and a day has 24 hours."""
     n = count(a, b)
     (left, right) = (broadcast(a, n), broadcast(b, n))
     sign = _sign(fields(left), fields(right))

@@ -1,4 +1,4 @@
-"""The kernels by function name; a builder makes one from a call, whose types it may read."""
+"""The kernel builders by function name. A builder makes a kernel from a call, and may read the call's types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constants as Arrow scalars."""
+"""Converts constants to Arrow scalars."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def scalar_of(literal: Literal) -> Any:
 
 
 def _python(value: Any, type: SqlType) -> Any:
-    """The value as pyarrow takes it; an interval's microseconds become nanoseconds."""
+    """The value in the form that pyarrow takes. An interval's microseconds become nanoseconds."""
     if value is None:
         return None
     if type.kind is Kind.INTERVAL:

@@ -18,7 +18,7 @@ _is_valid = call("is_valid")
 
 
 def _known(datum: Datum, null: bool) -> Datum:
-    """A boolean with NULL replaced."""
+    """A boolean datum, with NULL replaced by `null`."""
     if isinstance(datum, pa.Scalar):
         return datum if datum.is_valid else pa.scalar(null)
     return datum.fill_null(null) if datum.null_count else datum

@@ -24,7 +24,7 @@ _MODES = {"round": "half_towards_infinity", "trunc": "towards_zero", "ceil": "up
 
 
 def _rounding(expr: Call) -> Kernel:
-    """Decimals with room for a carry; floats to whole numbers, round's halves to the even one."""
+    """Round decimals, with room for a carry. Round floats to whole numbers; `round` takes halves to the even one."""
     name = expr.function
     if expr.type.kind is not Kind.NUMERIC:
         return call("round", pc.RoundOptions(0, "half_to_even" if name == "round" else _MODES[name]))
@@ -36,7 +36,7 @@ def _rounding(expr: Call) -> Kernel:
         return lambda a, n=None: null if n is not None and not n.is_valid else resize(a)
     wide = decimal_type(min(source.precision + 1, WORKING_DIGITS), source.scale)
     compute = call("round", pc.RoundOptions(places, _MODES[name]))
-    if places <= -(source.precision - source.scale):  # beyond every digit, where Arrow refuses
+    if places <= -(source.precision - source.scale):  # coarser than every digit: Arrow refuses
         beyond = _beyond(source, places, name, result)
         return lambda a, n=None: null if n is not None and not n.is_valid else beyond(a)
 
@@ -52,7 +52,7 @@ def _rounding(expr: Call) -> Kernel:
 
 
 def _beyond(source: Any, places: int, name: str, result: Any) -> Kernel:
-    """Rounding to a unit larger than any value of the type: one unit up or down, or 0."""
+    """Round to a unit that is larger than any value of the type. The result is one unit up or down, or 0."""
     zero = pa.scalar(Decimal(0), result)
     nearest = name == "round" and -places == source.precision - source.scale  # else a value is less than half a unit
     if name in ("round", "trunc") and not nearest:
@@ -126,7 +126,7 @@ def _power(_: Call) -> Kernel:
 
 
 def _in_range(result: Datum, allowed: Datum) -> None:
-    """Refuse infinity and zero that finite arguments overflowed or underflowed to."""
+    """Fail where the result is infinite or 0, unless `allowed`: finite arguments overflowed or underflowed."""
     for limit, what in ((_is_inf(result), "overflow"), (_equal(result, 0.0), "underflow")):
         if any_true(limit):
             fail_where(_and(limit, _invert(allowed)), f"value out of range: {what}")

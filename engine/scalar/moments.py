@@ -1,6 +1,6 @@
 """Kernels of + - * / on dates, times and intervals.
 
-Months are added first, clamped to the last day of the month, then days, then microseconds.
+Months are added first and the day is clamped to the last day of the month; then days are added; then microseconds.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from halfjoin.engine.scalar.values import Kernel, from_numpy, on_arrays, raw, va
 from halfjoin.sql.expr import Call
 from halfjoin.sql.types import Kind
 
-# PostgreSQL's ranges: 4713-11-24 BC until 294277-01-01 (timestamp) and 5874898-01-01 (date).
+# PostgreSQL's ranges: from 4714-11-24 BC until before 294277-01-01 (timestamp) or 5874898-01-01 (date).
 _FIRST_DAY, _LAST_DAY, _LAST_DATE = -2_440_588, 106_751_983, 2_145_031_949
-_NANO_LIMIT = 9_223_372_036_854_775  # microseconds that an interval's 64-bit nanoseconds hold
+_NANO_LIMIT = 9_223_372_036_854_775  # the most microseconds: an interval has 64-bit nanoseconds
 
 
 def moment_arithmetic(expr: Call) -> Kernel:
-    """The kernel for the kinds of the arguments."""
+    """The kernel of a call on dates, times and intervals, by the kinds of the arguments."""
     left, right = expr.args[0].type.kind, expr.args[-1].type.kind
     sign = -1 if expr.function == "-" else 1
     if expr.function in ("*", "/"):
@@ -66,7 +66,7 @@ def _days(a: Any, b: Any, sign: int) -> Any:
 
 
 def _shift(a: Any, b: Any, sign: int, type: Any) -> Any:
-    """A date or timestamp plus or minus an interval or time of day."""
+    """A date or timestamp plus or minus an interval or a time of day."""
     null = _null(a, b)
     if pa.types.is_date(a.type):
         days, clock = raw(a).astype(np.int64), np.zeros(len(a), np.int64)
@@ -74,7 +74,7 @@ def _shift(a: Any, b: Any, sign: int, type: Any) -> Any:
         days, clock = np.divmod(raw(a), DAY)
     zeros = np.zeros(len(b), np.int64)
     months, more, micros = (zeros, zeros, raw(b)) if pa.types.is_time(b.type) else fields(b)
-    if null.any():  # where a value is missing, its bits may be anything
+    if null.any():  # a NULL has arbitrary bits
         days, clock = np.where(null, 0, days), np.where(null, 0, clock)
         months, more, micros = (np.where(null, 0, part) for part in (months, more, micros))
     days = add_months(days, sign * months) + sign * more
@@ -85,7 +85,7 @@ def _shift(a: Any, b: Any, sign: int, type: Any) -> Any:
 
 
 def add_months(days: NDArray[np.int64], months: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Days since 1970 moved by whole months, at most to the month's last day."""
+    """Days since 1970, moved by whole months and clamped to the last day of the month."""
     if not months.any():
         return days
     date = days.astype("datetime64[D]")
@@ -98,25 +98,25 @@ def add_months(days: NDArray[np.int64], months: NDArray[np.int64]) -> NDArray[np
 
 
 def _between(a: Any, b: Any) -> Any:
-    """The days and the rest between two timestamps."""
+    """The days between two timestamps, and the rest, as intervals."""
     null = _null(a, b)
     days_a, clock_a = np.divmod(np.where(null, 0, raw(a)), DAY)
     days_b, clock_b = np.divmod(np.where(null, 0, raw(b)), DAY)
-    days, rest = days_a - days_b, clock_a - clock_b  # days and rest get the same sign
+    days, rest = days_a - days_b, clock_a - clock_b  # give days and rest the same sign
     days, rest = np.where((days > 0) & (rest < 0), days - 1, days), np.where((days > 0) & (rest < 0), rest + DAY, rest)
     days, rest = np.where((days < 0) & (rest > 0), days + 1, days), np.where((days < 0) & (rest > 0), rest - DAY, rest)
     return intervals(0, days, rest, null)
 
 
 def _combine(a: Any, b: Any, sign: int) -> Any:
-    """Two intervals, field by field."""
+    """Add or subtract two intervals, field by field."""
     null = _null(a, b)
     parts = [np.where(null, 0, x + sign * y) for x, y in zip(fields(a), fields(b), strict=True)]
     return checked(parts[0], parts[1], parts[2], null)
 
 
 def _scale(a: Any, b: Any, operator: str) -> Any:
-    """Times or divided by a number; a fraction of a month goes to the days, of a day to the microseconds."""
+    """Multiply or divide intervals by numbers. Fractions of months go to the days, fractions of days to the rest."""
     null = _null(a, b)
     factor = np.where(null, 1.0, raw(b))
     if operator == "/":
@@ -138,13 +138,13 @@ def _scale(a: Any, b: Any, operator: str) -> Any:
 
 
 def _to_micros(number: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rounded to six decimals, which clears what the division left over."""
+    """Round to six decimals, which removes the rounding errors of the division."""
     rounded: NDArray[np.float64] = np.rint(number * 1e6) / 1e6
     return rounded
 
 
 def checked(months: Any, days: Any, micros: Any, null: NDArray[np.bool_]) -> Any:
-    """The interval of these fields, if each is in range."""
+    """The interval of these fields. Rows with a field out of range fail."""
     limit = 1 << 31
     bad = np.abs(micros) > _NANO_LIMIT
     for part in (months, days):

@@ -1,4 +1,4 @@
-"""Compiled nodes: a closure from a batch to a datum and failures; and how a strict kernel becomes one."""
+"""Compiled nodes: closures from a batch to a datum and failures. Makes nodes from strict kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from halfjoin.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The rows to evaluate: `n` of them, in the arrays of `columns`."""
+    """The `n` rows to evaluate, in the arrays of `columns`."""
 
     columns: Mapping[str, Any]
     n: int
@@ -35,7 +35,7 @@ Node: TypeAlias = Callable[[Batch], tuple[Datum, Failures | None]]
 
 
 def strict(kernel: Kernel, children: Sequence[Node], type: Any) -> Node:
-    """The node of a kernel whose arguments every row needs."""
+    """The node of a kernel that needs all its arguments for every row."""
     if len(children) == 2:  # the common case, without a loop
         left, right = children
 
@@ -61,7 +61,11 @@ def strict(kernel: Kernel, children: Sequence[Node], type: Any) -> Node:
 def apply(
     kernel: Kernel, data: Sequence[Datum], n: int, failures: Failures | None, type: Any
 ) -> tuple[Datum, Failures | None]:
-    """Run a kernel on whole arrays; where it fails, find the rows and leave NULL there."""
+    """Run a kernel on whole arrays. If it fails, find the failing rows and put NULL there.
+
+    Raises:
+        DataError: the values together do not fit into one array.
+    """
     try:
         result = kernel(*data)
     except (Failed, pa.ArrowInvalid) as error:
@@ -75,7 +79,7 @@ def apply(
 
 
 def blank(datum: Datum, n: int, failures: Failures) -> Datum:
-    """NULL at the rows that failed."""
+    """The datum with NULL at the rows that failed."""
     if len(failures.rows) == n:
         return pa.scalar(None, datum.type)
     keep = np.ones(n, np.bool_)
@@ -86,10 +90,10 @@ def blank(datum: Datum, n: int, failures: Failures) -> Datum:
 def _isolate(
     kernel: Kernel, data: Sequence[Datum], n: int, error: Exception | None, type: Any
 ) -> tuple[Datum, Failures | None]:
-    """The result for the rows that do not fail, after `error` for all of them together.
+    """The results of the rows that do not fail, and the failures, after all rows together gave `error`.
 
-    Kernels that can fail are strict, unless they say otherwise: where an argument is NULL, so is the result, whatever
-    the others are.
+    A kernel that can fail is strict, unless its error says otherwise: if an argument is NULL, the result is NULL,
+    whatever the other arguments are.
     """
     is_strict = not isinstance(error, Failed) or error.strict
     if all(isinstance(datum, pa.Scalar) for datum in data):
@@ -105,7 +109,7 @@ def _isolate(
     _halves(kernel, arrays, 0, n, error, type, pieces, failures)
     try:
         return pa.concat_arrays(pieces), reduce(merge, failures, None)
-    except pa.ArrowInvalid as overflow:  # each fits into an array, all do not
+    except pa.ArrowInvalid as overflow:  # each piece fits into an array, but all together do not
         raise DataError(TOO_LONG) from overflow
 
 
@@ -113,7 +117,10 @@ def _halves(
     kernel: Kernel, arrays: list[Any], start: int, stop: int, error: Exception | None, type: Any,
     pieces: list[Any], failures: list[Failures | None],
 ) -> None:  # fmt: skip
-    """Append results of rows `start` to `stop` in order. Rows named by a Failed are blanked, others halved."""
+    """Append the results of rows `start` to `stop` in order.
+
+    If a Failed names rows, they become NULL, and the kernel runs again. Otherwise each half of the rows runs by itself.
+    """
     part = [array.slice(start, stop - start) for array in arrays]
     done = np.zeros(stop - start, np.bool_)
     while True:
@@ -125,7 +132,7 @@ def _halves(
                 error = raised
         bad = error.mask if isinstance(error, Failed) else None
         if bad is not None and len(bad) == 1 != stop - start:
-            bad = np.repeat(bad, stop - start)  # the kernel looked at a scalar
+            bad = np.repeat(bad, stop - start)  # the mask is of a scalar
         if stop - start == 1:
             bad = np.ones(1, np.bool_)
         if bad is None or not (bad & ~done).any():

@@ -1,4 +1,4 @@
-"""Kernels of LIKE and regular expressions; the pattern is compiled with the expression."""
+"""Kernels of LIKE and regular expressions. A constant pattern is compiled together with the expression."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _cut_off = call("match_substring_regex", pc.MatchSubstringOptions(r"(?s)^(?:[^\\
 
 
 def _constant(expr: Call, position: int, default: str | None = None) -> str | None:
-    """A constant text argument; None for NULL."""
+    """A constant text argument, or the default if it is left out. None for NULL."""
     if position >= len(expr.args):
         return default
     arg = expr.args[position]
@@ -38,7 +38,7 @@ def _null(expr: Call) -> Kernel:
 
 
 def _like(ignore_case: bool) -> Callable[[Call], Kernel]:
-    """ILIKE is LIKE in lower case, letter by letter: `ſ` is not s."""
+    """LIKE and ILIKE. ILIKE is LIKE on lower-case letters, letter by letter: `ſ` does not match s."""
     lower = call("utf8_lower")
 
     def build(expr: Call) -> Kernel:
@@ -59,7 +59,7 @@ def _like(ignore_case: bool) -> Callable[[Call], Kernel]:
 
 @on_arrays
 def _by_pattern(a: Any, patterns: Any, *_: Any) -> Datum:
-    """Patterns in a column. One that ends with its escape character fails where the text reaches that end."""
+    """LIKE with a column of patterns. One that ends with its escape character fails where the text reaches that end."""
     cut = _cut_off(patterns)
     if not any_true(cut):
         return _duck_like(a, patterns)
@@ -71,7 +71,7 @@ def _by_pattern(a: Any, patterns: Any, *_: Any) -> Datum:
 
 
 def _reaching(pattern: str) -> str:
-    """The pattern of texts that get to the end of `pattern`, with a character left unless a `%` comes before."""
+    """The LIKE pattern of texts that reach the end of `pattern`, with a character left unless a `%` comes before."""
     head = re.fullmatch(r"((?:[^\\]|\\.)*?)(%[%_]*)?\\", pattern, re.DOTALL)
     if head is None:
         return ""
@@ -92,7 +92,7 @@ def _match(flags: str, negated: bool) -> Callable[[Call], Kernel]:
 
 
 def _regexp_replace(expr: Call) -> Kernel:
-    """The replacement is constant, or DuckDB's business."""
+    """regexp_replace. The pattern and the flags are constant. The replacement may be a column."""
     pattern, flags = _constant(expr, 1), _constant(expr, 3, "")
     if pattern is None or flags is None:
         return _null(expr)
@@ -110,7 +110,7 @@ def _regexp_replace(expr: Call) -> Kernel:
     def by_replacement(a: Any, _: Any, texts: Any, *__: Any) -> Datum:
         codes = texts.dictionary_encode()
         result = pa.nulls(len(a), pa.string())
-        for i, text in enumerate(codes.dictionary.to_pylist()):  # once per distinct replacement
+        for i, text in enumerate(codes.dictionary.to_pylist()):  # one run per distinct replacement
             if text is None:
                 continue
             options = pc.ReplaceSubstringOptions(regex.text, replacement(text, regex.groups), max_replacements=limit)
@@ -125,9 +125,9 @@ def _regexp_replace(expr: Call) -> Kernel:
 
 
 def _replaced(pattern: str, limit: int | None) -> Callable[[Datum, str], Sizes]:
-    """The bytes of texts in which another takes the place of each match (of one), which are counted if they matter.
+    """A bound on the bytes of the results, if a text replaces each match (at most `limit` matches).
 
-    A reference to a group copies no more than all the matches hold.
+    The matches are counted only if a coarser bound is too large. A reference to a group copies at most all the matches.
     """
     found = call("count_substring_regex", pc.MatchSubstringOptions(pattern))
 

@@ -1,4 +1,4 @@
-"""Kernels of strings. Arrow takes constant positions, patterns and lengths only; columns of them go to DuckDB."""
+"""Kernels of strings. Arrow takes only constant positions, patterns and lengths. DuckDB takes columns of them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Builder = Callable[[Call], Kernel]
 _binary_length = call("binary_length")
 _string_length = call("utf8_length")
 _BLANK = pa.scalar(" ")
-_NARROW = 1000  # characters that Arrow may fill up to: it sets the memory for all of every row aside
+_NARROW = 1000  # the widest text that Arrow may pad: it reserves the whole width for every row
 _join = call("binary_join_element_wise", pc.JoinOptions("emit_null"))
 _join_known = call("binary_join_element_wise", pc.JoinOptions("replace", ""))
 
 
 def constants(expr: Call, start: int) -> list[Any] | None:
-    """The arguments from `start` on, if all are constants other than NULL."""
+    """The values of the arguments from `start` on. None if one is not a constant or is NULL."""
     values = [arg.value for arg in expr.args[start:] if isinstance(arg, Literal) and arg.value is not None]
     return values if len(values) == len(expr.args) - start else None
 
@@ -38,12 +38,12 @@ def _simple(name: str) -> Builder:
 
 
 def _first(kernel: Kernel) -> Kernel:
-    """A kernel of the first argument; the others are in its options."""
+    """Make a kernel ignore all arguments but the first. The others are in its options."""
     return lambda a, *_: kernel(a)
 
 
 def _either(known: Callable[[list[Any]], Kernel | None], template: str, type: SqlType) -> Builder:
-    """Arrow where the arguments after the first are constants and `known` has a kernel for them, else DuckDB."""
+    """Use Arrow if the arguments after the first are constants and `known` has a kernel for them; else use DuckDB."""
 
     def build(expr: Call) -> Kernel:
         values = constants(expr, 1)
@@ -60,7 +60,7 @@ def _length(expr: Call) -> Kernel:
 
 
 def _upper(_: Call) -> Kernel:
-    """As single characters: the German sharp s has no capital of its own."""
+    """Upper case, character by character. The German `ß` stays, although Arrow makes it `ẞ`."""
     upper, capital = call("utf8_upper"), call("match_substring", pc.MatchSubstringOptions("ẞ"))
     source = call("replace_substring", pc.ReplaceSubstringOptions("ß", "\0"))
     back = call("replace_substring", pc.ReplaceSubstringOptions("\0", "ß"))
@@ -87,7 +87,7 @@ def _slice(start: int, stop: int | None) -> Kernel:
 
 
 def _substring(expr: Call) -> Kernel:
-    """Positions before the first character count towards the length."""
+    """substring. Positions before the first character count towards the length."""
     values = constants(expr, 1)
     if values is not None and (len(values) == 1 or values[1] >= 0):
         start = values[0] - 1
@@ -95,7 +95,7 @@ def _substring(expr: Call) -> Kernel:
         return _first(_slice(max(start, 0), stop))
     if len(expr.args) == 2:
         return duck_kernel("substring($1, CASE WHEN $2 < 1 THEN 1 ELSE $2 END, 4294967295)", TEXT)
-    begin, end = "(CASE WHEN $2 < 1 THEN 1 ELSE $2 END)", "($2::BIGINT + $3)"  # DuckDB's greatest() ignores NULLs
+    begin, end = "(CASE WHEN $2 < 1 THEN 1 ELSE $2 END)", "($2::BIGINT + $3)"  # not greatest(): it ignores NULLs
     cut = duck_kernel(f"substring($1, {begin}, CASE WHEN {end} < {begin} THEN 0 ELSE {end} - {begin} END)", TEXT)
 
     def run(a: Datum, start: Datum, length: Datum) -> Datum:
@@ -107,7 +107,7 @@ def _substring(expr: Call) -> Kernel:
 
 
 def _strpos(expr: Call) -> Kernel:
-    """One more than the characters before the first occurrence."""
+    """strpos: one more than the number of characters before the first occurrence."""
     values = constants(expr, 1)
     if values is None:
         return duck_kernel("strpos($1, $2)", INTEGER)
@@ -137,7 +137,7 @@ def _replace(expr: Call) -> Kernel:
 
 
 def _replaced(occurrences: Kernel) -> Callable[..., Sizes]:
-    """The bytes of texts in which another takes the place of each occurrence, which are counted if they matter."""
+    """A bound on the bytes of `replace`. The occurrences are counted only if a coarser bound is too large."""
 
     def size(a: Datum, source: Datum, target: Datum) -> Sizes:
         given, width = sizes(a), sizes(source)
@@ -152,7 +152,7 @@ def _replaced(occurrences: Kernel) -> Callable[..., Sizes]:
 
 
 def _split_part(expr: Call) -> Kernel:
-    """Arrow where delimiter and number are constants that need no special care."""
+    """split_part. Use Arrow if the delimiter and the number are constants, not empty and not 0; else use DuckDB."""
     values = constants(expr, 1)
     if values is not None and values[0] and values[1]:
         delimiter, number = values
@@ -181,7 +181,7 @@ def _split_part(expr: Call) -> Kernel:
 
 
 def _pad(side: str) -> Builder:
-    """Arrow pads with one character; the result is cut at the right on either side."""
+    """lpad and rpad. Arrow pads with one character only. Both cut long texts at the right."""
     filled = duck_kernel(
         f"CASE WHEN $2 <= 0 AND $3 IS NOT NULL AND $1 IS NOT NULL THEN '' WHEN $3 = '' THEN left($1, $2) "
         f"ELSE {side}pad($1, $2, $3) END", TEXT)  # fmt: skip
@@ -204,7 +204,7 @@ def _pad(side: str) -> Builder:
 
 
 def _padded(a: Datum, width: Datum, fill: Datum = _BLANK) -> Sizes:
-    """The bytes of texts that are filled up to a width."""
+    """A bound on the bytes of texts that are padded to a width."""
     characters = lengths(_string_length(fill))
     each = np.where(characters > 0, np.minimum(sizes(fill) - characters + 1, 4), 0)
     size: Sizes = sizes(a) + np.maximum(lengths(width) - lengths(_string_length(a)), 0) * each
@@ -212,7 +212,7 @@ def _padded(a: Datum, width: Datum, fill: Datum = _BLANK) -> Sizes:
 
 
 def _joined(expr: Call) -> Kernel:
-    """`||`: NULL where either is."""
+    """`||`: NULL if an argument is NULL."""
     empty = pa.scalar(b"" if expr.type == BYTEA else "")
     return joined(lambda *data: _join(*data, empty))
 
@@ -223,7 +223,7 @@ def _concat(_: Call) -> Kernel:
 
 
 def _concat_ws(expr: Call) -> Kernel:
-    """The separator before each value that is not NULL, less the first one."""
+    """concat_ws: put the separator before each value that is not NULL, then cut off the first separator."""
     values = constants(Call("", expr.args[:1], TEXT), 0)
     if values is None:
         marks = ", ".join(f"${i}" for i in range(1, len(expr.args) + 1))

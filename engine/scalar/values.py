@@ -1,4 +1,4 @@
-"""Arrow arrays and scalars as numpy values and back; what kernels share."""
+"""The helpers that kernels share: they convert Arrow arrays and scalars to numpy values and back."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG
 from halfjoin.errors import DataError
 
-Datum: TypeAlias = Any  # a pyarrow Array, or a Scalar that stands for the same value in every row
+Datum: TypeAlias = Any  # a pyarrow Array, or a Scalar for the same value in every row
 Kernel: TypeAlias = Callable[..., Datum]  # Datum, ... -> Datum; raises Failed
 
 _DTYPES = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 
 def broadcast(datum: Datum, n: int) -> Any:
-    """An array of `n` rows.
+    """The datum as an array of `n` rows.
 
     Raises:
-        DataError: a constant text or bytea does not go into one as often. (Arrow's own repeat does not look.)
+        DataError: the copies of a constant text or bytea do not fit into one array. (Arrow's repeat does not check.)
     """
     if not isinstance(datum, pa.Scalar):
         return datum
@@ -36,12 +36,12 @@ def broadcast(datum: Datum, n: int) -> Any:
 
 
 def count(*data: Datum) -> int:
-    """The number of rows; 1 where all are scalars."""
+    """The number of rows. 1 if all data are scalars."""
     return next((len(datum) for datum in data if not isinstance(datum, pa.Scalar)), 1)
 
 
 def on_arrays(kernel: Kernel) -> Kernel:
-    """A kernel of arrays only, made one of scalars too."""
+    """Make a kernel of arrays also take scalars. If all arguments are scalars, so is the result."""
 
     @wraps(kernel)
     def run(*data: Datum) -> Datum:
@@ -53,9 +53,9 @@ def on_arrays(kernel: Kernel) -> Kernel:
 
 
 def raw(array: Any) -> NDArray[Any]:
-    """The values of a fixed-width array as integers or floats of its width, without a copy; NULLs hold anything."""
+    """The values of a fixed-width array as integers or floats of its width, without a copy. A NULL is arbitrary."""
     type = array.type
-    if not len(array):  # may have no buffer at all
+    if not len(array):  # it may have no buffer
         return np.empty(0, np.int64)
     dtype: Any = _DTYPES[type.bit_width]
     if pa.types.is_floating(type):
@@ -64,14 +64,14 @@ def raw(array: Any) -> NDArray[Any]:
 
 
 def valid(array: Any) -> NDArray[np.bool_]:
-    """Where an array is not NULL."""
+    """The mask of the rows that are not NULL."""
     if array.null_count == 0:
         return np.ones(len(array), np.bool_)
     return mask_of(array.is_valid())
 
 
 def mask_of(datum: Datum) -> NDArray[np.bool_]:
-    """A boolean array (or a scalar: one row) as numpy; NULL is false."""
+    """A boolean array (or a scalar: one row) as numpy. NULL becomes false."""
     if isinstance(datum, pa.Scalar):
         return np.array([datum.as_py() is True])
     if datum.null_count:
@@ -85,19 +85,19 @@ def any_true(datum: Datum) -> bool:
 
 
 def from_numpy(values: NDArray[Any], type: Any, null: NDArray[np.bool_] | None = None) -> Any:
-    """An array of `type` from values of its width; `null` is true where it is NULL."""
+    """An array of `type` from values of its width. It is NULL where `null` is true."""
     array = pa.array(values, mask=null if null is not None and null.any() else None)
     return array if array.type == type else array.view(type)
 
 
 def fail_where(bad: Datum, message: str) -> None:
-    """Raise Failed if `bad` is true anywhere."""
+    """Raise Failed for the rows where `bad` is true, if there are any."""
     if any_true(bad):
         raise Failed(message, mask_of(bad))
 
 
 def call(name: str, options: Any = None) -> Kernel:
-    """An Arrow compute function looked up once."""
+    """A kernel that calls an Arrow compute function. The function is looked up once."""
     function = pc.get_function(name)
     if options is None:
         return lambda *data: function.call(data)

@@ -1,8 +1,8 @@
-"""The courier of one sink: takes closed batches from the engine, and commits them in order, in a thread of its own.
+"""The courier of one sink: takes closed batches from the engine and commits them in order, in its own thread.
 
-What it cannot deliver stays in its queue and is tried again with the next batch. Where the queue does not continue what
-the table holds (after opening, after an error of the view, when too much is waiting), there is a `gap`, which the
-engine closes from the view's history.
+A batch that it cannot deliver stays in its queue, and the courier tries again with the next batch. There is a `gap` if
+the queue does not continue the table's contents: after opening, after an error of the view, or when too many batches
+wait. The engine closes the gap from the view's history.
 """
 
 from __future__ import annotations
@@ -16,44 +16,44 @@ from halfjoin.engine.sinks.delivery import Delivery
 from halfjoin.engine.sinks.table import SinkTable
 from halfjoin.errors import DataError, HalfjoinError, StorageError
 
-MOST_WAITING = 256  # batches: then the engine waits for the courier, or a courier that fails gives them up
+MOST_WAITING = 256  # batches. Beyond that the engine waits for the courier; a courier that fails drops them
 _log = logging.getLogger("halfjoin")
 
 
 class Courier:
-    """Keeps one table up to date. All methods but `_run` and what it calls are for the engine's thread."""
+    """Keeps one table up to date. The engine's thread calls all methods, except `_run` and what that calls."""
 
     def __init__(self, name: str, table: SinkTable) -> None:
         self._name, self._table = name, table
-        self._lock = RLock()  # taken and released by `with` itself, so that no interrupt comes between
+        self._lock = RLock()  # only `with` takes and releases it, so that no interrupt comes between
         self._turn = Condition(self._lock)
         self._queue: deque[Delivery] = deque()
         self._thread: Thread | None = None
         self._busy = False
-        self._work: object = None  # of the thread that is to be at work
-        self._marked: int | None = None  # the upper that the table says it has
-        self.upper: int | None = None  # the upper that its contents have: no less, since not every batch changes them
+        self._work: object = None  # identifies the thread that is to work
+        self._marked: int | None = None  # the upper that the table's log has
+        self.upper: int | None = None  # the upper of its contents: at least `_marked`, as some batches change nothing
         self.gap = True
         self.error: HalfjoinError | None = None
 
     @property
     def waiting(self) -> int:
-        """Batches that are not delivered."""
+        """The number of batches that wait to be delivered."""
         return len(self._queue)
 
     @property
     def end(self) -> int | None:
-        """What the table's upper will be when all that waits is delivered; None if not even a table is there."""
+        """The table's upper when all that waits is delivered; None if there is not even a table."""
         with self._lock:
             return self._queue[-1].upper if self._queue else self.upper
 
     @property
     def wants_history(self) -> bool:
-        """Whether there is a gap, and it is known where it begins."""
+        """Whether there is a gap, and the engine knows where it begins."""
         return self.gap and self._table.is_open
 
     def offer(self, delivery: Delivery) -> None:
-        """Deliver this after what is waiting; it waits itself only for a courier that works and has too much to do."""
+        """Queue a delivery behind those that wait. Blocks only while a busy courier's queue is full."""
         with self._lock:
             self._turn.wait_for(lambda: not self._busy or len(self._queue) < MOST_WAITING or self.error is not None)
             if len(self._queue) >= MOST_WAITING:
@@ -63,42 +63,42 @@ class Courier:
                 self._queue.append(delivery)
                 self._start()
             elif delivery.low == self.upper:
-                self.upper = delivery.upper  # nothing changes, and nothing is in the way
+                self.upper = delivery.upper  # nothing changes and nothing waits
             else:
                 self.gap = True
 
     def hold(self, error: HalfjoinError) -> None:
-        """The view cannot be read now: nothing is delivered until it can."""
+        """Deliver nothing until the view can be read again."""
         with self._lock:
             self.gap = True
             self._failed(error)
 
     def start(self) -> None:
-        """Look at the table if that is still to be done, and deliver what waits."""
+        """Open the table if it is not open yet, and deliver what waits."""
         with self._lock:
             self._start()
 
     def wait(self) -> None:
-        """Until all is delivered, or it fails."""
+        """Wait until all is delivered, or a delivery fails."""
         with self._lock:
             self._turn.wait_for(lambda: not self._busy)
         if self._thread is not None:
             self._thread.join()
 
     def stop(self) -> None:
-        """Deliver no more than what is under way."""
+        """Finish the delivery under way, and drop the others."""
         with self._lock:
             self._give_up()
         self.wait()
 
     def undo(self) -> None:
-        """Take away what was made of a table that could not be filled, as far as that can be done."""
+        """Stop, and remove as much as possible of a table that could not be filled."""
         self.stop()
         with suppress(HalfjoinError):
             self._table.undo()
 
     def _give_up(self) -> None:
-        """Forget what waits, but for what is being delivered."""
+        """Drop what waits, except what is being delivered."""
         while len(self._queue) > self._busy:
             self._queue.pop()
         self.gap = True
@@ -111,7 +111,7 @@ class Courier:
                 self._busy = True
                 thread.start()
                 self._thread = thread
-            except BaseException:  # a thread that has been started all the same finds that it has no work
+            except BaseException:  # if the thread has started nevertheless, it finds no work
                 self._busy, self._work = False, None
                 raise
 
@@ -125,16 +125,16 @@ class Courier:
             while (delivery := self._next()) is not None:
                 try:
                     self._deliver(delivery)
-                except DataError:  # a row fewer than zero times, which the next batch may have put right
+                except DataError:  # a row with a negative count, which the next batch may correct
                     if not self._fold():
                         raise
         except HalfjoinError as problem:
             self._fail(problem)
-        except BaseException as problem:  # of a library: the engine goes on, and says so
+        except BaseException as problem:  # an error of a library: the engine goes on and reports it
             self._fail(StorageError(f"the table cannot be written: {problem!r}"))
 
     def _next(self) -> Delivery | None:
-        """What is to be delivered now; None ends the thread."""
+        """The delivery to make now. None ends the thread."""
         with self._lock:
             if self._queue:
                 return self._queue[0]
@@ -145,12 +145,12 @@ class Courier:
             return None
 
     def _look(self) -> None:
-        """Open the table, and see whether it is as it was left."""
+        """Open the table, and check that it is as the courier left it."""
         found = self._table.open()
         with self._lock:
             if found == self._marked:
                 return
-            if self._queue and found == self._queue[0].upper:  # it was committed, the answer alone was lost
+            if self._queue and found == self._queue[0].upper:  # the commit succeeded; only its answer was lost
                 self._queue.popleft()
             else:
                 self._queue.clear()
@@ -174,7 +174,7 @@ class Courier:
             self._turn.notify_all()
 
     def _fold(self) -> bool:
-        """Make what waits one delivery. Returns whether it was several."""
+        """Turn all that waits into one delivery. Returns whether there were several."""
         with self._lock:
             waiting = list(self._queue)
             first = max((number for number, one in enumerate(waiting) if one.whole), default=0)
@@ -191,5 +191,5 @@ class Courier:
 
     def _failed(self, problem: HalfjoinError) -> None:
         if self.error is None:
-            _log.warning("the sink %s falls behind, and will be tried again: %s", self._name, problem)
+            _log.warning("the sink %s falls behind, and the next batch tries again: %s", self._name, problem)
         self.error = problem

@@ -1,4 +1,4 @@
-"""What a sink's table is to be given next: changes of a view, in pieces of which memory holds one at a time."""
+"""A delivery to a sink's table: changes of a view, in pieces, so that memory holds one piece at a time."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates, concat
 
-Closed: TypeAlias = Updates | StoredChanges  # in memory, or read from files and runs whenever it is asked for
+Closed: TypeAlias = Updates | StoredChanges  # in memory, or read from files and runs on each use
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What brings the table from the contents as of below `low` to those as of below `upper`: updates of any times.
+    """Updates of any times that turn the contents as of below `low` into those as of below `upper`.
 
-    Where `whole`, they add up to those contents, whatever is in the table. Iterated, it gives the updates in pieces,
-    the same ones each time; equal rows may be in several.
+    If `whole`, they add up to the new contents, whatever the table has. Iteration gives the updates in pieces, the same
+    ones each time. Equal rows may be in several pieces.
     """
 
     low: int | None
     upper: int
     changes: tuple[Closed, ...]
     whole: bool = False
-    note: str | None = None  # for the commit
+    note: str | None = None  # goes into the commit
 
     @property
     def some(self) -> bool:

@@ -1,7 +1,7 @@
-"""The files of a sink's table: which may hold a row, what is left of one without rows, and which to merge.
+"""The files of a sink's table: which may hold a row, what remains of one without some rows, and which to merge.
 
-Files written by one commit are a group, each with a range of its own of the sorting columns. Groups are merged so that
-there are few, which keeps the number of files that may hold a row small.
+The files of one commit are a group; each has its own range of the sorting columns. The sink merges groups so that there
+are few. Then few files may hold a row.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from halfjoin.engine.updates.updates import Ints, Mask, Positions, Updates, conc
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Files of one writing, as positions in the table's list of files."""
+    """The files of one commit, as positions in the table's list of files."""
 
     files: list[int] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
-        """Rows of all its files."""
+        """The number of rows in all its files."""
         return sum(self.counts)
 
 
 def groups(files: pa.Table) -> list[Group]:
-    """The groups: the part of the names before the last random part tells which files belong together."""
+    """The groups. Files whose names have the same text before the last random part belong together."""
     found: dict[str, Group] = {}
     for number, rows in enumerate(files["num_records"].to_pylist()):
         group = found.setdefault(group_of(files["path"][number].as_py()), Group())
@@ -41,12 +41,12 @@ def groups(files: pa.Table) -> list[Group]:
 
 
 def group_of(name: str) -> str:
-    """The beginning of a file's name that its group has in common."""
+    """The beginning of a file's name, which is the same for its whole group."""
     return name[: -len("-01234567-89ab-cdef-0123-456789abcdef.parquet")]
 
 
 def holders(files: pa.Table, rows: Updates) -> Iterator[tuple[int, Positions]]:
-    """The files that may hold some of the rows, by the bounds of their columns, and which rows those are."""
+    """The files that may hold some of the rows, by the bounds of their columns, and the positions of those rows."""
     bounds = [
         _Bounds.of(column, *(files[f"{part}.{name}"].combine_chunks() for part in ("min", "max", "null_count")))
         for name, column in rows.columns.items()
@@ -64,7 +64,7 @@ def holders(files: pa.Table, rows: Updates) -> Iterator[tuple[int, Positions]]:
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """One column: values looked for, and files' bounds, as numbers in the same order; what is not known holds all."""
+    """One column: wanted values and files' bounds, as numbers in the same order. Unknown bounds admit all values."""
 
     values: Ints
     absent: Mask  # NULLs among the values
@@ -82,7 +82,7 @@ class _Bounds:
         return cls(numbers[:count], _mask(values.is_null()), least, greatest, _mask(pc.fill_null(nulls, 1)) > 0)
 
     def may_hold(self, file: int) -> Mask:
-        """Of each value, whether the file may hold it."""
+        """For each value, whether the file may hold it."""
         inside = (self.low[file] <= self.values) & (self.values <= self.high[file])
         held: Mask = np.where(self.absent, self.nulls[file], inside)
         return held
@@ -94,12 +94,12 @@ def _mask(array: pa.Array) -> Mask:
 
 
 def without(content: Updates, gone: Updates) -> tuple[Updates, Ints]:
-    """What is left of a file's rows when others are taken away, and how many of each could not be taken.
+    """A file's rows after some deletions, and how many copies of each deleted row were missing (as negative numbers).
 
-    `gone` has distinct rows with negative diffs. One deletion takes one copy; the order of the rows that stay is kept,
+    `gone` has distinct rows with negative diffs. One deletion removes one copy. The remaining rows keep their order,
     but equal rows may move together.
     """
-    both = concat([gone, content])  # of equal rows the first stands for all: what is not found shows up among the gone
+    both = concat([gone, content])  # the first of equal rows stands for all, so a missing row shows up among `gone`
     positions, diffs = cancelled(both, by_time=False)
     missing = np.zeros(len(gone), np.int64)
     short = diffs < 0

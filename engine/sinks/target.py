@@ -1,4 +1,4 @@
-"""Where a sink's table is: a folder or the URL of an object store, apart from the warehouse and from other sinks."""
+"""Where a sink's table is: a folder or the URL of an object store, outside the warehouse and other sinks."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from halfjoin.engine.storage.place import LocalPlace, ObjectPlace, Place
 from halfjoin.errors import Conflict, StorageError, UnsupportedSQL
 
 SINK = "halfjoin.sink"  # in each commit of a sink's table: the sink's id
-FOLDER = "sinks"  # of a warehouse: what relative paths are relative to
+FOLDER = "sinks"  # the folder of a warehouse that relative paths start from
 
 
 def settled(target: str) -> str:
-    """The path or URL of a new sink as the catalog keeps it: means the same place wherever and by whom it is read.
+    """The path or URL of a new sink as the catalog keeps it: every reader finds the same place, from anywhere.
 
     Raises:
-        UnsupportedSQL: it is none.
+        UnsupportedSQL: the text is not a path or URL for a sink.
     """
     if ".." in target.replace("\\", "/").split("/"):
         raise UnsupportedSQL(f"{target!r} is not a path for a sink",
-                             remedy="write it without .., as it is from the root")
+                             remedy="write the path from the root, without ..")
     try:
         if is_url(target):
             check_url(target)
@@ -45,7 +45,7 @@ def target_place(target: str, home: Place | None) -> Place:
     """The place that a settled path or URL means, for an engine whose warehouse is at `home`.
 
     Raises:
-        StorageError: a link leads out of the folder that relative paths are in.
+            StorageError: a link leads out of the folder for relative paths.
     """
     if is_url(target):
         return ObjectPlace(target)
@@ -58,17 +58,17 @@ def target_place(target: str, home: Place | None) -> Place:
     if root not in (path, *path.parents):
         raise StorageError(f"{root / target} leads out of {root}, to {path}",
                            remedy="write where the table is to be as an "
-                           "absolute path, or take the link away", path=str(path))  # fmt: skip
+                           "absolute path, or remove the link", path=str(path))  # fmt: skip
     return LocalPlace(path)
 
 
 def check(target: str, home: Place | None, others: Iterable[Sink], former: Container[str]) -> None:
-    """Whether a new sink may write to a settled path. It takes over what one of the `former` sinks (by ids) has left.
+    """Check that a new sink may write to a settled path. It may take over the table of a `former` sink (sinks' ids).
 
     Raises:
-        UnsupportedSQL: the path is that of the warehouse or of another sink, around it or in it.
-        Conflict: something is there already.
-        StorageError: it cannot be looked at.
+        UnsupportedSQL: the path overlaps with the warehouse or with another sink.
+        Conflict: something else is there already.
+        StorageError: the place cannot be reached.
     """
     if home is None and is_relative(target):
         raise UnsupportedSQL(f"the path {target!r} is relative to the warehouse, and this engine has none",
@@ -82,11 +82,11 @@ def check(target: str, home: Place | None, others: Iterable[Sink], former: Conta
         allowed = parts[: len(warehouse) + 1] == (*warehouse, FOLDER) and len(parts) > len(warehouse) + 1
         if _touch(parts, warehouse) and not allowed:
             raise UnsupportedSQL(f"{target!r} would mix the sink's files with those of the warehouse {home}",
-                                 remedy=f"a path without / at its beginning is a folder in {home / FOLDER}")
+                                 remedy=f"a path that does not begin with / is a folder in {home / FOLDER}")
     for sink in others:
         if _touch(parts, _sink_parts(sink, home)):
             raise UnsupportedSQL(f"{target!r} overlaps with the table of the sink {sink.name}, {sink.target!r}",
-                                 remedy="choose a folder that is in no other sink's, nor around it")
+                                 remedy="choose a folder that is not inside or around another sink's")
     _check_empty(target, home, former)
 
 
@@ -109,7 +109,7 @@ def _check_empty(target: str, home: Place | None, former: Container[str]) -> Non
 
 
 def _sink_parts(sink: Sink, home: Place | None) -> tuple[str, ...]:
-    """Where a sink is, or would be if its path did not lead out by now."""
+    """The parts of a sink's path; none if its path leads out of its folder by now."""
     try:
         return _parts(sink.target, home)
     except StorageError:
@@ -117,7 +117,7 @@ def _sink_parts(sink: Sink, home: Place | None) -> tuple[str, ...]:
 
 
 def _parts(target: str, home: Place | None) -> tuple[str, ...]:
-    """The path from the root of its file system or store, without a look at the store."""
+    """The parts of a path from the root of its file system or store. It does not access the store."""
     if isinstance(home, LocalPlace) or not is_relative(target):
         target = str(target_place(target, home)) if not is_url(target) else target
     else:
@@ -129,6 +129,6 @@ def _parts(target: str, home: Place | None) -> tuple[str, ...]:
 
 
 def _touch(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether they are the same folder, or one is in the other."""
+    """Whether two folders are the same, or one is inside the other."""
     shorter = min(len(one), len(other))
     return bool(shorter) and one[:shorter] == other[:shorter]

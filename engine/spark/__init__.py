@@ -1,4 +1,4 @@
-"""The Spark runner: the plans of views carried out by Spark jobs, with the same operators inside their tasks.
+"""The Spark runner: Spark jobs carry out the plans of views, with the same operators inside their tasks.
 
-Only the public DataFrame API is used, so a Spark Connect session serves as well as a classic one.
+It uses only the public DataFrame API, so it works with Spark Connect sessions and with classic ones.
 """

@@ -1,6 +1,6 @@
-"""Rows of a table that come as a Spark DataFrame: checked, typed and written by tasks.
+"""Check, type and write a table's rows that come as a Spark DataFrame, in tasks.
 
-The tasks call what checks a local batch, so a value is taken or refused as it is there. The frame is evaluated once.
+The tasks call the checks of a local batch, so they take and refuse the same values. The frame is evaluated once.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from halfjoin.errors import InvalidRow
 class FrameRows:
     """A table's checked rows. `part` is their fingerprint.
 
-    `timed`: whether they came with times; `first` and `last` are the least and the greatest of their times. `inserts`:
-    whether each adds one copy; `upsert` and `whole` are those of `Submitted`, `unnamed` the columns that none of them
-    names. `run` has them with every time and diff filled in.
+    `timed`: whether they came with times. `first` and `last`: the least and the greatest of their times. `inserts`:
+    whether each row adds one copy. `upsert` and `whole`: as in `Submitted`. `unnamed`: the columns that no row names.
+    `run` has the rows with every time and diff filled in.
     """
 
     table: Table
@@ -60,7 +60,7 @@ class FrameRows:
         """The rows, read into this process.
 
         Raises:
-            InvalidRow: upserts with one key twice.
+            InvalidRow: two upserts have the same key.
         """
         found = concat([empty(self.run.schema), *self.run.pieces()])
         time, diff = found.time if self.timed else None, None if self.inserts else found.diff
@@ -74,9 +74,9 @@ class FrameRows:
 
 @dataclass(frozen=True, slots=True)
 class GivenFrame:
-    """A table's rows as they were given: a frame, and what its rows mean (`Rows` without data).
+    """A table's rows as submitted: a frame, and the meaning of its rows (`Rows` without data).
 
-    `whole`: as of `Submitted`.
+    `whole`: as in `Submitted`.
     """
 
     table: Table
@@ -86,12 +86,12 @@ class GivenFrame:
 
 
 def checked(given: Sequence[GivenFrame], time: int, scratch: Scratch, *, marked: bool) -> list[FrameRows]:
-    """Evaluate frames, check their rows and write them; those without a time of their own get `time`.
+    """Evaluate frames, check their rows and write them. Rows without a time get `time`.
 
-    Their fingerprints are computed if they are to be `marked`. Messages that truncate their table are read once more.
+    Computes fingerprints if `marked`. Reads messages a second time if they truncate their table.
 
     Raises:
-        UnknownName, InvalidRow, InvalidTime: as `rows.submitted`, with a key in place of a row's number.
+        UnknownName, InvalidRow, InvalidTime: as `rows.submitted`, with a key instead of a row's number.
     """
     nothing = [_none_of(one) for one in given]
     places = [scratch.fresh() for _ in given]
@@ -123,7 +123,7 @@ def checked(given: Sequence[GivenFrame], time: int, scratch: Scratch, *, marked:
 def _due(one: GivenFrame, intake: Intake) -> tuple[Frame, Callable[[Batches], Batches]]:
     """A frame, and the task that checks and writes its rows."""
     names = tuple(one.frame.columns)
-    # By position: a name such as `a.b` is to Spark a field of a column `a`.
+    # By position: for Spark a name such as `a.b` is a field of a column `a`.
     plain = one.frame.toDF(*(f"c{i}" for i in range(len(names))))
     if isinstance(one.meant, Messages):
         return in_order(plain, names, one.meant, intake, whole=one.whole)
@@ -131,7 +131,7 @@ def _due(one: GivenFrame, intake: Intake) -> tuple[Frame, Callable[[Batches], Ba
 
 
 def _none_of(given: GivenFrame) -> Submitted:
-    """No row, of a frame's columns: what is wrong with them is found before a job is run."""
+    """A frame's columns without rows, checked: this finds wrong columns before a job runs."""
     names = given.frame.columns
     if len(set(names)) < len(names):
         raise InvalidRow(f"a column is given twice: {', '.join(names)}", table=given.table.name)
@@ -142,7 +142,7 @@ def _none_of(given: GivenFrame) -> Submitted:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """The task: from rows as they were given to files of updates. `names` are those of the columns, in their order."""
+    """The task that checks submitted rows and writes files of updates. `names`: the names of the columns, in order."""
 
     names: tuple[str, ...]
     meant: Rows

@@ -1,4 +1,4 @@
-"""Contents as a Spark DataFrame: updates summed up to a time, each row as often as it is contained."""
+"""Give contents as a Spark DataFrame: updates summed up to a time, each row as often as its count."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from halfjoin.errors import DataError
 
 
 def contents(frame: Frame, layout: Layout, time: int, name: str) -> Frame:
-    """A frame of updates as rows with the columns' own names and types; lazy, as DataFrames are.
+    """Turn a frame of updates into rows with the columns' own names and types. Lazy, like all DataFrames.
 
-    Whoever evaluates it gets the errors of `Engine.read`: an expression that fails for a row, a negative count.
+    Its evaluation raises the errors of `Engine.read`: an expression that fails for a row, a negative count.
     """
     there = summed(frame.where(F.col(TIME) <= F.lit(time)), layout, by_time=False)
     there = there.withColumn(TIME, F.lit(time).cast("bigint")).select(*layout.in_spark)
@@ -45,7 +45,7 @@ def _expanded(layout: Layout, time: int, name: str, batches: Batches) -> Batches
 
 
 def changes(frame: Frame, layout: Layout) -> Frame:
-    """A frame of updates under the columns' own names and types, with `__time` and `__diff`."""
+    """Give a frame of updates the columns' own names and types, with `__time` and `__diff`."""
     struct = spark.StructType([spark.StructField(column, _shown_type(kind)) for column, kind in layout.columns])
     struct = struct.add(TIME, spark.LongType()).add(DIFF, spark.LongType())
     if all(_shown_type(kind) == spark_type(kind) for _, kind in layout.columns):
@@ -70,7 +70,7 @@ def _raise_first(table: pa.Table, time: int, name: str) -> None:
 
 
 def _shown_type(kind: pa.DataType) -> spark.DataType:
-    """A time of day is text (`23:59:59.000000`), because few Spark sessions have a type for it."""
+    """The type that users see. A time of day is text (`23:59:59.000000`): few Spark sessions have a type for it."""
     if pt.is_list(kind):
         return spark.ArrayType(_shown_type(kind.value_type))
     return spark.StringType() if pt.is_time(kind) else spark_type(kind)

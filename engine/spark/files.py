@@ -1,4 +1,4 @@
-"""State as Parquet files that Spark's tasks read: a collection's own, or written to a scratch folder."""
+"""Provide state as Parquet files for Spark's tasks: a collection's own files, or copies in a scratch folder."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from halfjoin.engine.storage.stored_run import StoredRun, stored
 from halfjoin.engine.updates.updates import Updates, concat, empty
 from halfjoin.errors import UnsupportedSQL
 
-# How files are read, whatever the session's settings: all of them, with days and moments as they were written.
+# Options for reading, whatever the session's settings: all files, with dates and timestamps as written.
 _PATTERN = re.compile(r"[\\*?\[\]{}]")
 AS_WRITTEN = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "datetimeRebaseMode": "CORRECTED"}
 
 
 class StateFiles:
-    """Which files hold which updates; what has none that Spark sees is written when it is first asked for.
+    """Finds files with given updates, and writes updates that have no files visible to Spark on first use.
 
     Args:
-        scratch: where to; this process and all of Spark's must see it under the same path.
-        direct: whether Spark sees the warehouse's own files, too.
+        scratch: where to write. This process and all of Spark's must see it under the same path.
+        direct: whether Spark also sees the warehouse's own files.
     """
 
     def __init__(self, scratch: Scratch, *, direct: bool) -> None:
         self.scratch, self._direct = scratch, direct
-        self._written: dict[int, StoredRun] = {}  # of updates in memory, by their id, as long as they live
-        self._copied: dict[Place, ScratchPlace] = {}  # of folders that Spark does not see
+        self._written: dict[int, StoredRun] = {}  # files of updates in memory, by their id, as long as they live
+        self._copied: dict[Place, ScratchPlace] = {}  # copies of folders that Spark does not see
         self._held: list[object] = []
 
     def runs(self, part: Part) -> list[StoredRun]:
-        """Files with the updates of a part, under paths that tasks see; none where there are no updates.
+        """Files with the updates of a part, under paths that tasks see. No files if there are no updates.
 
-        They have its columns by their names, of the types that `spark.types.encoded` says, `__time` and `__diff`;
-        further columns are to be ignored.
+        They have the columns by name, in the types of `spark.types.encoded`, and `__time` and `__diff`. Readers must
+        ignore further columns.
         """
         run = stored(part)
         if run is None:
@@ -52,7 +52,7 @@ class StateFiles:
         return [_plain(run if seen else replace(run, place=self._copies(run)))]
 
     def hold(self, part: Part) -> Part:
-        """The part, whose files stay until this object goes: somebody may still read them."""
+        """Keep the files of a part until this object goes, because somebody may still read them. Returns the part."""
         run = stored(part)
         if run is None:
             self._held.append([*part.pieces()])
@@ -62,7 +62,7 @@ class StateFiles:
         return linked
 
     def loaded(self, run: StoredRun) -> Updates:
-        """All updates of a run that a job has written, in memory; Spark goes on reading the files."""
+        """Load all updates of a run that a job has written. Spark continues to read the files."""
         parts = list(run.pieces())
         return self._keep(concat(parts), run) if parts else empty(run.schema)
 
@@ -83,7 +83,7 @@ class StateFiles:
         return self._written[id(updates)]
 
     def _copies(self, run: StoredRun) -> ScratchPlace:
-        """The files of a run, which never change, where Spark sees them."""
+        """Copy the files of a run, which never change, to where Spark sees them."""
         if run.place not in self._copied:
             self._copied[run.place] = self.scratch.fresh()
         place = self._copied[run.place]
@@ -94,26 +94,26 @@ class StateFiles:
 
 
 def _plain(run: StoredRun) -> StoredRun:
-    """As a task may get it."""
+    """The run in a form that can go to a task."""
     assert isinstance(run.place, LocalPlace)
     return replace(run, place=LocalPlace(run.place.path.absolute()), arranged={})
 
 
 def is_readable(folder: Path) -> bool:
-    """Whether Spark's readers take a path: of one with characters of patterns they take what follows a colon apart."""
+    """Whether Spark's readers take a path. They misread one that has a colon and a pattern's characters."""
     return ":" not in str(folder) or _PATTERN.search(str(folder)) is None
 
 
 def located(path: str) -> str:
-    """The path as Spark's reader takes it: of this file system, whatever the session's default is, and no pattern."""
+    """The path for Spark's reader: in the local file system, whatever the session's default, and not as a pattern."""
     return "file:" + _PATTERN.sub(r"\\\g<0>", path)
 
 
 def check_names(names: Mapping[str, pa.DataType] | Sequence[str]) -> None:
-    """Refuse columns that Spark cannot keep apart."""
+    """Refuse columns that Spark cannot tell apart."""
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(name.lower(), name)
         if other != name:
-            raise UnsupportedSQL(f'columns "{other}" and "{name}", which Spark takes for one, on the Spark runner',
+            raise UnsupportedSQL(f'columns "{other}" and "{name}" on the Spark runner, which cannot tell them apart',
                                  remedy='rename one of them, or use Engine(runner="local")')  # fmt: skip

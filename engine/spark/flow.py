@@ -1,7 +1,7 @@
-"""A view's plan as Spark DataFrames: delta paths of half-joins and linear operators, summed.
+"""Run a view's plan as Spark DataFrames: delta paths of half-joins and linear operators, summed.
 
-Delta law. A result tuple is produced once, by the path of the component that arrived last, so a half-join reads the
-arrangement's files either before or after the batch; its time is the later of the two, its diff their product.
+Delta law. A result tuple is produced once, by the path of the component that arrived last. So a half-join reads the
+arrangement's files either before or after the batch. Its time is the later of the two; its diff is their product.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from halfjoin.planner.linear import Linear
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, Join, Path, Stage, Version
 from halfjoin.sql.expr import Column, Expr, columns_of
 
-Spans: TypeAlias = Mapping[str, Range]  # of columns of a collection that is looked up
+Spans: TypeAlias = Mapping[str, Range]  # the ranges of columns of a collection that a half-join looks up
 
-_TIME2, _DIFF2 = "__time2", "__diff2"  # of the rows looked up
+_TIME2, _DIFF2 = "__time2", "__diff2"  # the time and diff of rows that a half-join finds
 _TOO_HEAVY = f"{TOO_HEAVY} {packed(TooHeavy(TOO_HEAVY))}"
 
 
 @dataclass(frozen=True, slots=True)
 class SparkFlow:
-    """A plan bound to a session and to the state's files. Frames are lazy, and good as long as this object is there."""
+    """A plan bound to a session and to the state's files. Frames are lazy, and valid as long as this object exists."""
 
     plan: Join
     registry: Registry
@@ -52,11 +52,11 @@ class SparkFlow:
     held: Held
     parts_of: Lookup
     files: StateFiles
-    _between: list[StoredRun] = field(default_factory=list)  # files that jobs have left, and frames read
+    _between: list[StoredRun] = field(default_factory=list)  # files that jobs have written and frames read
 
     @property
     def layout(self) -> Layout:
-        """Of the results."""
+        """The layout of the results."""
         columns = tuple((column.name, arrow_type(column.type)) for column in self.plan.columns)
         paths = (path for branch in self.plan.branches for path in branch.paths)
         operators = [part for path in paths for part in (path.source, *(s.then for s in path.stages), path.final)]
@@ -65,7 +65,7 @@ class SparkFlow:
     def changes(self, staged: Mapping[str, Part]) -> Frame | None:
         """The view's output and failing rows for a batch's changes, summed.
 
-        Small streams are looked up by tasks, up to the last half-join at once; the rest is left to Spark's joins.
+        Tasks look up small streams, those with equally many remaining stages together. Spark's joins do the rest.
         """
         paths = [path for branch in self.plan.branches for path in branch.paths if path.collection in staged]
         waiting = [self._resting(path, [staged[path.collection]]) for path in paths]
@@ -79,7 +79,7 @@ class SparkFlow:
                 probe = self._probe(group)
                 if probe is None:
                     streams += group
-                elif not probe.shares:  # there is nothing that they could find
+                elif not probe.shares:  # the arrangement has no files with such keys
                     continue
                 elif left == 1:
                     results.append(arranged(probe.rows(self.session), probe.outputs, self.layout))
@@ -90,9 +90,9 @@ class SparkFlow:
         return self._sum([*results, *carried])
 
     def fill(self) -> Frame | None:
-        """The view's whole history, from one path per branch; None where it is certainly empty.
+        """The view's whole history, from one path of each branch. None if it is certainly empty.
 
-        What fails in another input's own operator is reported by that input's path alone, so those operators run too.
+        Only an input's own path reports errors of its source operator, so the source operators of other paths run too.
         """
         streams, failures = [], []
         for branch in self.plan.branches:
@@ -111,13 +111,13 @@ class SparkFlow:
         return [run for part in parts for run in self.files.runs(part)]
 
     def _within(self, spans: Spans, parts: Sequence[Part]) -> list[StoredRun]:
-        """The files of an arrangement that may have rows within the spans of columns."""
+        """The files of an arrangement that may have rows within the ranges of columns."""
         for name, span in spans.items():
             parts = [span.files(part, name) for part in parts]
         return self._seen(parts)
 
     def _resting(self, path: Path, parts: Sequence[Part]) -> Resting:
-        """What a change (or all) of a path's input puts on it."""
+        """The stream that a change (or all rows) of a path's input starts."""
         schema, whole = self.held.schema(path.collection), self.held.rows(path.collection)
         return Resting(tuple(self._seen(parts)), schema, path.fetch, path.source, path.stages, path.final, whole)
 
@@ -127,20 +127,20 @@ class SparkFlow:
         return _filtered(frame, prefilter(stream.due, {name: f"c{i}" for i, name in enumerate(layout.names)})), layout
 
     def _failures(self, stream: Resting) -> Frame:
-        """What rows add to the errors of the operator that is due."""
+        """The errors that the next operator reports for a stream."""
         frame, layout = self._apply(*self._source(stream), [stream.due], ())
         columns = [f"{null(kind)} AS c{i}" for i, (_, kind) in enumerate(self.layout.columns)]
         return frame.where(f"{ERROR} IS NOT NULL").selectExpr(*columns, *layout.tail)
 
     def _stream(self, stream: Resting, size: float | None) -> _Stream:
-        """A stream in files as a frame."""
+        """Read a stream from its files as a frame."""
         frame, layout = self._source(stream)
         size = None if may_multiply(stream.due) else size
         spans, width = ({}, None) if size is None else (self._spans([stream]), width_of(stream.runs))
         return _Stream(frame, layout, stream.due, stream.stages, stream.final, size, width, stream.whole, spans)
 
     def _probe(self, streams: Sequence[Resting]) -> Probe | None:
-        """The next half-join of streams that have the same before them, by tasks; None where Spark's joins suit it."""
+        """The next half-join of streams with equal remaining stages, in tasks. None if Spark's joins suit it better."""
         (first, *_) = streams
         every = width_of([run for stream in streams for run in stream.runs])
         if not first.stages or not all(map(is_simple, streams)) or not is_small(sum(map(len, streams)), every):
@@ -160,7 +160,7 @@ class SparkFlow:
         return Probe(tuple(streams), shares(runs), operators, outputs, self.registry)
 
     def _rested(self, probes: Sequence[Probe]) -> list[Resting]:
-        """What probes find, in files, before the rest of their stages."""
+        """Run probes and store what they find in files, as streams with the remaining stages."""
         jobs, places = [], []
         for probe in probes:
             places.append(self.files.scratch.fresh())
@@ -173,7 +173,7 @@ class SparkFlow:
         return streams
 
     def _carried(self, streams: list[_Stream], parts_of: Lookup) -> list[Frame]:
-        """What streams add to the view. Where paths have the rest of their stages in common, they go on as one."""
+        """What streams add to the view. Streams with equal remaining stages continue as one."""
         results = [stream for stream in streams if not stream.stages]
         waiting = [stream for stream in streams if stream.stages]
         while waiting:
@@ -186,7 +186,7 @@ class SparkFlow:
         return [self._finished(stream) for stream in results]
 
     def _keyed(self, stream: _Stream) -> _Stream:
-        """The stream with the keys of its next half-join."""
+        """Apply the stream's next operator, and add the keys of its next half-join."""
         probe = stream.stages[0].half_join.probe
         frame, layout = self._apply(stream.frame, stream.layout, [stream.due], probe)
         return replace(stream, frame=frame, layout=layout, due=Linear())
@@ -197,7 +197,7 @@ class SparkFlow:
         runs = self._within(stream.spans, parts_of(key.collection, stage.half_join.version))
         size = width = None
         if stream.size is not None and stream.width is not None:
-            # Known rows decide: going by the bytes of files, which pack them tightly, Spark broadcasts millions.
+            # Decide by known rows. Spark goes by the bytes of compressed files, and would broadcast millions of rows.
             rows, each = sum(map(len, runs)), width_of(runs)
             if is_small(stream.size, stream.width):
                 frame = F.broadcast(frame)
@@ -212,9 +212,9 @@ class SparkFlow:
         return arranged(frame, layout, self.layout)
 
     def _found(self, size: float, whole: int, key: ArrangementKey) -> float | None:
-        """The rows expected after a half-join of so many, on the path of an input of `whole`; None: nothing is known.
+        """The expected rows after a half-join of `size` rows, on the path of an input of `whole` rows. None if unknown.
 
-        Where nobody counted the keys, there are taken to be as many as the stream's own input has rows.
+        If nobody has counted the distinct keys, assume as many as the input has rows.
         """
         distinct = self.held.distinct(key) or whole
         return size * max(1.0, self.held.rows(key.collection) / distinct) if distinct else None
@@ -235,7 +235,7 @@ class SparkFlow:
     def _half_join(
         self, frame: Frame, layout: Layout, stage: Stage, runs: Sequence[StoredRun], spans: Spans, how: str | None
     ) -> tuple[Frame, Layout]:
-        """The stream's rows with each of their partners; failing rows go through it alone. `how` is a hint to Spark."""
+        """Join the stream's rows with their partners. Failing rows pass unjoined. `how` is a hint for Spark."""
         spec, collection = stage.half_join, stage.half_join.arrangement.collection
         found, kinds = self._arrangement(spec, runs, spans)
         found = _filtered(found, prefilter(stage.then, {new: f"f{i}" for i, (_, new) in enumerate(spec.fetch)}))
@@ -261,7 +261,7 @@ class SparkFlow:
         return frame.selectExpr(*columns), joined
 
     def _spans(self, streams: Sequence[Resting]) -> Spans:
-        """The ranges of the keys that the streams' next half-join looks up, where they are columns of their files."""
+        """The ranges of the keys that the streams' next half-join looks up, for keys that are columns of its files."""
         found: dict[str, Range] = {}
         join = streams[0].stages[0].half_join if streams[0].stages else None
         if join is None or join.arrangement.through is not None:
@@ -277,9 +277,9 @@ class SparkFlow:
     def _arrangement(
         self, spec: HalfJoin, runs: Sequence[StoredRun], spans: Spans
     ) -> tuple[Frame, tuple[pa.DataType, ...]]:
-        """Rows to look up: what is fetched as `f0`, ..., the key as `j0`, ..., and the key's types.
+        """The rows to look up: fetched columns as `f0`, ..., the key as `j0`, ..., and the key's types.
 
-        What is outside the `spans` of columns may be left out.
+        May leave out rows outside the `spans` of columns.
         """
         key, schema = spec.arrangement, self.held.schema(spec.arrangement.collection)
         fetch = [name for name, _ in spec.fetch]
@@ -303,11 +303,10 @@ class SparkFlow:
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """Rows on their way along a path: an operator that is due, the stages and the final operator before them.
+    """Rows on their way along a path: the next operator, then the remaining stages and the final operator.
 
-    `size`: how many rows are expected, None where nothing is known; `width`: the bytes of one in memory, about;
-    `whole`: how many rows the path's input has. `spans`:
-    the ranges of what is looked up next.
+    `size`: the expected rows, None if unknown. `width`: about the bytes of a row in memory. `whole`: the rows of the
+    path's input. `spans`: the ranges of keys that the next half-join looks up.
     """
 
     frame: Frame
@@ -322,7 +321,7 @@ class _Stream:
 
 
 def _merged(streams: Sequence[_Stream]) -> list[_Stream]:
-    """Those that have the same before them as one: the half-joins they share read their arrangement once."""
+    """Unite streams with equal remaining stages: a half-join that they share reads its arrangement once."""
     groups: dict[object, list[_Stream]] = {}
     for stream in streams:
         same = (repr((stream.stages, stream.final)), frozenset(stream.layout.columns), stream.layout.keys)

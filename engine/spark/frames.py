@@ -1,4 +1,4 @@
-"""Updates as Spark DataFrames: read from files, mapped by tasks, brought together and summed."""
+"""Handle updates as Spark DataFrames: read them from files, map them with tasks, unite and sum them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from halfjoin.errors import DataError
 
 
 def read(session: Any, runs: Iterable[StoredRun], schema: Mapping[str, pa.DataType], names: Sequence[str]) -> Frame:
-    """Columns of updates in files that tasks see as `c0`, `c1`, ..., `__time`, `__diff`. A name may come twice."""
+    """Read columns of updates from files that tasks see, as `c0`, `c1`, ..., `__time`, `__diff`. Names may repeat."""
     files = [str(run.place / file.name) for run in runs for file in run.files]
     different = list(dict.fromkeys(names))
     fields = [StructField(name, spark_type(schema[name])) for name in different]
@@ -30,21 +30,21 @@ def read(session: Any, runs: Iterable[StoredRun], schema: Mapping[str, pa.DataTy
     with quiet():
         reader = session.read.schema(struct).options(**AS_WRITTEN)
         frame = reader.parquet(*map(located, files)) if files else session.createDataFrame([], struct)
-    # By position: names may have a meaning in SQL.
+    # By position, because a name may have a meaning in SQL.
     frame = frame.toDF(*(f"x{i}" for i in range(len(different))), TIME, DIFF)
     return frame.selectExpr(*(f"x{different.index(name)} AS c{i}" for i, name in enumerate(names)), TIME, DIFF)
 
 
 def mapped(frame: Frame, task: Task) -> Frame:
-    """A task's function on every batch of a frame."""
+    """Apply a task to every batch of a frame."""
     with quiet():
         return frame.mapInArrow(in_tasks(task), task.outputs.struct)
 
 
 def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
-    """Equal rows (of one time) as one, diffs summed, zeros dropped; as `updates.consolidate` does, sums being exact.
+    """Sum the diffs of equal rows (of one time) and drop zeros. Sums are exact, as in `updates.consolidate`.
 
-    The floats of a group are equal but perhaps not the same (-0.0 and 0.0): one of them stands for all, as given.
+    The floats of a group are equal but may look different (-0.0 and 0.0). One of them, unchanged, stands for all.
     """
     names = [name for name in layout.in_spark if name != DIFF and (by_time or name != TIME)]
     floats = [f"c{i}" for i, (_, kind) in enumerate(layout.columns) if has_floats(kind)]
@@ -57,7 +57,7 @@ def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
     return groups.selectExpr(*kept, f"{total} AS {DIFF}").where(f"{DIFF} <> 0")
 
 
-# A sum by its halves, the upper one with what the lower one carries; and where it is none of an int64, its pieces.
+# A sum from its halves, after the lower one carries into the upper one; and its pieces, if int64 cannot hold it.
 _FITS = "__upper BETWEEN -2147483648L AND 2147483647L"
 _TOTAL = "shiftleft(__upper, 32) | (__lower & 4294967295L)"
 _EXACT = "(cast(__upper AS decimal(20, 0)) * 4294967296BD + cast(__lower & 4294967295L AS decimal(20, 0)))"
@@ -74,7 +74,7 @@ def union(frames: Iterable[Frame]) -> Frame:
 
 
 def arranged(frame: Frame, layout: Layout, wanted: Layout) -> Frame:
-    """Columns in the wanted order, the keys, and room for failing rows."""
+    """Put columns into the wanted order, with the keys and the columns for failing rows."""
     if layout == wanted:
         return frame
     columns = [f"c{layout.position(name)} AS c{i}" for i, name in enumerate(wanted.names)]

@@ -1,4 +1,4 @@
-"""Checked rows, written by the task that checked them, with a note on each lot for the driver."""
+"""Write checked rows in the task that checked them, with a note on each lot for the driver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from halfjoin.engine.updates.updates import Updates, constant
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Where a table's rows go, and the `time` of those without one; with fingerprints if they are `marked`."""
+    """Where to write a table's rows, the `time` of rows without one, and whether to compute fingerprints (`marked`)."""
 
     table: Table
     time: int
@@ -24,7 +24,7 @@ class Intake:
     marked: bool
 
     def written(self, rows: Submitted) -> Batches:
-        """Files of the updates, and what the driver is to know of them."""
+        """Write files of the updates. Yields their answers and a note for the driver."""
         if not rows.length:  # a frame without columns
             return
         time = constant(self.time, rows.length) if rows.time is None else rows.time
@@ -35,7 +35,7 @@ class Intake:
             "last": int(time.max()), "inserts": bool((diff == 1).all()),
         }))  # fmt: skip
         updates = Updates(rows.columns, time, diff)
-        kept = updates if rows.upsert else updates.filter(diff != 0)  # of upserts 0 takes the row of its key away
+        kept = updates if rows.upsert else updates.filter(diff != 0)  # an upsert with 0 deletes the row of its key
         yield from in_files(self.folder, kept, self.table.primary_key)
 
 

@@ -1,4 +1,4 @@
-"""The rows of a run in lots, by their keys: all rows of one key are in one lot, and a lot's keys lie close together."""
+"""Divide a run's rows into lots by key: all rows of one key are in one lot, and a lot's keys are close together."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, empty
 
 @dataclass(frozen=True, slots=True)
 class Lot:
-    """The rows whose first key column is from `low` to below `high` (None: open), a code or a text; of those, the rows
-    whose whole key has a code that, mixed, leaves `rest` when it is divided by `of`."""
+    """The rows whose first key column, a code or a text, is in `[low, high)` (None: unbounded); among these the rows
+    for which the mixed code of the whole key leaves the remainder `rest` when divided by `of`."""
 
     key: tuple[str, ...]
     low: Any
@@ -29,7 +29,7 @@ class Lot:
     of: int
 
     def read(self, run: StoredRun, names: Sequence[str]) -> Updates:
-        """Its rows, with these columns, the key's among them."""
+        """Read its rows with these columns, which include the key."""
         schema, first = {name: run.schema[name] for name in names}, self.key[0]
         found = [empty(schema)]
         for source in (opened(run.place, file.name) for file in run.files):
@@ -38,7 +38,7 @@ class Lot:
         return concat(found)
 
     def _groups(self, source: OpenFile, kind: pa.DataType) -> Mask:
-        """The row groups that may have some of them."""
+        """The row groups that may have some of its rows."""
         ends, groups = _ends(source, self.key[0], kind), np.ones(source.groups, np.bool_)
         if ends is not None and self.low is not None:
             groups &= ends[1] >= _bound(self.low)
@@ -60,7 +60,7 @@ class Lot:
 
 
 def lots_of(run: StoredRun, key: tuple[str, ...], most: int) -> Iterator[Lot]:
-    """A run's rows in lots of about `most`, as far as statistics can tell where they are."""
+    """Lots of about `most` rows of a run, as far as statistics tell where the rows are."""
     sources = [opened(run.place, file.name) for file in run.files]
     ends = [_ends(source, key[0], run.schema[key[0]]) for source in sources]
     known = [found for found in ends if found is not None]
@@ -81,10 +81,10 @@ def lots_of(run: StoredRun, key: tuple[str, ...], most: int) -> Iterator[Lot]:
 
 
 def _worthwhile(begun: Sequence[int], before: Sequence[int], most: int) -> list[tuple[int, int, int]]:
-    """Ranges, as the first and the last of those given that are one, and the rows that are read for each.
+    """Join neighbouring ranges where that saves reading. A result has its first range, its last, and the rows to read.
 
-    `begun`: rows of groups that begin below the end of a range; `before`: of those that end below its start. Where
-    groups overlap, a range may have far more rows than begin in it, and as one with the next it is read less often.
+    `begun`: the rows of groups that begin below a range's end. `before`: the rows of groups that end below its start.
+    Where groups overlap, a range may read far more rows than begin in it. Joined with the next, it reads them once.
     """
     found = [(0, 0, begun[0] - before[0])]
     for number in range(1, len(begun)):
@@ -106,14 +106,14 @@ def _parts(rows: int, most: int) -> int:
 
 
 def _by_codes(key: tuple[str, ...], low: Any, high: Any, rows: int, most: int) -> Iterator[Lot]:
-    """A range of the first column, which is parted once more if it has far more rows."""
+    """A range of the first column, divided further by codes if it has many more rows than `most`."""
     of = _parts(rows, most)
     for rest in range(of):
         yield Lot(key, low, high, rest, of)
 
 
 def _ends(source: OpenFile, name: str, kind: pa.DataType) -> tuple[Any, Any] | None:
-    """The least and the greatest of a column of each row group; None where they have no order, or are not known."""
+    """The least and the greatest value of a column in each row group. None if they have no order or are unknown."""
     if pa.types.is_string(kind):
         return source.texts(name)
     bounds = source.bounds(name, kind)
@@ -121,5 +121,5 @@ def _ends(source: OpenFile, name: str, kind: pa.DataType) -> tuple[Any, Any] | N
 
 
 def _bound(value: Any) -> Any:
-    """What numpy compares as it is: of a text by itself it would take NULs off the end."""
+    """The value in an array, because numpy cuts trailing NULs off a single text."""
     return np.array([value], object if isinstance(value, str) else np.int64)

@@ -1,4 +1,4 @@
-"""The columns of a stream of updates inside Spark, and what a linear operator makes of them."""
+"""The columns of a stream of updates inside Spark, and how linear operators change them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from halfjoin.sql.types import BIGINT
 
 Frame: TypeAlias = Any  # a Spark DataFrame, classic or Connect
 
-# What a failing row has in place of columns when it travels with the stream: those of the error collection.
+# The columns of a failing row that travels with the stream: those of the error collection.
 ERRORS = {f"__{name}": kind for name, kind in ERROR_SCHEMA.items()}
 ERROR = next(iter(ERRORS))  # NULL in rows that do not fail
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A stream's columns: names and Arrow types in order, types of its keys, whether failing rows travel along.
+    """A stream's columns: names and Arrow types in order, types of its keys, and whether failing rows travel along.
 
-    Spark knows the columns as `c0`, `c1`, ... and the keys as `k0`, `k1`, ..., because it takes names that differ by
-    case alone for one; then come `ERRORS` if failing rows travel along, `__time` and `__diff`. A failing row has
-    nothing but those.
+    In Spark the columns are `c0`, `c1`, ... and the keys `k0`, `k1`, ..., because Spark does not distinguish names that
+    differ only in case. After them come `ERRORS` if failing rows travel along, then `__time` and `__diff`. A failing
+    row has values only in `ERRORS`, `__time` and `__diff`.
     """
 
     columns: tuple[tuple[str, pa.DataType], ...]
@@ -43,12 +43,12 @@ class Layout:
         return tuple(name for name, _ in self.columns)
 
     def position(self, name: str) -> int:
-        """Which column has the name."""
+        """The position of a column."""
         return self.names.index(name)
 
     @property
     def tail(self) -> tuple[str, ...]:
-        """The names that follow columns and keys."""
+        """The names after the columns and keys."""
         return (*ERRORS, TIME, DIFF) if self.errors else (TIME, DIFF)
 
     @property
@@ -59,21 +59,21 @@ class Layout:
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """What goes from a task to Spark."""
+        """The Arrow schema of batches that tasks return."""
         kinds = [*(encoded(kind) for _, kind in self.columns), *map(encoded, self.keys)]
         kinds += ERRORS.values() if self.errors else []
         return pa.schema(list(zip(self.in_spark, [*kinds, pa.int64(), pa.int64()], strict=True)))
 
     @property
     def struct(self) -> StructType:
-        """What Spark makes of it."""
+        """The same schema in Spark's types."""
         kinds = [*(spark_type(kind) for _, kind in self.columns), *map(spark_type, self.keys)]
         kinds += map(spark_type, ERRORS.values()) if self.errors else []
         kinds += [spark_type(pa.int64())] * 2
         return StructType([StructField(name, kind) for name, kind in zip(self.in_spark, kinds, strict=True)])
 
     def through(self, operators: Iterable[Linear]) -> Layout:
-        """After linear operators, one after the other; without keys."""
+        """The layout after linear operators, one after the other. Without keys."""
         columns, errors = dict(self.columns), self.errors
         for operator in operators:
             for step in operator.steps:
@@ -82,17 +82,17 @@ class Layout:
         return Layout(tuple(columns.items()), (), errors)
 
     def joined(self, schema: Mapping[str, pa.DataType], fetch: Sequence[tuple[str, str]]) -> Layout:
-        """With the columns that a half-join adds; without keys."""
+        """The layout with the columns that a half-join adds. Without keys."""
         return Layout((*self.columns, *((new, schema[name]) for name, new in fetch)), (), self.errors)
 
 
 def may_report(operator: Linear) -> bool:
-    """Whether it may turn a row into an error."""
+    """Whether an operator may turn a row into an error."""
     return operator.reports is not None and any(map(step_fallible, operator.steps))
 
 
 def may_multiply(operator: Linear) -> bool:
-    """Whether it may make several rows of one."""
+    """Whether an operator may turn one row into several."""
     return any(isinstance(step, Explode | Temporal) for step in operator.steps)
 
 

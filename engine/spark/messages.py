@@ -1,8 +1,8 @@
-"""Debezium's messages that come as a DataFrame: tasks read them, and other tasks keep what the last says of each key.
+"""Read Debezium's messages from a DataFrame: tasks read them, and other tasks keep the last message of each key.
 
-Which task reads a message says nothing of when it was sent. So of a table with a key the rows travel with the places of
-their messages to the task of their key's code, sorted by it: there all that is said of a key comes together, and a
-task holds no more than a lot, however many messages are about one key.
+The task that reads a message does not know when it was sent. So in a table with a key, rows travel with the places of
+their messages, and Spark brings all rows of a key's code to one task, sorted by code. That task holds at most one lot,
+however many messages are about one key.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from halfjoin.engine.spark.writing import WRITTEN_ROWS, note
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import Updates, constant
 
-TRUNCATED = "truncated"  # in notes: the offset of a message that takes all rows of the table away, if it has one
-_CODE, _PARTITION, _OFFSET = "k0", "k1", "k2"  # of a row's key, NULL of a truncation; of its message
+TRUNCATED = "truncated"  # in notes: the offset of a message that truncates the table, if it has one
+_CODE, _PARTITION, _OFFSET = "k0", "k1", "k2"  # the code of a row's key (NULL for a truncation), its message's place
 
 
 def in_order(
     frame: Frame, names: tuple[str, ...], meant: Messages, intake: Intake, *, whole: bool
 ) -> tuple[Frame, Callable[[Batches], Batches]]:
-    """A frame of what messages say, and the task that keeps the last of each key, and writes it."""
+    """A frame of the messages' rows, and the task that keeps the last row of each key and writes it."""
     table = intake.table
     schema = tuple((column.name, arrow_type(column.type)) for column in table.columns)
     layout = Layout(schema, (pa.int64(), pa.int64(), pa.int64()))
@@ -53,10 +53,10 @@ def in_order(
 
 
 def after_truncation(table: Table, frame: Frame, truncations: Sequence[int | None]) -> Frame:
-    """The messages after the last that truncates the table.
+    """The messages after the last one that truncates the table.
 
     Raises:
-        InvalidRow: there is no telling which come after it.
+        InvalidRow: it is not known which messages come after it.
     """
     names = list(frame.columns)
     plain = frame.toDF(*(f"c{i}" for i in range(len(names))))
@@ -72,7 +72,7 @@ def after_truncation(table: Table, frame: Frame, truncations: Sequence[int | Non
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The task that reads messages. Of a key the last of a lot is enough for the next task."""
+    """The task that reads messages. It passes on only the last row of each key in a lot."""
 
     table: Table
     names: tuple[str, ...]
@@ -104,7 +104,7 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Settle:
-    """The task that gets all that is said of some keys, sorted by their codes (or anything, of a table without a key).
+    """The task that gets all rows of some keys, sorted by their codes (in a table without a key: any rows).
 
     `placed`: whether the messages have places. `whole`: whether they come after a truncation.
     """
@@ -117,14 +117,14 @@ class _Settle:
     def __call__(self, batches: Batches) -> Batches:
         keyed, waiting = bool(self.intake.table.primary_key), None
         for lot in gathered(batches, WRITTEN_ROWS):
-            if lot.column(_CODE).null_count:  # then what else is said will be asked again
+            if lot.column(_CODE).null_count:  # then the other messages will be read again
                 truncations = lot.filter(lot.column(_CODE).is_null()).column(_OFFSET)
                 yield note(json.dumps({TRUNCATED: pc.max(truncations).as_py()}))
                 continue
             if keyed:
                 lot = self._last(lot if waiting is None else pa.concat_tables([waiting, lot]))
                 code = array_of(lot, _CODE).to_numpy()
-                more = int(np.searchsorted(code, code[-1]))  # of the last code there may be more
+                more = int(np.searchsorted(code, code[-1]))  # further rows of the last code may follow
                 lot, waiting = lot.slice(0, more), lot.slice(more)
             yield from self._written(lot)
         if waiting is not None:

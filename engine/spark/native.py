@@ -1,7 +1,7 @@
-"""The steps of an operator that Spark's own expressions carry out with exactly the same meaning: no task of ours.
+"""Let Spark's own expressions carry out those steps of an operator that mean exactly the same there.
 
-They are a choice of columns, their renaming, and the comparisons of `prefilter`. Nothing after the first other step is
-taken, so that order and errors stay as they are.
+These steps choose columns, rename them, or make the comparisons of `prefilter`. The first other step ends them, so that
+order and errors stay the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from halfjoin.sql.expr import Column
 
 
 def natively(frame: Frame, layout: Layout, operators: Sequence[Linear]) -> tuple[Frame, Layout, list[Linear]]:
-    """A stream without keys after the leading steps that Spark can take, and the operators that are left."""
+    """Apply the leading steps that Spark can take to a stream without keys. Returns the remaining operators as well."""
     steps = [(step, operator.reports) for operator in operators for step in operator.steps]
     places = {name: f"c{i}" for i, name in enumerate(layout.names)}
     kinds, taken = dict(layout.columns), 0

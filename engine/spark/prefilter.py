@@ -1,7 +1,7 @@
-"""Predicates so simple that Spark may apply them first, where it reads: fewer rows to shuffle, row groups skipped.
+"""Predicates so simple that Spark can apply them while it reads: it shuffles fewer rows and skips row groups.
 
-The view's own operator still decides. This only drops rows of which it is certain that the operator would: those for
-which a leading comparison of a column with a constant, of a type whose order Spark and PostgreSQL share, is not true.
+The view's own operator still decides. The prefilter only drops rows that the operator would certainly drop: those for
+which a leading comparison of a column with a constant is not true, in a type whose order Spark and PostgreSQL share.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from halfjoin.sql.types import INTEGERS, Kind
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDERED = (*INTEGERS, Kind.DATE)
-_EQUATED = (*_ORDERED, Kind.TEXT, Kind.VARCHAR)  # the order of texts is a matter of collation
+_EQUATED = (*_ORDERED, Kind.TEXT, Kind.VARCHAR)  # the order of texts depends on the collation
 _EPOCH = dt.date(1970, 1, 1)
 _SAME_DAYS = ((dt.date(1583, 1, 1) - _EPOCH).days, (dt.date(9999, 12, 31) - _EPOCH).days)
 
 
 def prefilter(operator: Linear, columns: Mapping[str, str]) -> Any:
-    """A condition for rows that may pass an operator, as a Spark column; None where nothing can be said.
+    """A condition that all rows which pass an operator meet, as a Spark column. None if there is no such condition.
 
-    `columns`: the names in Spark of the columns that are there when the condition is applied.
+    `columns`: for each column its name in Spark where the condition is applied.
     """
     found = [condition for expr in _leading(operator) if (condition := condition_of(expr, columns)) is not None]
     return reduce(and_, found) if found else None
 
 
 def _leading(operator: Linear) -> Iterator[Expr]:
-    """Predicates that every row meets as it came, before any could fail for it and so make it an error."""
+    """The predicates that see every row unchanged, before a step that could fail and turn a row into an error."""
     for step in operator.steps:
         if isinstance(step, Filter):
             yield from step.predicates
@@ -46,7 +46,7 @@ def _leading(operator: Linear) -> Iterator[Expr]:
 
 
 def condition_of(expr: Expr, columns: Mapping[str, str]) -> Any:
-    """A predicate as a Spark column that is true for exactly the same rows; None where there is none so simple."""
+    """A predicate as a Spark column that is true for exactly the same rows. None if it is not simple enough."""
     match expr:
         case Call(function=op, args=(Column(name=name, type=kind), Literal() as constant)) if op in _COMPARE:
             pass
@@ -65,8 +65,8 @@ def condition_of(expr: Expr, columns: Mapping[str, str]) -> Any:
 def with_date(compare: Callable[[Any, Any], Any], column: Any, days: int) -> Any:
     """A comparison of a date column with a day since 1970.
 
-    As a date of Spark's, by which it skips row groups, only where all the calendars of Java and Python have that day
-    and agree about it.
+    It uses Spark's dates, which let Spark skip row groups, only for days that all calendars of Java and Python have
+    and agree on.
     """
     if _SAME_DAYS[0] <= days <= _SAME_DAYS[1]:
         return compare(column, F.lit(_EPOCH + dt.timedelta(days)))

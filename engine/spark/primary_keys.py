@@ -1,4 +1,4 @@
-"""PRIMARY KEYs of rows that came as DataFrames, held by tasks against what is in the table's files."""
+"""Check the PRIMARY KEYs of rows in DataFrames, by tasks that look into the table's files."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.errors import InvalidRow
 
-CHECKED_ROWS = 1 << 17  # of which a task holds the keys against what is there
+CHECKED_ROWS = 1 << 17  # rows whose keys a task checks at a time
 
 
 def keyed(
     session: Any, batch: Sequence[tuple[FrameRows, Sequence[Part]]], files: StateFiles, scratch: Scratch
 ) -> list[StoredRun]:
-    """The updates that rows mean for tables with a PRIMARY KEY, with all updates of each table so far.
+    """The updates that rows mean for tables with a PRIMARY KEY. Each table comes with all its updates so far.
 
-    A task reads the rows of some keys, and looks up in the files what is there under them, as a local batch does.
+    A task reads the rows of some keys, and looks their existing rows up in the files, as a local batch does.
 
     Raises:
-        InvalidRow: some time would have two rows of a key, or a row less than none.
+        InvalidRow: a key would have two rows at some time, or a row a negative count.
     """
     kinds, places = [], [scratch.fresh() for _ in batch]
     for (rows, there), place in zip(batch, places, strict=True):
@@ -57,9 +57,9 @@ def keyed(
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """The task: all `new` rows of some keys, held against the rule with what is `there`.
+    """The task: checks all `new` rows of some keys against the rows that are already `there`.
 
-    Of upserts, and of rows that leave columns `unnamed`, it writes what they mean.
+    For upserts, and for rows with `unnamed` columns, it writes the updates that they mean.
     """
 
     table: Table
@@ -85,7 +85,7 @@ class _Keys:
                     changed = filled(key, near, changed, unnamed, upsert=self.upsert)
                 if self.upsert:
                     changed = key.replaced(near, changed)
-                key.check(near, changed)  # what is there at later times stays
+                key.check(near, changed)  # later existing rows stay
                 if self.upsert or self.unnamed:
                     yield from in_files(self.folder, changed, self.table.primary_key)
             except InvalidRow as problem:

@@ -1,7 +1,7 @@
-"""Half-joins of small streams: each task looks the whole of a stream up in its share of an arrangement's files.
+"""Half-joins of small streams: each task looks up the whole stream in its share of an arrangement's files.
 
-Nothing is shuffled, and of the files only the row groups are read that may have a key of the stream, so that the cost
-follows the change. Between half-joins a stream rests in files, where every task can read it.
+Nothing is shuffled, and tasks read only the row groups that may have a key of the stream. So the cost follows the
+change. Between half-joins a stream rests in files, which every task can read.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from halfjoin.engine.updates.updates import Updates, concat
 from halfjoin.planner.linear import Extend, Filter, Keep, Linear
 from halfjoin.planner.plan import Stage
 
-STREAM_ROWS = 1_000_000  # of a stream that every task loads
-STREAM_BYTES = 1 << 26  # that they take in memory, about
-SHARE_ROWS = 1 << 20  # of an arrangement, for one task
+STREAM_ROWS = 1_000_000  # the most rows of a stream that every task loads
+STREAM_BYTES = 1 << 26  # about the most bytes that they take in memory
+SHARE_ROWS = 1 << 20  # rows of an arrangement for one task
 
 
 @dataclass(frozen=True, slots=True)
 class Resting:
     """Rows on their way along a path, in files.
 
-    They are read as `fetch` says (a column of the files, its name in the stream); then an operator is due, and the
-    stages and the final operator are before them. `whole`: how many rows the path's input has.
+    `fetch` names the columns to read (a column of the files, its name in the stream). `due` is the next operator. After
+    it come the stages and the final operator. `whole`: the rows of the path's input.
     """
 
     runs: tuple[StoredRun, ...]
@@ -56,21 +56,21 @@ class Resting:
 
     @property
     def source(self) -> Layout:
-        """Of the rows as they are read."""
+        """The layout of the rows as read."""
         return Layout(()).joined(self.schema, self.fetch)
 
     @property
     def layout(self) -> Layout:
-        """After the operator that is due."""
+        """The layout after the next operator."""
         return self.source.through([self.due])
 
     def ranges(self, name: str) -> list[Range | None]:
-        """The ranges of a column's values in each of the runs; None where one is not known."""
+        """The range of a column's values in each of the runs; None for each that is unknown."""
         origin = {new: column for column, new in self.fetch}.get(name)
         return [None if origin is None else range_of(run, origin, self.schema[origin]) for run in self.runs]
 
     def load(self, names: Sequence[str], registry: Registry) -> Updates | None:
-        """The rows after the operator that is due, with these columns; None where there are none."""
+        """Load the rows after the next operator, with these columns. None if there are no rows."""
         due = compile_linear(self.due, registry)
         pieces = (piece for run in self.runs for piece in run.pieces(names=[name for name, _ in self.fetch]))
         found = [due(piece.renamed(self.fetch), []) for piece in pieces]
@@ -80,8 +80,8 @@ class Resting:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The task: streams that have the same before them through their next half-join, with the shares of the
-    arrangement whose numbers it gets; `operators` are what follows."""
+    """The task that takes streams with equal remaining stages through their next half-join. It gets the numbers of its
+    shares of the arrangement. `operators` come after the half-join."""
 
     streams: tuple[Resting, ...]
     shares: tuple[tuple[StoredRun, ...], ...]
@@ -90,22 +90,22 @@ class Probe:
     registry: Registry
 
     def frame(self, session: Any) -> Frame:
-        """A task for each of the shares."""
+        """A frame with one task for each share."""
         count = len(self.shares)
         return session.range(0, count, 1, count)
 
     def rows(self, session: Any) -> Frame:
-        """What the tasks find."""
+        """The rows that the tasks find."""
         with quiet():
             return self.frame(session).mapInArrow(partial(call, self), self.outputs.struct)
 
     @property
     def stored(self) -> Mapping[str, pa.DataType]:
-        """The columns of files with what the tasks find. By position: names in the plan may be alike to Spark."""
+        """The columns of files with the results. By position, because Spark may not tell the plan's names apart."""
         return {f"c{i}": kind for i, (_, kind) in enumerate(self.outputs.columns)}
 
     def onward(self, run: StoredRun) -> Resting:
-        """What the tasks have found, on its way to the next stage."""
+        """The results, as a stream with the remaining stages."""
         fetch = tuple(zip(self.stored, self.outputs.names, strict=True))
         whole = min(stream.whole for stream in self.streams)
         return replace(self.streams[0], runs=(run,), schema=self.stored, fetch=fetch, due=Linear(),
@@ -135,7 +135,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The task of a probe that leaves what it finds in files."""
+    """The task of a probe that writes its results to files."""
 
     probe: Probe
     folder: Path
@@ -146,28 +146,28 @@ class Store:
 
 
 def is_simple(stream: Resting) -> bool:
-    """Whether several tasks may load the same stream: files hold it, and no error would be told several times."""
+    """Whether several tasks may load the same stream: files can hold it, and its next operator reports no error."""
     simple = all(isinstance(step, Filter | Keep | Extend) for step in stream.due.steps) and not may_report(stream.due)
     return simple and storable(kind for _, kind in (*stream.source.columns, *stream.layout.columns))
 
 
 def is_small(rows: float, width: float) -> bool:
-    """Whether every task may have so many rows, of so many bytes each."""
+    """Whether every task may load so many rows, of so many bytes each."""
     return rows <= STREAM_ROWS and rows * width <= STREAM_BYTES
 
 
 def width_of(runs: Sequence[StoredRun]) -> float:
-    """The bytes that a row takes in memory, about."""
+    """About the bytes of a row in memory."""
     return sum(run.loaded_bytes for run in runs) / max(1, sum(map(len, runs)))
 
 
 def storable(kinds: Iterable[pa.DataType]) -> bool:
-    """Whether files hold values of these types as they are."""
+    """Whether files hold values of these types unchanged."""
     return all(encoded(kind) == file_type(kind) for kind in kinds)
 
 
 def shares(runs: Iterable[StoredRun]) -> tuple[tuple[StoredRun, ...], ...]:
-    """The files of an arrangement in shares of about as many rows."""
+    """Divide the files of an arrangement into shares of about equally many rows."""
     found: list[list[StoredRun]] = []
     rows = SHARE_ROWS
     for run in runs:
@@ -176,7 +176,7 @@ def shares(runs: Iterable[StoredRun]) -> tuple[tuple[StoredRun, ...], ...]:
                 found.append([])
                 rows = 0
             rows += file.rows
-            known = replace(file, stats="")  # which are long, and for others
+            known = replace(file, stats="")  # tasks do not need the statistics, which are long
             if found[-1] and found[-1][-1].place == run.place:
                 found[-1][-1] = replace(found[-1][-1], files=(*found[-1][-1].files, known))
             else:
@@ -185,7 +185,7 @@ def shares(runs: Iterable[StoredRun]) -> tuple[tuple[StoredRun, ...], ...]:
 
 
 def alike(streams: Sequence[Resting]) -> list[tuple[Resting, ...]]:
-    """Those together that have the same before them: the half-joins they share read their arrangement once."""
+    """Group streams with equal remaining stages: a half-join that they share reads its arrangement once."""
     groups: dict[object, list[Resting]] = {}
     for stream in streams:
         same = repr((stream.stages, stream.final)), frozenset(stream.layout.columns)

@@ -1,4 +1,4 @@
-"""What Spark is doing, on a terminal; silence anywhere else."""
+"""Show on a terminal what Spark is doing; show nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Timer
 
-PATIENCE = 1.0  # seconds that a job may take before anything is shown
+PATIENCE = 1.0  # seconds before the spinner appears
 
 
 @contextmanager
 def progress(doing: str) -> Iterator[None]:
-    """A spinner on standard error for as long as the block takes, if that is a terminal and it takes long."""
+    """Show a spinner on standard error while the block runs, if that is a terminal and the block takes long."""
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -1,4 +1,4 @@
-"""Files and row groups that a change cannot meet, left out by the range of its keys."""
+"""Skip files and row groups that a change cannot meet, by the range of its keys."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from halfjoin.engine.storage.stored_run import StoredRun, stored
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The values that are there, of an integer or date column: none below `low`, none above `high`, as their codes."""
+    """The range of an integer or date column's values, from `low` to `high`, as codes."""
 
     kind: pa.DataType
     low: int
     high: int
 
     def files(self, part: Part, name: str) -> Part:
-        """The part without the files in which the column `name` has none of these values."""
+        """The part without the files in which the column `name` has no value of the range."""
         run = stored(part)
         if run is None:
             return part
         return replace(run, files=tuple(file for file in run.files if self._meets(_of_file(run, file.name, name))))
 
     def skips(self, run: StoredRun, name: str) -> bool:
-        """Whether some row group of the files has none of these values, so that a condition spares reading it.
+        """Whether some row group of the files has no value of the range, so that a condition saves reading it.
 
-        Where it spares nothing it does harm: a condition with other constants is other code, to be compiled anew.
+        A condition that saves nothing does harm: Spark compiles new code for each new constant.
         """
         found = [opened(run.place, file.name).bounds(name, run.schema[name]) for file in run.files]
         return any(bool(((low > self.high) | (high < self.low)).any()) for low, high, _ in filter(None, found))
 
     def condition(self, column: Any) -> Any:
-        """The same as a condition on a column of Spark's, which skips row groups where it reads."""
+        """A condition on a Spark column for values of the range. Spark skips row groups by it."""
         if pt.is_date32(self.kind):
             return with_date(ge, column, self.low) & with_date(le, column, self.high)
         return (column >= F.lit(self.low)) & (column <= F.lit(self.high))
 
     def union(self, other: Range) -> Range:
-        """From the least to the greatest value of both."""
+        """The range from the least to the greatest value of both."""
         return Range(self.kind, min(self.low, other.low), max(self.high, other.high))
 
     def _meets(self, other: tuple[int, int] | None) -> bool:
@@ -55,7 +55,7 @@ class Range:
 
 
 def range_of(run: StoredRun, name: str, kind: pa.DataType) -> Range | None:
-    """The range of a column, NULLs aside; None where it has none or it is not known without reading rows."""
+    """The range of a column without its NULLs. None if it is empty, or unknown without reading rows."""
     if not (pt.is_integer(kind) or pt.is_date32(kind)):
         return None
     found = [_of_file(run, file.name, name) for file in run.files]

@@ -1,4 +1,4 @@
-"""Spark sessions: the user's, or a quiet local one started when first needed; and how to tell a DataFrame."""
+"""Spark sessions: the user's, or a quiet local one that starts when first needed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from halfjoin.engine.spark.stderr import without_warning
 from halfjoin.engine.spark.task_errors import unpacked
 from halfjoin.errors import HalfjoinError
 
-# Nothing is logged: what goes wrong is raised, and Spark would tell it several times over. Without an appender, Spark
-# takes the settings for none at all; the gateway's own level keeps it from raising the root's.
+# Log nothing: errors are raised, and Spark would log each several times. Without an appender, Spark ignores these
+# settings; the gateway's own level keeps it from raising the root's.
 _LOG4J = """\
 rootLogger.level = off
 rootLogger.appenderRef.stderr.ref = stderr
@@ -31,7 +31,7 @@ appender.stderr.layout.type = PatternLayout
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = off
 """
-# What Spark says where the workers' Python is another one than the driver's.
+# What Spark says if the workers' Python differs from the driver's.
 _OTHER_PYTHON = (
     r"No module named '(?:halfjoin|numpy|pyarrow|pyspark|duckdb|pydantic|sqlglot|cloudpickle)[\w.]*'",
     r"\[PYTHON_VERSION_MISMATCH\][^.]*\.\d+[^.]*\.\d+", r'Cannot run program "[^"]*python[^"]*"',
@@ -42,10 +42,10 @@ _OTHER_PYTHON = (
 def start_session() -> Any:
     """The active session, or that of Spark's environment variable SPARK_REMOTE, or else a new local one.
 
-    The local one uses all cores, and has no user interface, logs and progress bars.
+    The local one uses all cores, and has no user interface, logs or progress bars.
 
     Raises:
-        HalfjoinError: there is no Java to start one with.
+        HalfjoinError: Java, which a local session needs, is missing.
     """
     with quiet():
         from pyspark.errors import PySparkRuntimeError
@@ -73,29 +73,28 @@ def start_session() -> Any:
                     return builder.getOrCreate()
             except (PySparkRuntimeError, FileNotFoundError) as problem:
                 raise HalfjoinError(
-                    "a local Spark session could not be started, most likely for want of Java",
+                    "a local Spark session could not be started, most likely because Java is missing",
                     remedy="install it (17 or later) and set JAVA_HOME, give the engine a session of your own, or use "
                     'Engine(runner="local")',
                 ) from problem
 
 
 def is_stopped(session: Any) -> bool:
-    """Whether nothing can be asked of a session any more."""
-    if hasattr(session, "is_stopped"):  # of Spark Connect
+    """Whether a session can no longer answer."""
+    if hasattr(session, "is_stopped"):  # Spark Connect
         return bool(session.is_stopped)
     try:
         return not session.sparkContext.defaultParallelism
-    except Exception:  # of Python or of Java, by who noticed
+    except Exception:  # of Python or of Java, whichever notices
         return True
 
 
 def sees(session: Any, folder: Path) -> bool:
-    """Whether Spark's tasks find a folder of this machine under its path, and what is in it; made if need be and
-    allowed."""
+    """Whether Spark's tasks see a folder of this machine, and its files, under its path. Creates it if possible."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         made = tempfile.NamedTemporaryFile(prefix="seen-", dir=folder)  # noqa: SIM115
-    except OSError:  # a reader's, who may not write there
+    except OSError:  # a reader may not write there
         return False
     with made as file, quiet(), translated():
         asked = session.range(1).mapInArrow(partial(_found, file.name), "found boolean")
@@ -109,7 +108,7 @@ def _found(path: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without Spark's warning about the version of pandas, which nothing here uses."""
+    """Suppress Spark's warning about the version of pandas, which nothing here uses."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
         yield
@@ -117,10 +116,10 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """An error of ours in a task as the error that it is, not as a failed Spark job with what Java says of it.
+    """Raise an error of ours from a task as itself, not as a failed Spark job with Java's texts.
 
     Raises:
-        HalfjoinError: tasks run a Python that cannot do our work.
+        HalfjoinError: the tasks' Python lacks our packages, or differs from this one.
     """
     from pyspark.errors import PySparkException
 

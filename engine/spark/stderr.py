@@ -1,4 +1,4 @@
-"""What Java says as it starts: its warning of the modules that Spark asks for is left out, all else is passed on."""
+"""Pass on what Java writes as it starts, without its warning about the modules that Spark asks for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WARNING = b"WARNING: Using incubator modules"
 
 @contextmanager
 def without_warning() -> Iterator[None]:
-    """Around the start of a process that inherits our standard error, and writes there for as long as it lives."""
+    """Wrap the start of a process that inherits our standard error and writes there as long as it lives."""
     stderr = os.dup(2)
     end, begin = os.pipe()
     Thread(target=_pass_on, args=(end, stderr), name="halfjoin-stderr", daemon=True).start()
@@ -25,7 +25,7 @@ def without_warning() -> Iterator[None]:
 
 
 def _pass_on(source: int, target: int) -> None:
-    """Line by line, until the last process that has the other end is gone."""
+    """Copy line by line, until the last process with the other end has gone."""
     with os.fdopen(source, "rb", buffering=0) as lines:
         for line in iter(lines.readline, b""):
             if not line.startswith(_WARNING):

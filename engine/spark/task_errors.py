@@ -1,8 +1,8 @@
-"""Errors of ours on their way from a task to the driver, with all their fields.
+"""Carry our errors from a task to the driver, with all their fields.
 
-Spark keeps the text of a task's error, inside the text of an error of its own. So an error that leaves a task has a
-note: its pickled form, which `unpacked` finds in whatever Spark says. What a row holds may stand in such a text as
-well, so nothing is unpickled but our errors and plain values.
+Spark keeps the text of a task's error inside the text of its own error. So an error that leaves a task gets a note
+with its pickled form, which `unpacked` finds in Spark's text. A row's values may be in that text as well, so
+`unpacked` loads only our errors and plain values.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _VALUES = {
 
 
 class TooHeavy(DataError):
-    """A weight, or a sum of weights, is none of an int64: the change is carried out where integers have no end."""
+    """An int64 cannot hold a weight, or a sum of weights. This process then computes with unbounded integers."""
 
 
 def call(task: Callable[[Iterator[Any]], Iterator[Any]], batches: Iterator[Any]) -> Iterator[Any]:
-    """A task as a function, which Spark asks for; its errors arrive at the driver as they are."""
+    """Run a task as the function that Spark wants. Its errors arrive at the driver unchanged."""
     try:
         yield from task(batches)
     except HalfjoinError as error:
@@ -39,18 +39,18 @@ def call(task: Callable[[Iterator[Any]], Iterator[Any]], batches: Iterator[Any])
 
 
 def packed(error: HalfjoinError) -> str:
-    """An error as signs that need no quotes in SQL. A field whose value is not plain becomes the value's text."""
+    """An error as characters that need no quotes in SQL. A field with a value that is not plain becomes text."""
     values = {one.name: getattr(error, one.name) for one in fields(error) if one.init}
     error = error.with_(**{name: repr(value) for name, value in values.items() if not _is_plain(value)})
     return f"halfjoin-error:{base64.b64encode(pickle.dumps(error)).decode()};"
 
 
 def unpacked(text: str) -> HalfjoinError | None:
-    """The error that was packed into a text, None if there is none."""
+    """The error that is packed in a text. None if there is none."""
     found = _PACKED.search(text)
     try:
         error = None if found is None else _Plain(io.BytesIO(base64.b64decode(found[1]))).load()
-    except Exception:  # the text is cut, or was never ours
+    except Exception:  # the text is cut, or not ours
         return None
     return error if isinstance(error, HalfjoinError) else None
 
@@ -58,13 +58,13 @@ def unpacked(text: str) -> HalfjoinError | None:
 def _is_plain(value: object) -> bool:
     try:
         _Plain(io.BytesIO(pickle.dumps(value))).load()
-    except Exception:  # whatever a class of the user's raises
+    except Exception:  # anything that a user's class raises
         return False
     return True
 
 
 class _Plain(pickle.Unpickler):
-    """Knows our errors and plain values, and no other class or function."""
+    """Loads our errors and plain values, and no other class or function."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in _VALUES or (module in (errors.__name__, __name__) and "." not in name):

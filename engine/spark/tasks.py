@@ -1,4 +1,4 @@
-"""What runs inside Spark's tasks: the compiled operators of the local runner, on the batches that Spark hands over."""
+"""The code inside Spark's tasks: the compiled operators of the local runner, on the batches from Spark."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ OnUpdates: TypeAlias = Callable[[Updates, list[Updates]], tuple[Updates, list[pa
 
 
 class Task(Protocol):
-    """A picklable description of what a task does: from updates of one layout to updates and keys of another."""
+    """A picklable description of a task: from updates of one layout to updates and keys of another."""
 
     @property
     def inputs(self) -> Layout:
-        """Of the batches that Spark hands over."""
+        """The layout of the batches from Spark."""
 
     @property
     def outputs(self) -> Layout:
-        """Of the batches that Spark gets."""
+        """The layout of the batches for Spark."""
 
     def compile(self) -> OnUpdates:
-        """The function of the updates without the failing rows, and of the list for new failing rows."""
+        """The function that a task applies to updates without failing rows. It appends new failing rows to a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
     """Linear operators, one after the other, then the keys of the next half-join.
 
-    A row whose key fails has no partner; the path of the input that it read reports it.
+    A row whose key fails has no partner. The path of the input whose columns the key reads reports the error.
     """
 
     inputs: Layout
@@ -62,7 +62,7 @@ class Apply:
     registry: Registry
 
     def compile(self) -> OnUpdates:
-        """Make it executable."""
+        """Compile the operators and the keys."""
         operators = [compile_linear(operator, self.registry) for operator in self.operators]
         probes = [(compile(expr), expr) for expr in self.probes]
 
@@ -79,7 +79,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Arrange:
-    """A collection's rows with the keys of an arrangement; a row that has several keys comes once with each."""
+    """A collection's rows with the keys of an arrangement. A row with several keys comes once with each."""
 
     inputs: Layout
     outputs: Layout
@@ -87,7 +87,7 @@ class Arrange:
     registry: Registry
 
     def compile(self) -> OnUpdates:
-        """Make it executable."""
+        """Compile the keys."""
         columns = key_columns(self.key, self.registry)
 
         def run(updates: Updates, errors: list[Updates]) -> tuple[Updates, list[pa.Array]]:
@@ -108,14 +108,14 @@ def in_tasks(task: Task) -> Callable[[Batches], Batches]:
 
 
 def updates_of(batch: Any, layout: Layout) -> Updates:
-    """A batch (or table) of Spark's as updates; failing rows must not be among them."""
+    """A batch or table from Spark as updates. It must not have failing rows."""
     columns = {name: restore(array_of(batch, i), kind) for i, (name, kind) in enumerate(layout.columns)}
     time, diff = (array_of(batch, name).to_numpy() for name in (TIME, DIFF))
     return Updates(columns, time, diff)
 
 
 def gathered(batches: Batches, rows: int = limits.TASK_ROWS) -> Iterator[pa.Table]:
-    """Larger batches than Spark's own, of so many rows or a few more."""
+    """Join Spark's batches into larger ones, of at least `rows` rows except the last."""
     waiting: list[pa.RecordBatch] = []
     length = 0
     for batch in batches:
@@ -145,13 +145,13 @@ def _run(pickled: bytes, batches: Batches) -> Batches:
 
 @lru_cache(maxsize=256)
 def _compiled(pickled: bytes) -> tuple[Task, OnUpdates]:
-    """Compiled once in each of Spark's Python processes, which serve many tasks."""
+    """Compile a task once in each of Spark's Python processes, which serve many tasks."""
     task: Task = pickle.loads(pickled)
     return task, task.compile()
 
 
 def array_of(batch: Any, column: int | str) -> pa.Array:
-    """A column of a batch or table, in one piece."""
+    """A column of a batch or table, as one array."""
     found = batch.column(column)
     if isinstance(found, pa.ChunkedArray):
         return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
@@ -162,7 +162,7 @@ def outgoing(updates: Updates, keys: Sequence[pa.Array], layout: Layout) -> Batc
     """Updates with their keys, for Spark.
 
     Raises:
-        TooHeavy: a weight is none of an int64; then the change is carried out where integers have no end.
+        TooHeavy: an int64 cannot hold a weight. This process then computes with unbounded integers.
     """
     if is_wide(updates.diff):
         raise TooHeavy(TOO_HEAVY)
@@ -175,7 +175,7 @@ def outgoing(updates: Updates, keys: Sequence[pa.Array], layout: Layout) -> Batc
 
 
 def failing(failed: Updates, layout: Layout) -> Batches:
-    """Error updates, for Spark. Raises as `outgoing`."""
+    """Error updates, for Spark. Raises the same errors as `outgoing`."""
     if is_wide(failed.diff):
         raise TooHeavy(TOO_HEAVY)
     columns = dict(zip(ERRORS, (failed.columns[name] for name in ERROR_SCHEMA), strict=True))
@@ -183,17 +183,17 @@ def failing(failed: Updates, layout: Layout) -> Batches:
 
 
 def _passing(table: pa.Table, layout: Layout) -> Batches:
-    """The failing rows of earlier operators."""
+    """Pass on the failing rows of earlier operators."""
     failed = table.filter(table.column(ERROR).is_valid())
     if len(failed):
         yield from _batches({name: array_of(failed, name) for name in (*ERRORS, TIME, DIFF)}, layout)
 
 
 def _batches(columns: dict[str, pa.Array], layout: Layout) -> Batches:
-    """Batches of the layout, in which the columns that are not given are NULL."""
+    """Batches of the layout. Columns that are not given are NULL."""
     schema, length = layout.arrow_schema, len(columns[TIME])
     if ERROR in columns and not layout.errors:
-        raise AssertionError(f"an expression failed that was thought safe: {columns[ERROR][0]}")
+        raise AssertionError(f"an expression failed that should not be able to fail: {columns[ERROR][0]}")
     arrays = [columns[field.name] if field.name in columns else pa.nulls(length, field.type) for field in schema]
     whole = pa.RecordBatch.from_arrays(arrays, schema=schema)
     for start in range(0, length, limits.TASK_ROWS):

@@ -1,7 +1,7 @@
-"""Arrow types as Spark carries them: what Spark has no type for travels as an integer or as bytes.
+"""Carry Arrow types through Spark: a type that Spark lacks travels as an integer or as bytes.
 
-A column goes to Spark by `encode` and comes back by `restore`; between them values keep their equality, so Spark may
-join and group by them. Spark's own meaning of a type plays no part: no session's time zone, no rounding.
+A column goes to Spark by `encode` and comes back by `restore`. In between values keep their equality, so Spark may
+join and group by them. Spark's own meaning of a type plays no part: no time zone of a session, no rounding.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PLAIN = {
 }
 
 
-# Types of columns that rows may have: all others lack a type in Arrow, or values that SQL's types hold.
+# The types that columns of rows may have. Others have no type in Arrow, or values that SQL's types cannot hold.
 _TAKEN = frozenset({
     "boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "string", "char", "varchar", "binary",
     "date", "time", "timestamp", "timestamp_ntz", "daytimeinterval", "interval", "void",
@@ -37,7 +37,7 @@ _TAKEN = frozenset({
 
 
 def check_columns(table: str, struct: spark.StructType) -> None:
-    """Refuse a frame's columns of types that no table's column takes, before a task meets them.
+    """Refuse a frame's columns whose types no table's column takes, before a task meets them.
 
     Raises:
         InvalidRow: with the column, and its type in Spark's words.
@@ -46,7 +46,7 @@ def check_columns(table: str, struct: spark.StructType) -> None:
         kind = field.dataType
         while isinstance(kind, spark.ArrayType):
             kind = kind.elementType
-        # NULL alone is a value of every type, a list of it is of none.
+        # NULL is a value of every type. A list of NULLs is not a value of any type.
         empty = kind != field.dataType and isinstance(kind, spark.NullType)
         if empty or (not isinstance(kind, spark.DecimalType) and _name(kind) not in _TAKEN):
             raise InvalidRow(f"a column of Spark's type {field.dataType.simpleString()} is not taken",
@@ -54,14 +54,14 @@ def check_columns(table: str, struct: spark.StructType) -> None:
 
 
 def _name(kind: spark.DataType) -> str:
-    """Of the type, without its length or fields."""
+    """The name of the type, without its length or fields."""
     return str(kind.typeName()).split("(")[0]
 
 
 def encoded(kind: pa.DataType) -> pa.DataType:
-    """The Arrow type that a column of type `kind` has on its way through Spark.
+    """The Arrow type of a column of type `kind` on its way through Spark.
 
-    It is that of a collection's files, and bytes for what no collection holds but expressions may.
+    It is the type in a collection's files, or bytes for types that only expressions have.
     """
     if pt.is_list(kind):
         return pa.list_(encoded(kind.value_type))
@@ -81,7 +81,7 @@ def spark_type(kind: pa.DataType) -> spark.DataType:
 
 
 def encode(column: pa.Array) -> pa.Array:
-    """A column as Spark carries it."""
+    """A column in the form in which Spark carries it."""
     kind, wanted = column.type, encoded(column.type)
     if wanted == kind:
         return column
@@ -93,7 +93,7 @@ def encode(column: pa.Array) -> pa.Array:
 
 
 def restore(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """What `encode` was given, of type `kind`, from what Spark or a file hands back."""
+    """The column of type `kind` that `encode` was given, from what Spark or a file returns."""
     if column.type == kind:
         return column
     if pt.is_list(kind):
@@ -101,14 +101,14 @@ def restore(column: pa.Array, kind: pa.DataType) -> pa.Array:
             column = column.cast(pa.list_(column.type.value_type))
         return _list(column, restore(column.flatten(), kind.value_type))
     if pt.is_timestamp(kind) or pt.is_time(kind):
-        return column.view(kind)  # the same number, whatever zone it was labelled with
+        return column.view(kind)  # the same number, whatever its zone label
     if encoded(kind) != kind:
         return column.cast(pa.binary(_width(kind))).view(kind)
     return column.cast(kind)
 
 
 def has_floats(kind: pa.DataType) -> bool:
-    """Whether two of its values can be equal and yet look different (the zeros, the NaNs)."""
+    """Whether two values of the type can be equal and yet look different (zeros, NaNs)."""
     return has_floats(kind.value_type) if pt.is_list(kind) else bool(pt.is_floating(kind))
 
 
@@ -121,7 +121,7 @@ def _width(kind: pa.DataType) -> int:
 
 
 def _list(column: pa.Array, values: pa.Array) -> pa.Array:
-    """The lists of `column` with other values, which have one for each of its elements."""
+    """The lists of `column` with other values: one for each of its elements."""
     lengths = pc.fill_null(pc.list_value_length(column), 0)
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
     return pa.ListArray.from_arrays(offsets, values, mask=column.is_null())

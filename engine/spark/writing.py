@@ -1,7 +1,7 @@
-"""Updates written by Spark's tasks as files of a collection: the driver gets names and statistics alone.
+"""Write updates in Spark's tasks as files of a collection. The driver gets only names and statistics.
 
-A task's files count when its answer arrives, which Spark hands over once for each task, whatever was tried again or
-speculatively twice; files of other tries are never referred to, and go with their folder.
+A task's files count when its answer arrives. Spark hands over one answer for each task, even if it tried the task again
+or ran it twice speculatively. Nobody refers to files of other tries; they go with their folder.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import DIFF, TIME, Updates
 from halfjoin.errors import DataError, InvalidRow, InvalidTime, StorageError, UnknownName
 
-WRITTEN_ROWS = 1 << 20  # that a task sorts and writes together
+WRITTEN_ROWS = 1 << 20  # rows that a task sorts and writes together
 _REFUSED = "refused: "  # begins the note of a task that refuses a row
 
-# What a task answers: a row for each file, with whether its rows are failing ones; or a note for the driver.
+# What a task answers: one row for each file, which also says whether its rows are failing rows; or a note.
 _ANSWER = StructType([
     StructField("name", StringType()), StructField("size", LongType()), StructField("rows", LongType()),
     StructField("latest", LongType()), StructField("stats", StringType()), StructField("failed", BooleanType()),
@@ -45,7 +45,7 @@ _ARROW = pa.schema([
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What all tasks of one kind answered: their files, those of failing rows, and their notes."""
+    """The answers of all tasks of one kind: their files, those of failing rows, and their notes."""
 
     files: tuple[StoredFile, ...]
     failed: tuple[StoredFile, ...]
@@ -54,7 +54,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What a task writes of rows of a layout: those that do not fail, sorted, and the others in files of their own."""
+    """The task that writes rows of a layout: rows that do not fail, sorted, and failing rows in files of their own."""
 
     layout: Layout
     folder: Path
@@ -71,10 +71,10 @@ class Write:
 
 
 def answers(*kinds: tuple[Frame, Callable[[Batches], Batches]]) -> list[Answers]:
-    """Run tasks of several kinds, each on a frame of its own, as one job: small ones fill in for large ones.
+    """Run tasks of several kinds as one job, each kind on its own frame. Small tasks fill the gaps beside large ones.
 
     Raises:
-        DataError, InvalidRow, StorageError: of a task.
+        DataError, InvalidRow, StorageError: from a task.
     """
     with quiet(), translated():
         frames = [frame.mapInArrow(partial(_told, task), _ANSWER).withColumn("kind", F.lit(number))
@@ -87,12 +87,12 @@ def answers(*kinds: tuple[Frame, Callable[[Batches], Batches]]) -> list[Answers]
 
 
 def _told(task: Callable[[Batches], Batches], batches: Batches) -> Batches:
-    """A task whose refusal of a row is an answer: if it were raised, Spark would try again, and log each failure."""
+    """Turn a task's refusal of a row into an answer. If it raised, Spark would try again and log each failure."""
     try:
         yield from call(task, batches)
     except (DataError, InvalidRow, InvalidTime, UnknownName) as problem:
         yield note(_REFUSED + packed(problem))
-        for _ in batches:  # Spark expects that all are taken
+        for _ in batches:  # Spark expects the task to read all batches
             pass
 
 
@@ -108,13 +108,13 @@ def _answers(rows: Sequence[Any]) -> Answers:
 def written(
     frame: Frame, layout: Layout, place: ScratchPlace, sort: tuple[str, ...] = ()
 ) -> tuple[StoredRun, StoredRun]:
-    """The updates of a frame, and those of its failing rows, in files. Raises as `answers`."""
+    """Write the updates of a frame and those of its failing rows to files. Raises the same errors as `answers`."""
     (found,) = answers((frame, Write(layout, place.path, sort)))
     return StoredRun(place, found.files, dict(layout.columns)), StoredRun(place, found.failed, ERROR_SCHEMA)
 
 
 def in_files(folder: Path, updates: Updates, sort: Sequence[str] = (), *, failed: bool = False) -> Batches:
-    """Write updates in a task, sorted by columns. Gives the answers."""
+    """Write updates in a task, sorted by columns. Yields the answers."""
     schema = {name: column.type for name, column in updates.columns.items()}
     try:
         for file in write(LocalPlace(folder), updates, schema, sort):
@@ -124,7 +124,7 @@ def in_files(folder: Path, updates: Updates, sort: Sequence[str] = (), *, failed
 
 
 def note(text: str) -> pa.RecordBatch:
-    """An answer that is no file."""
+    """An answer that is not a file."""
     return _answer({"note": text})
 
 

@@ -1,7 +1,7 @@
-"""The commits of a Delta table as its log has them: who made each, and whether rows are others after it.
+"""Read the commits in a Delta table's log: who made each, and whether it changed rows.
 
-Our commits carry the name of the collection. One without it is somebody else's: it may rewrite files (OPTIMIZE), or
-remove those that no version has any more (VACUUM), but not change what the table holds, which is the journal's to say.
+Our commits carry the collection's name. A commit without it is somebody else's. It may rewrite files (OPTIMIZE) or
+remove files that no version has (VACUUM). It must not change the table's contents, which the journal decides.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ _HARMLESS = {"commitInfo", "txn", "checkpointMetadata", "sidecar"}
 
 
 class Torn(Exception):
-    """A commit is not there as a whole: a power failure left a part of it, so it never was one."""
+    """A commit is incomplete: a power failure left only a part, so it never happened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A version: what the table's log says of how it came to be."""
+    """A version, as the table's log describes it."""
 
     version: int
-    info: dict[str, Any]  # of who made it
-    app: str | None  # the application whose transaction it is
-    rewrites: bool  # whether the files are others than before
-    changes: bool  # whether the rows, or the columns, may be, too
+    info: dict[str, Any]  # about the writer
+    app: str | None  # the application in its transaction action, if any
+    rewrites: bool  # whether it adds or removes files
+    changes: bool  # whether it may change rows or columns
 
     @property
     def maker(self) -> str | None:
-        """The collection that it was made for, None if it is of another hand."""
+        """The collection that it was made for; None if somebody else made it."""
         mark = self.info.get(MARK, self.app)
         return None if mark is None else str(mark)
 
     @property
     def operation(self) -> str:
-        """What its maker calls it."""
+        """The writer's name for it."""
         return str(self.info.get("operation", "?"))
 
 
 def commit_file(version: int) -> str:
-    """The log's entry of a version, as a name in the table's place."""
+    """The log entry of a version, as a name in the table's place."""
     return f"{LOG}/{version:020}.json"
 
 
 def commit(place: Place, version: int) -> Commit | None:
-    """A version's commit; None if it is not there.
+    """A version's commit; None if there is none.
 
     Raises:
-        Torn: it is not whole.
+        Torn: it is incomplete.
     """
     size = place.size(commit_file(version))
     if size is None:
@@ -73,7 +73,7 @@ def commit(place: Place, version: int) -> Commit | None:
 
 
 def commits(place: Place, after: int) -> Iterator[Commit]:
-    """The commits after a version (-1: all), in order. Raises as `commit`."""
+    """The commits after a version (-1: all), in order. Raises the same errors as `commit`."""
     found = commit(place, after + 1)
     while found is not None:
         yield found

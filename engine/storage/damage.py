@@ -1,4 +1,4 @@
-"""What libraries raise over a damaged file, as the error that names it."""
+"""Turn errors that libraries raise over a damaged file into one error that names the file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _RAISED = (OSError, ValueError, LookupError, TypeError, AttributeError, Assertio
 
 @contextmanager
 def naming(file: object, *more: type[Exception]) -> Iterator[None]:
-    """Around what reads a file, or something in it; `more` may be raised by it, too.
+    """Wrap code that reads a file or a part of it. `more` are further exceptions that it may raise.
 
     Raises:
-        StorageError: it is not there, or damaged.
+        StorageError: the file is missing or damaged.
     """
     try:
         yield

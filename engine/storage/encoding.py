@@ -1,4 +1,4 @@
-"""Updates as bytes: Arrow's stream format, with `__time` and `__diff` as the last two columns."""
+"""Encode updates as bytes: Arrow's stream format, with `__time` and `__diff` as the last two columns."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pyarrow as pa
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Updates, concat, fitting
 
-# Bytes of rows encoded together: far below what an entry of the journal can hold, and of the memory at hand.
+# Bytes of rows to encode together: far less than a journal entry or the memory can hold.
 ENTRY_BYTES = 64 << 20
-COMPRESSED_FROM = 4096  # rows: fewer are written faster as they are
+COMPRESSED_FROM = 4096  # rows. Fewer are faster to write uncompressed
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Encoded updates, how many they are and the last of their times."""
+    """Encoded updates, their number, and the last of their times."""
 
     rows: int
     latest: int
@@ -25,12 +25,12 @@ class Piece:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The number of bytes."""
         return len(self.data)
 
 
 def encode(updates: Updates) -> Iterator[Piece]:
-    """The updates in pieces, in order; none where there are none."""
+    """The updates in pieces, in order. No pieces if there are no updates."""
     bytes_each = 16 + sum(int(column.nbytes) for column in updates.columns.values()) // max(len(updates), 1)
     rows = max(1, ENTRY_BYTES // bytes_each)
     for start in range(0, len(updates), rows):
@@ -48,10 +48,10 @@ def _write(table: pa.Table) -> bytes:
 
 
 def decode(pieces: Iterable[bytes], schema: Mapping[str, pa.DataType], where: str) -> list[Updates]:
-    """What was encoded, in order, put together as far as arrays hold it.
+    """Decode pieces in order, and join them as far as arrays can hold them.
 
     Raises:
-        StorageError: a piece is damaged; it names the file where they are.
+        StorageError: a piece is damaged. The error names the file with the pieces.
     """
     with naming(f"the updates in {where}"):
         tables = [pa.ipc.open_stream(data).read_all() for data in pieces]
@@ -67,9 +67,9 @@ def from_table(table: pa.Table, schema: Mapping[str, pa.DataType]) -> Updates:
 
 
 def one_chunk(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    """A column as one array of that type."""
+    """A column as one array of a type."""
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):  # what does not fit into one array stays apart
+    if isinstance(array, pa.ChunkedArray):  # a column that does not fit into one array stays in chunks
         array = pa.concat_arrays(array.chunks)
     return array if array.type == kind else array.cast(kind)
 

@@ -1,4 +1,4 @@
-"""What a collection has on disk, as runs: read into memory where they fit there, left in their files where not."""
+"""Fetch a collection from disk, as runs: in memory if they fit there, otherwise in their files."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from halfjoin.planner.plan import ArrangementKey
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """Where the updates are: in Delta tables, and in a journal those that are not there yet."""
+    """Where updates are: in Delta tables, and in the journal if they are not in a table yet."""
 
     site: Site
     journal: Journal
     memory: Memory
 
     def fetch(self, number: int, collection: Collection, upper: int) -> Sequence[Part]:
-        """A collection's updates, all that there are now.
+        """All updates that a collection has now.
 
         Raises:
             StorageError: a file is missing or damaged.
@@ -51,7 +51,7 @@ class Disk:
         return [*stored, *self._in_journal(pieces, collection, upper)]
 
     def left(self, known: Mapping[int, Collection], collection: Collection) -> Sequence[Part] | None:
-        """The same with all that is in files left there; None where it is not known yet, or nobody can link to them."""
+        """The same, with all files left on disk; None if the collection is not stored or files cannot be linked."""
         number = next((number for number, one in known.items() if one is collection), None)
         if number is None or not isinstance(self.site.place, LocalPlace):
             return None
@@ -61,14 +61,14 @@ class Disk:
         return [*(part for part in parts if len(part)), *self._in_journal(pieces, collection, 0)]
 
     def since(self, kept: Kept, entry: int, collection: Collection, upper: int) -> Sequence[Part]:
-        """What the journal has of a collection after an entry."""
+        """The updates that the journal has of a collection after an entry."""
         pieces = self.journal.pieces(kept.id, entry)
         recent = self._recent(kept, pieces, collection)
         return [*([recent] if len(recent) else []), *self._in_journal(pieces, collection, upper)]
 
     def foreign(self) -> dict[tuple[str, str], str]:
-        """By kind and name, what somebody else has done to Delta tables. In an object store that is asked of a table
-        when it is flushed, as each question takes its time there."""
+        """What somebody else has done to Delta tables, by kind and name. Empty for an object store: there each question
+        takes long, so the engine asks it only when it flushes a table."""
         if not isinstance(self.site.place, LocalPlace):
             return {}
         found = {}
@@ -80,14 +80,14 @@ class Disk:
         return found
 
     def _look(self, number: int, collection: Collection) -> tuple[Kept, StoredRun, Sequence[bytes | StoredFile]]:
-        """The collection as the journal knows it, its Delta table, and what is not there yet."""
+        """The collection's entry in the journal, its Delta table, and the pieces that are not in the table yet."""
         kept = next(item for item in self.journal.kept() if item.id == number)
         place = collection_place(self.site, kept)
         files = DeltaFolder(place, app_of(self.journal, number)).files(kept.version, kept.stored)
         return kept, StoredRun(place, files, collection.schema), self.journal.pieces(number, kept.flushed)
 
     def _recent(self, kept: Kept, pieces: Sequence[bytes | StoredFile], collection: Collection) -> StoredRun:
-        """The files that are not in the Delta table yet."""
+        """The files that are not in the Delta table yet, as a run."""
         files = tuple(piece for piece in pieces if isinstance(piece, StoredFile))
         return StoredRun(collection_place(self.site, kept), files, collection.schema)
 
@@ -100,7 +100,7 @@ class Disk:
     def _arranged(
         self, kept: Kept, collection: Collection, versions: dict[str, int]
     ) -> dict[ArrangementKey, StoredRun]:
-        """The arrangements that are there as the journal knows them. They are copies: one that is damaged is none."""
+        """The arrangements that exist as the journal knows them. They are only copies, so damaged ones do not count."""
         found = {}
         for one in arrangements(collection):
             place = arrangements_of(self.site, kept) / one.name

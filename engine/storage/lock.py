@@ -1,4 +1,4 @@
-"""One writer at a time: a lock on the warehouse that ends with the process that holds it, however it ends."""
+"""Allow one writer at a time: a lock on the warehouse that ends with its process, however that ends."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from halfjoin.errors import Conflict, StorageError
 class Lock:
     """An exclusive lock on a warehouse folder.
 
-    The operating system takes it back when the process is gone, so there is nothing to clean up after a crash. The
-    file's text, which only serves the message, says who holds it.
+    The operating system releases it when the process is gone, so a crash leaves nothing to clean up. The file's text
+    says who holds the lock. Only the error message uses it.
 
     Raises:
-        Conflict: somebody else holds it.
-        StorageError: the file cannot be made.
+        Conflict: somebody else holds the lock.
+        StorageError: the file cannot be created.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -55,18 +55,18 @@ class Lock:
         own(self)
 
     def release(self) -> None:
-        """Let others write."""
+        """Release the lock, so that others can write."""
         release(self)
-        fcntl.flock(self._file, fcntl.LOCK_UN)  # also where a child that was not told is holding the file
+        fcntl.flock(self._file, fcntl.LOCK_UN)  # releases it even if a forked child still has the file open
         os.close(self._file)
 
     def disown(self) -> None:
-        """In a child: while it holds the file, the lock would not end with the process that has it."""
+        """Close a forked child's copy of the file, or the lock would outlive the process that holds it."""
         os.close(self._file)
 
 
 def _caller() -> str:
-    """The line of the program that opens the engine: the innermost that is not of this package."""
+    """The line of the program that opens the engine: the innermost line outside this package."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "halfjoin":
         frame = frame.f_back

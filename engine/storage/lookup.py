@@ -1,4 +1,4 @@
-"""Looking keys up in a file: statistics leave row groups out, the key's columns tell the rows, then those are read."""
+"""Look keys up in a file: statistics exclude row groups, the key's columns select rows, then the rows are read."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, Updates, consta
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column, columns_of
 
-CODE = "__code"  # in the files of an arrangement: the code of the row's key, by which they are sorted
+CODE = "__code"  # a column in an arrangement's files: the code of the row's key, which sorts them
 
 
 class _Sought(NamedTuple):
-    """What is looked for in a column: values as their codes (sorted), and NULL."""
+    """What to look for in a column: the codes of values (sorted), and NULL."""
 
     values: Ints
     null: bool
@@ -29,26 +29,26 @@ class _Sought(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeySearch:
-    """Keys that are looked for in an arrangement: their codes (sorted, each once), and what that means for the columns
-    that are keys and their own codes."""
+    """Keys to look for in an arrangement: their codes (sorted, distinct), and what these imply for key columns whose
+    values are their codes."""
 
     key: ArrangementKey
     columns: KeyColumns
     probes: Ints
     sought: Mapping[str, _Sought]
-    texts: Mapping[str, tuple[str, str]]  # of columns of texts that are keys, the first and the last that is looked for
+    texts: Mapping[str, tuple[str, str]]  # for key columns of texts: the first and the last text to look for
 
     def find(
         self, source: OpenFile, schema: Mapping[str, pa.DataType], names: Sequence[str], coded: bool, most: int
     ) -> Iterator[Updates]:
-        """These columns of the updates in a file that have one of the keys, or one of the same code.
+        """These columns of the updates in a file that have one of the keys, or a key with the same code.
 
         Args:
             source: the file.
-            schema: of the collection.
-            names: of the columns that are to be read.
+            schema: the collection's columns.
+            names: the columns to read.
             coded: whether the file has the codes of this key.
-            most: rows that are looked through at a time, about.
+            most: about how many rows to search at a time.
         """
         first = {CODE: pa.int64()} if coded else {name: schema[name] for name in key_reads(self.key, schema)}
         rest = {name: schema[name] for name in names if name not in first}
@@ -57,7 +57,7 @@ class KeySearch:
             rows = self._rows(read, int(source.group_rows[part].sum()))
             if not len(rows):
                 continue
-            # Only row groups with such rows: keys that are new to a table are mostly in none.
+            # Read only row groups with such rows: keys that are new to a table are in almost none.
             ends = np.cumsum(source.group_rows[part])
             groups, numbers = np.unique(ends.searchsorted(rows, "right"), return_inverse=True)
             sizes = source.group_rows[part[groups]]
@@ -72,7 +72,7 @@ class KeySearch:
             yield found
 
     def _each_once(self, found: Updates, under: Ints) -> Updates:
-        """Without copies of one row: a row that is there under each of its codes stays under the least one sought."""
+        """Keep one copy of each row. A row is stored under each of its codes; the least wanted code counts."""
         arrays, origins = self.columns(found)
         entries = codes(arrays, len(found) if origins is None else len(origins))
         hits = _members(entries, self.probes)
@@ -92,12 +92,12 @@ class KeySearch:
         return groups
 
     def _rows(self, read: Mapping[str, pa.Array], length: int) -> Ints:
-        """The rows that have one of the codes, ascending."""
+        """The positions of rows that have one of the codes, ascending."""
         if CODE in read:
             return _members(codes([read[CODE]], length), self.probes)
         updates, rows = Updates(dict(read), constant(0, length), constant(1, length)), None
         if len(self.key.keys) > 1:
-            for name, sought in self.sought.items():  # of a column that ascends, which leaves few codes to compute
+            for name, sought in self.sought.items():  # if one column ascends, few codes remain to compute
                 values = codes([read[name]], length)
                 if not read[name].null_count and _ascends(values):
                     rows = _members(values, sought.values)
@@ -111,7 +111,7 @@ class KeySearch:
 
 
 def lookup(key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array]) -> KeySearch:
-    """Look for these keys; `columns` computes the arrangement's."""
+    """A search for these keys. `columns` computes the arrangement's key columns."""
     sought, texts = {}, {}
     for expr, array in zip(key.keys, keys, strict=True) if key.through is None else ():
         values = array.drop_null()
@@ -124,14 +124,14 @@ def lookup(key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array]) -
 
 
 def key_reads(key: ArrangementKey, schema: Mapping[str, pa.DataType]) -> list[str]:
-    """The collection's columns that an arrangement's keys are computed from."""
+    """The collection's columns from which an arrangement's keys are computed."""
     if key.through is not None:
         return list(schema)
     return sorted({name for expr in key.keys for name in columns_of(expr)})
 
 
 def _members(entries: Ints, values: Ints) -> Ints:
-    """The positions of the entries that are among the values (sorted, each once), ascending."""
+    """The positions of entries that are among the values (sorted, distinct), ascending."""
     if not len(entries) or not len(values):
         return np.zeros(0, np.int64)
     if not _ascends(entries):
@@ -147,7 +147,7 @@ def _ascends(entries: Ints) -> bool:
 
 
 def _overlapping(bounds: Bounds | None, sought: _Sought) -> Mask | bool:
-    """The row groups that may hold one of the values; all where nothing is known of them."""
+    """The row groups that may hold one of the values; all if their bounds are unknown."""
     if bounds is None:
         return True
     least, greatest, nulls = bounds

@@ -1,4 +1,4 @@
-"""Files merged into one run: a range of keys at a time, so that memory holds a part of them, however large they are."""
+"""Merge files into one run, a range of keys at a time, so that memory holds only a part of large files."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Mask, Updates, concat
 
-RANGE_BYTES = 16 << 20  # of updates that are merged at a time; several times as much is under way
-_POINTS = 8  # of a row group, at which its rows are taken to be
+RANGE_BYTES = 16 << 20  # bytes of updates to merge at a time; the work needs several times as much
+_POINTS = 8  # at how many points of its range the rows of a row group are assumed to be
 
 
 def merged(
     place: Place, files: Sequence[StoredFile], schema: Mapping[str, pa.DataType], sort: Sequence[str], since: int
 ) -> Iterator[StoredFile]:
-    """One run of files with the updates of all these files; each is durable when it is given out.
+    """Merge files into one run of files with all their updates. Each file is durable when it is yielded.
 
-    Equal rows have equal keys, so they meet in one range. Ranges are of the first column that files are sorted by,
-    whose values row groups' statistics tell; without one, of the code of the whole row, and each range reads all.
+    Equal rows have equal keys, so they are in the same range. Ranges divide the first column by which files are sorted,
+    if the statistics of all row groups have its bounds. Otherwise they divide the codes of whole rows, and each range
+    reads everything.
 
-    Compaction law. Times below `since` may be moved up to it, after which equal rows are added up and zeros dropped.
-    No read at or above `since` can tell.
+    Compaction law. Times below `since` may move up to `since`. Then equal rows add up, and zeros are dropped. No read
+    at or above `since` can tell.
     """
     sources = [opened(place, file.name) for file in files]
     rows, size = sum(file.rows for file in files), sum(source.loaded_bytes(schema) for source in sources)
@@ -47,13 +48,13 @@ def merged(
 
 
 def _evenly(rows: int, most: int) -> list[int]:
-    """Bounds between ranges of codes that are hashes."""
+    """Bounds that divide the codes, which are hashes, into equal ranges."""
     count = -(-rows // most)
     return [MINIMUM + (i << 64) // count for i in range(1, count)]
 
 
 def _by_statistics(sources: Sequence[OpenFile], lead: str, kind: pa.DataType, most: int) -> list[int]:
-    """Bounds between ranges with about `most` rows each, if the rows of a group lie evenly between its bounds."""
+    """Bounds of ranges with about `most` rows each, if the rows of a group lie evenly between its bounds."""
     bounds = [_bounds(source, lead, kind) for source in sources]
     least, greatest = (np.concatenate([one[side] for one in bounds]).astype(np.float64) for side in (0, 1))
     points = np.linspace(least, greatest, _POINTS).ravel()
@@ -67,13 +68,13 @@ def _by_statistics(sources: Sequence[OpenFile], lead: str, kind: pa.DataType, mo
 def _between(
     source: OpenFile, schema: Mapping[str, pa.DataType], lead: str | None, low: int, high: int
 ) -> Iterator[Updates]:
-    """A file's updates whose code is in `[low, high)`; the last range has its end, too."""
+    """A file's updates whose code is in `[low, high)`. The last range includes its end."""
     groups: Mask = np.ones(source.groups, np.bool_)
     if lead is not None:
         least, greatest, nulls = _bounds(source, lead, schema[lead])
         groups = ((greatest >= low) & ((least < high) | (high == MAXIMUM))) | nulls
     for updates in source.read(groups, schema, limits.READ_ROWS):
-        # One more column, or a single one of integers would be its own code.
+        # With a further column, because the code of a single column of integers is its value, not a hash.
         keys = [updates.columns[lead]] if lead is not None else [*updates.columns.values(), pa.nulls(len(updates))]
         values = codes(keys, len(updates))
         found = updates.filter((values >= low) & ((values < high) | (high == MAXIMUM)))

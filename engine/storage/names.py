@@ -1,4 +1,4 @@
-"""Names on disk: of collections' folders, and which columns a Delta table can have."""
+"""Names on disk: the folders of collections, and the column names that a Delta table can have."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _LONGEST = 120
 
 
 def folder_name(name: str) -> str:
-    """A name that any file system and any URL takes as it is: `orders` for orders, `-4fr-64ers` for "OrDers".
+    """A name that every file system and URL takes unchanged: `orders` for orders, `-4fr-64ers` for "OrDers".
 
-    Lower case letters, digits and `_` stand for themselves, every other byte is `-` and two hex digits. Long names end
+    Lower case letters, digits and `_` stay as they are. Every other byte becomes `-` and two hex digits. Long names end
     in a hash.
     """
     written = re.sub(rb"[^a-z0-9_]", lambda match: b"-%02x" % match.group()[0], name.encode()).decode()
@@ -27,13 +27,13 @@ def check_columns(name: str, columns: Iterable[str]) -> None:
     """Refuse columns that Delta tables cannot hold.
 
     Raises:
-        UnsupportedSQL: two names differ in case alone.
+            UnsupportedSQL: two names differ only in case.
     """
     seen: dict[str, str] = {}
     for column in columns:
         other = seen.setdefault(column.lower(), column)
         if other != column:
             raise UnsupportedSQL(
-                f"{name}: the columns {other} and {column} differ in case alone, which a Delta table cannot hold",
-                remedy="call one of them something else",
+                f"{name}: the columns {other} and {column} differ only in case, which a Delta table cannot hold",
+                remedy="rename one of them",
             )

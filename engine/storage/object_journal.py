@@ -1,8 +1,8 @@
-"""The journal in an object store: a Delta table of the changes made to it, and an SQLite copy of it in memory.
+"""Keep the journal in an object store: a Delta table of the changes to it, and an SQLite copy of it in memory.
 
 One commit holds one transaction's statements, so an entry is there whole or not at all. Object stores have no locks
-that end with a process; instead a commit is refused where another writer has committed since: who opens the warehouse
-last may write, and the one before it is told so at its next batch, of which nothing is kept.
+that end with a process. Instead the store refuses a commit if another writer has committed since. So the engine that
+opened the warehouse last may write. The one before it gets an error at its next batch, and nothing of that is kept.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.errors import Conflict, HalfjoinError, StorageError
 
 _SCHEMA = pa.schema([("statement", pa.string()), ("values", pa.string()), ("data", pa.binary())])
-FOLDER = "journal"  # of a warehouse
-_MOST_FILES = 64  # before what they add up to is written as one
-_COPY = "COPY"  # in place of a statement: the whole SQLite file
-_BYTES = {"bytes": True}  # in place of a value: it is in the column `data`
+FOLDER = "journal"  # the folder in a warehouse
+_MOST_FILES = 64  # beyond this number `shrink` writes their sum as one file
+_COPY = "COPY"  # instead of a statement: the whole SQLite file
+_BYTES = {"bytes": True}  # instead of a value that is in the column `data`
 
 
 class ObjectJournal(Journal):
-    """The journal of a warehouse in an object store; threads take turns.
+    """The journal of a warehouse in an object store. Threads take turns.
 
     Raises:
-        Conflict: from every method that writes, once another engine has opened the warehouse for writing.
+        Conflict: in every method that writes, after another engine has opened the warehouse for writing.
     """
 
     def __init__(self, warehouse: Place, *, read_only: bool = False) -> None:
         place = warehouse / FOLDER
         self._place, self._turn, self._depth, self._read_only = place, RLock(), 0, read_only
-        self._lost: str | None = None  # who has taken over
-        self._torn = False  # whether a transaction is under way, or was interrupted
+        self._lost: str | None = None  # the error message, if another engine has taken over
+        self._torn = False  # whether a transaction is under way or was interrupted
         self.where = str(place)
         self._known: set[str] = set()
         self._written: list[tuple[str, tuple[Value, ...]]] = []
@@ -72,8 +72,8 @@ class ObjectJournal(Journal):
             self.keep(writer=self._writer)
 
     def recover(self) -> None:
-        """Make the copy anew where a transaction was interrupted, of whichever thread: the table says whether it is
-        kept."""
+        """Rebuild the copy after an interrupted transaction of any thread. The table tells whether the transaction
+        counts."""
         with self._turn:
             self._depth = 0
             if not self._torn:
@@ -92,12 +92,12 @@ class ObjectJournal(Journal):
 
     @contextmanager
     def beside(self) -> Iterator[Journal]:
-        """This journal: other threads wait for their turn."""
+        """Yield this journal: other threads wait for their turn."""
         yield self
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """What is read inside belongs to one moment; a reader sees here what was written since."""
+        """All reads inside see one moment. A reader first takes over what has been written since."""
         with self._turn:
             if self._read_only and not self._depth:
                 with self._reaching():
@@ -110,7 +110,7 @@ class ObjectJournal(Journal):
                 self._depth -= 1
 
     def shrink(self) -> None:
-        """Write what many files add up to as one."""
+        """Replace many files by one with their sum."""
         with self._turn:
             files = self._files()
             if len(files) > _MOST_FILES:
@@ -128,7 +128,7 @@ class ObjectJournal(Journal):
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with self._turn:
-            if self._torn:  # by another thread
+            if self._torn:  # interrupted in another thread
                 self.recover()
             self._written, self._torn = [], True
             try:
@@ -147,10 +147,10 @@ class ObjectJournal(Journal):
         self._commit(self._written, [])
 
     def _commit(self, statements: list[tuple[str, tuple[Value, ...]]], removed: list[RemoveAction]) -> None:
-        """One more version of the table, which must be the next.
+        """Commit one more version of the table, exactly the next one.
 
         Raises:
-            Conflict: another writer has made it.
+            Conflict: another writer has committed that version.
         """
         if self._lost is not None:
             raise Conflict(self._lost)
@@ -169,7 +169,7 @@ class ObjectJournal(Journal):
                 )
             except DeltaError:
                 self._table.update_incremental()
-                if name not in self._files():  # otherwise only the answer was lost
+                if name not in self._files():  # if it is there, only the answer was lost
                     if int(self._table.version()) < version:
                         raise
                     self._lose()
@@ -178,10 +178,10 @@ class ObjectJournal(Journal):
         self._known = set(self._files())
 
     def _lose(self) -> None:
-        """Write no more.
+        """Stop writing.
 
         Raises:
-            Conflict: with the name of who has taken over.
+            Conflict: with the name of the writer that has taken over.
         """
         other = _memory()
         self._replay(other, sorted(self._files()))
@@ -191,14 +191,14 @@ class ObjectJournal(Journal):
 
     def _taken_by(self, writer: str) -> str:
         return (
-            f"the warehouse of {self.where} is being written by {writer}, which opened it later than this engine; "
+            f"the warehouse of {self.where} is now written by {writer}, which opened it after this engine; "
             "close this one, or read beside that one with Engine(..., read_only=True)"
         )
 
     def _catch_up(self) -> None:
         """Take over the versions that are not in memory."""
         files = set(self._files())
-        if self._known - files:  # written anew as one
+        if self._known - files:  # one file has replaced many
             self._db.close()
             self._db, self._known = _memory(), set()
         self._replay(self._db, sorted(files - self._known))
@@ -224,7 +224,7 @@ class ObjectJournal(Journal):
         try:
             yield
         except (DeltaError, OSError) as problem:
-            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept",
+            raise StorageError(f"the journal {self.where} failed: {problem}; the call had no effect",
                                path=str(self.where)) from problem
 
 
@@ -238,7 +238,7 @@ def _writer_of(db: sqlite3.Connection) -> str:
 
 
 def _encoded(statements: list[tuple[str, tuple[Value, ...]]]) -> pa.Table:
-    """Statements as rows; the one value of a statement that is bytes stands apart."""
+    """Statements as rows. A value that is bytes, at most one per statement, has its own column."""
     texts, values, data = [], [], []
     for statement, given in statements:
         blobs = [value for value in given if isinstance(value, bytes)]

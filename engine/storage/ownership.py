@@ -1,7 +1,7 @@
-"""Whether a folder is a warehouse, may become one, or is somebody else's: asked before anything is written there.
+"""Decide, before anything is written, whether a folder is a warehouse, may become one, or is somebody else's.
 
-A warehouse is known by its journal. Without one, a folder may hold no more than what an opening leaves that was killed
-before it had made one.
+A warehouse is known by its journal. A folder without a journal may hold only what an opening leaves when it is killed
+before it has created one.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from halfjoin.errors import StorageError
 
 FILE = "journal.sqlite"
 LOCK = "lock"
-_BESIDE = tuple(f"{FILE}{end}" for end in ("-journal", "-wal", "-shm"))  # which SQLite makes
+_BESIDE = tuple(f"{FILE}{end}" for end in ("-journal", "-wal", "-shm"))  # SQLite creates them
 _OURS = ("tables", "views", "nodes", "errors", "arrangements", "sinks", "staging")
 _HEADER = b"SQLite format 3\0"
 _HOLDER = re.compile(rb"(process \d+ on [^\n]*)?")
 
 
 def check_folder(folder: Path) -> bool:
-    """Whether there is a warehouse in a folder; if not, one can be made there.
+    """Whether a folder holds a warehouse. If not, one can be created there.
 
     Raises:
-        StorageError: the folder holds something else, or is a warehouse without its journal.
+        StorageError: the folder holds something else, or a warehouse that has lost its journal.
     """
     try:
         names = set(os.listdir(folder))
@@ -50,7 +50,7 @@ def check_folder(folder: Path) -> bool:
 
 
 def check_prefix(place: Place, allowed: Collection[str]) -> None:
-    """Make sure that a prefix of an object store holds nothing but what is allowed, so that a journal may be made.
+    """Make sure that a prefix of an object store holds only what is allowed, so that a journal may be created there.
 
     Raises:
         StorageError: it holds something else.
@@ -62,7 +62,7 @@ def check_prefix(place: Place, allowed: Collection[str]) -> None:
 
 
 def _journal(path: Path) -> str:
-    """`there`, `empty` (or not there at all, or not yet with anything in it), or `damaged`."""
+    """`there`, `empty` (missing, or still without content), or `damaged`."""
     if not path.exists() or not path.stat().st_size:
         return "empty"
     with path.open("rb") as file:
@@ -77,7 +77,7 @@ def _journal(path: Path) -> str:
         finally:
             db.close()
     except sqlite3.OperationalError as problem:
-        return "damaged" if "no such" in str(problem) else "there"  # locked, say, which opening it waits for
+        return "damaged" if "no such" in str(problem) else "there"  # for example locked; opening it then waits
     except sqlite3.DatabaseError:
         return "damaged"
 
@@ -88,10 +88,10 @@ def _refusal(where: str, journal: str, state: str, strangers: Iterable[str], our
         return StorageError(f"{where} is not a warehouse and holds other things ({found})",
                             remedy="choose a folder that is empty, "
                             "or one that does not exist yet", path=str(where))  # fmt: skip
-    how = "damaged, or of another program" if state == "damaged" else "missing or empty"
+    how = "damaged, or another program's" if state == "damaged" else "missing or empty"
     return StorageError(
-        f"the journal {where}/{journal} is {how}, beside {found}. It is the truth of a warehouse, so nothing is "
-        "touched",
-        remedy="put it back from a backup of the whole folder, or choose another; what had been flushed can be "
+        f"the journal {where}/{journal} is {how}, beside {found}. It is the truth of a warehouse, so the engine "
+        "changes nothing",
+        remedy="put it back from a backup of the whole folder, or choose another; flushed data can be "
         f"read from the Delta tables in {where}/tables", path=str(where),
     )

@@ -1,4 +1,4 @@
-"""Parquet files of updates, written: sorted by the collection's key, with statistics."""
+"""Write Parquet files of updates: sorted by the collection's key, with statistics."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from halfjoin.engine.storage.place import Place
 from halfjoin.engine.updates.updates import DIFF, MINIMUM, TIME, Updates
 
 FILE_ROWS = 1 << 20
-GROUP_ROWS = 1 << 11  # the least that a lookup reads; fewer make scans slower, and what is to be known of a file larger
-LOADED_BYTES = b"halfjoin.loaded_bytes"  # what a file's footer says of its rows: the memory that they need
-_INTEGER_DIGITS = 18  # of decimals that an integer of 64 bits holds
-_LONGEST_TEXT = 32  # statistics of longer texts would have to be cut; they are left out instead
+GROUP_ROWS = 1 << 11  # the least that a lookup reads. Fewer rows make scans slower and footers larger
+LOADED_BYTES = b"halfjoin.loaded_bytes"  # in a file's footer: the memory that its rows need
+_INTEGER_DIGITS = 18  # digits of decimals that a 64-bit integer holds
+_LONGEST_TEXT = 32  # statistics would have to cut longer texts; they leave them out instead
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file in a table's folder: its name, bytes and rows, the last of its rows' times, Delta's statistics (JSON)."""
+    """A file in a table's folder: name, bytes, rows, the last of the rows' times, and Delta's statistics (JSON)."""
 
     name: str
     size: int
@@ -36,7 +36,7 @@ class StoredFile:
 
 
 def file_type(kind: Any) -> Any:
-    """The type in files. Delta has no time of day: it is kept as microseconds since midnight."""
+    """The type in files. Delta has no time of day, so files have microseconds since midnight."""
     if pa.types.is_list(kind):
         return pa.list_(file_type(kind.value_type))
     return pa.int64() if pa.types.is_time(kind) else kind
@@ -51,7 +51,7 @@ def file_schema(schema: Mapping[str, pa.DataType]) -> pa.Schema:
 def write(
     place: Place, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]
 ) -> Iterator[StoredFile]:
-    """A run of files of the updates, sorted by these columns; each is durable when it is given out."""
+    """Write updates as a run of files, sorted by these columns. Each file is durable when it is yielded."""
     run, table = uuid.uuid4(), ordered(_filed(updates, schema), sort)
     for number, start in enumerate(range(0, len(table), FILE_ROWS)):
         yield _write(place, file_name(run, number), table.slice(start, FILE_ROWS))
@@ -60,33 +60,33 @@ def write(
 def write_file(
     place: Place, name: str, updates: Updates, schema: Mapping[str, pa.DataType], sort: Sequence[str]
 ) -> StoredFile:
-    """A file of the updates, sorted by these columns; it is durable when the call returns."""
+    """Write updates as a file, sorted by these columns. The file is durable when the call returns."""
     return _write(place, name, ordered(_filed(updates, schema), sort))
 
 
 def write_plain(place: Place, name: str, table: pa.Table) -> StoredFile:
-    """A file of rows without times, for other tools: small rather than quick to look things up in."""
+    """Write rows without times, for other tools. The file is small rather than quick for lookups."""
     return _kept(place, name, table, MINIMUM, compression="zstd")
 
 
 def file_name(run: uuid.UUID, number: int) -> str:
-    """The name of a file of a run: files of one run are sorted as a whole, one after the other."""
+    """The name of a file of a run. The files of one run are sorted as a whole, one after the other."""
     return f"part-{run}-{number:05}.parquet"
 
 
 def run_of(name: str) -> str:
-    """What names the run that a file is part of; a file that was written by another hand is a run of its own."""
+    """The name of the run that a file belongs to. A file that somebody else wrote is a run of its own."""
     found = re.fullmatch(r"part-([0-9a-f-]{36})-\d{5,}\.parquet", name)
     return name if found is None else found.group(1)
 
 
 def is_ours(name: str) -> bool:
-    """Whether a file's name is one that `file_name` gives."""
+    """Whether a file has a name that `file_name` returns."""
     return run_of(name) != name
 
 
 def ordered(table: pa.Table, sort: Sequence[str]) -> pa.Table:
-    """The rows sorted by these columns, as far as those have an order."""
+    """The rows sorted by those of the columns that have an order."""
     keys = [name for name in sort if not pa.types.is_nested(table.schema.field(name).type)]
     if keys and not _in_order(table, keys):
         table = table.take(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in keys]))
@@ -98,7 +98,7 @@ def _filed(updates: Updates, schema: Mapping[str, pa.DataType]) -> pa.Table:
 
 
 def _write(place: Place, name: str, table: pa.Table) -> StoredFile:
-    # Lookups read here and there. Numbers as differences are quick to decode, and small, most of all sorted ones.
+    # Lookups read small parts. Numbers as differences are quick to decode and small, especially when sorted.
     texts = [field.name for field in table.schema if pa.types.is_string(field.type)]
     numbers = {field.name: "DELTA_BINARY_PACKED" for field in table.schema if _is_number(field.type)}
     latest = pc.max(table.column(TIME)).as_py()
@@ -108,7 +108,7 @@ def _write(place: Place, name: str, table: pa.Table) -> StoredFile:
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    """Whether files hold it as an integer of 32 or 64 bits."""
+    """Whether files hold the type as an integer of 32 or 64 bits."""
     t = pa.types
     return bool(t.is_integer(kind) or t.is_date(kind) or t.is_timestamp(kind)
                 or (t.is_decimal(kind) and kind.precision <= _INTEGER_DIGITS))  # fmt: skip
@@ -123,7 +123,7 @@ def _kept(place: Place, name: str, table: pa.Table, latest: int, **options: Any)
 
 
 def _in_order(table: pa.Table, keys: Sequence[str]) -> bool:
-    """Whether the rows are sorted by the keys already, as generated keys often are; not where there are NULLs."""
+    """Whether the rows are already sorted by the keys, as with generated keys. Always false if there are NULLs."""
     before, after = table.slice(0, max(len(table) - 1, 0)), table.slice(1)
     tied: Any = True
     for name in keys:
@@ -136,7 +136,7 @@ def _in_order(table: pa.Table, keys: Sequence[str]) -> bool:
 
 
 def statistics(table: pa.Table) -> str:
-    """Delta's statistics of a file: rows, and of each column its NULLs and, if it has an order, its bounds."""
+    """Delta's statistics of a file: the rows, each column's NULLs, and its bounds if the column has an order."""
     nulls, least, greatest = {}, {}, {}
     for name in table.column_names:
         column = table.column(name)
@@ -148,11 +148,11 @@ def statistics(table: pa.Table) -> str:
         if low is not None and high is not None:
             least[name], greatest[name] = low, high
     found = {"numRecords": len(table), "minValues": least, "maxValues": greatest, "nullCount": nulls}
-    return json.dumps(found, ensure_ascii=False)  # escaped, characters beyond U+1FFFF are misread by delta-rs
+    return json.dumps(found, ensure_ascii=False)  # delta-rs misreads escaped characters beyond U+1FFFF
 
 
 def has_order(kind: pa.DataType) -> bool:
-    """Whether statistics have bounds for columns of that type, texts only where they are short."""
+    """Whether statistics have bounds for columns of this type; for texts only if they are short."""
     t, kind = pa.types, file_type(kind)
     plain = t.is_integer(kind) or t.is_date(kind) or t.is_timestamp(kind) or t.is_decimal(kind)
     return bool(plain or t.is_string(kind))
@@ -165,10 +165,10 @@ def _ordered(column: pa.ChunkedArray) -> bool:
 
 
 def _plain(value: pa.Scalar) -> Any:
-    """A bound as JSON has it, None where it has none, or a number might be rounded to the wrong side of it."""
+    """A bound for JSON. None if JSON cannot hold it, or if rounding might move a number to its wrong side."""
     try:
         plain = value.as_py()
-    except (OverflowError, ValueError):  # years that many tools do not know
+    except (OverflowError, ValueError):  # years beyond those of many tools
         return None
     if pa.types.is_timestamp(value.type):
         text = value.cast(pa.timestamp("us")).cast(pa.string()).as_py().replace(" ", "T")

@@ -1,4 +1,4 @@
-"""Parquet files of updates, read: whole, or the row groups whose statistics allow for what is looked for."""
+"""Read Parquet files of updates: whole, or only the row groups whose statistics admit the wanted values."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from halfjoin.engine.updates.codes import is_exact
 from halfjoin.engine.updates.updates import DIFF, TIME, Ints, Mask, Updates, constant
 
 _OPEN_FILES = 256
-_KNOWN_FILES = 1 << 13  # what a lookup has to know of a file is a fraction of its footer
-_THREADED = 512  # column chunks from which it pays to decode them in several threads
+_KNOWN_FILES = 1 << 13  # a lookup needs only a fraction of a file's footer
+_THREADED = 512  # column chunks. From this number on it pays to decode in several threads
 
-_EXACT = ("BOOLEAN", "INT32", "INT64")  # how columns are stored whose values are their codes
+_EXACT = ("BOOLEAN", "INT32", "INT64")  # the stored types of columns whose values are their codes
 
 Bounds = tuple[Ints, Ints, Mask]
 
 
 class OpenFile:
-    """A file, with what its footer says. Files never change, so neither does that."""
+    """A file and the content of its footer. Files never change, so the content does not change either."""
 
     def __init__(self, place: Place, name: str) -> None:
         self._place, self._name = place, name
@@ -47,7 +47,7 @@ class OpenFile:
         return naming(f"{self._place}/{self._name}")
 
     def loaded_bytes(self, schema: Mapping[str, pa.DataType]) -> int:
-        """About what the updates would hold in memory; in files of another hand, texts count as they are encoded."""
+        """About the bytes of the updates in memory. In files by others, texts count with their encoded size."""
         metadata = self._file.metadata
         known = (metadata.metadata or {}).get(LOADED_BYTES)
         if known is not None:
@@ -60,9 +60,9 @@ class OpenFile:
         return int(fixed * int(self.group_rows.sum())) + int(inside)
 
     def bounds(self, name: str, kind: pa.DataType) -> Bounds | None:
-        """Of each row group the least and greatest code of a column, and whether NULLs may be in it.
+        """For each row group the least and greatest code of a column, and whether the column may have NULLs.
 
-        None where the column's values are not their codes (see `codes.is_exact`), or nothing is known of them.
+        None if the column's values are not their codes (see `codes.is_exact`), or if statistics are missing.
         """
         if name not in self._bounds:
             with self._naming():
@@ -75,7 +75,7 @@ class OpenFile:
         found = self._statistics(name)
         if not all(s is not None and s.physical_type in _EXACT and (s.has_min_max or not s.num_values) for s in found):
             return None
-        # As they are in the file, which is what they are as codes: years beyond 9999 are no dates to Python.
+        # The raw numbers, which are the codes: Python has no dates for years beyond 9999.
         low = np.array([s.min_raw if s.has_min_max else 1 for s in found], np.int64)
         high = np.array([s.max_raw if s.has_min_max else 0 for s in found], np.int64)
         nulls = np.array([not s.has_null_count or s.null_count > 0 for s in found], np.bool_)
@@ -87,20 +87,20 @@ class OpenFile:
         return [metadata.row_group(i).column(number).statistics for i in range(self.groups)]
 
     def between(self, name: str, low: str, high: str) -> Mask:
-        """The row groups in which a column of texts may have one from `low` to `high`, by the order of their bytes."""
+        """The row groups in which a column of texts may have a value from `low` to `high`, in the order of bytes."""
         least, greatest, known = self._texts(name)
-        # In arrays: of a text by itself numpy would take NULs off the end.
+        # In arrays, because numpy cuts trailing NULs off a single text.
         meets = (least <= np.array([high], object)) & (greatest >= np.array([low], object))
         mask: Mask = meets.astype(np.bool_) | ~known
         return mask
 
     def texts(self, name: str) -> tuple[Any, Any] | None:
-        """Of each row group the least and greatest of a column of texts; None where they are not all known."""
+        """For each row group the least and greatest value of a column of texts. None unless all are known."""
         least, greatest, known = self._texts(name)
         return (least, greatest) if known.all() else None
 
     def _texts(self, name: str) -> tuple[Any, Any, Mask]:
-        """The same, and whether they are known: looked up once, as every lookup by a text asks for them."""
+        """The same, and whether each is known. Kept, because every lookup by a text needs them."""
         if name not in self._text_bounds:
             with self._naming():
                 found = self._statistics(name)
@@ -111,7 +111,7 @@ class OpenFile:
         return self._text_bounds[name]
 
     def ascends(self, name: str, kind: pa.DataType) -> bool:
-        """Whether no row group has a lesser value of a column than the one before it has."""
+        """Whether the values of a column never descend from one row group to the next."""
         bounds = self.bounds(name, kind)
         if bounds is None:
             return self.groups == 1
@@ -128,14 +128,14 @@ class OpenFile:
             yield self.updates(part, schema)
 
     def parts(self, groups: Mask, most: int) -> Iterator[Ints]:
-        """The numbers of some row groups, those of about `most` rows at a time."""
+        """The numbers of some row groups, in parts of about `most` rows."""
         chosen = np.flatnonzero(groups)
         if len(chosen):
             steps = np.cumsum(self.group_rows[chosen]) // max(most, 1)
             yield from np.split(chosen, np.flatnonzero(np.diff(steps)) + 1)
 
     def updates(self, groups: Ints, schema: Mapping[str, pa.DataType]) -> Updates:
-        """These columns of the updates in the row groups of these numbers.
+        """These columns of the updates in the row groups with these numbers.
 
         Raises:
             StorageError: the file is damaged.
@@ -143,12 +143,12 @@ class OpenFile:
         known = {name: self._constant(name, groups) for name in (TIME, DIFF)}
         asked = {name: pa.int64() for name, values in known.items() if values is None}
         columns = self.columns(groups, {**schema, **asked})
-        with self._naming():  # there are no NULLs in them
+        with self._naming():  # the columns have no NULLs
             time, diff = (columns.pop(name).to_numpy() if values is None else values for name, values in known.items())
         return Updates(columns, time, diff)
 
     def columns(self, groups: Ints, schema: Mapping[str, pa.DataType]) -> dict[str, pa.Array]:
-        """These columns of the row groups of these numbers, each of the type given.
+        """These columns of the row groups with these numbers, in the given types.
 
         Raises:
             StorageError: the file is damaged.
@@ -161,7 +161,7 @@ class OpenFile:
             return {name: one_chunk(table.column(name), kind) for name, kind in schema.items()}
 
     def _constant(self, name: str, groups: Ints) -> Ints | None:
-        """The values of a column of integers, if all in these row groups are the same by their statistics."""
+        """The values of a column of integers, if its statistics in these row groups show that all are equal."""
         bounds = self.bounds(name, pa.int64())
         if bounds is None:
             return None
@@ -176,10 +176,10 @@ def _is_fixed(kind: pa.DataType) -> bool:
 
 
 def opened(place: Place, name: str) -> OpenFile:
-    """A file of a table's folder.
+    """Open a file by its name in a table's folder.
 
     Raises:
-        StorageError: it is missing or damaged.
+        StorageError: the file is missing or damaged.
     """
     return _known(place.bare, name)
 

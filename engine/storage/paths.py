@@ -1,7 +1,7 @@
-"""What a path or a URL of the user's means: an absolute path on this machine, or a place in an object store.
+"""Turn a user's path or URL into an absolute path on this machine, or a place in an object store.
 
-The places of Delta tables are URLs to the library that writes them, and not every name of a folder comes through one as
-it went in: `w%20x` would be written to `w x`. Such names are refused, before anything is written.
+The library that writes Delta tables gets their places as URLs, and a URL changes some names of folders: it would write
+`w%20x` to `w x`. The engine refuses such names before it writes anything.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 from halfjoin.errors import StorageError
 
-# Of a warehouse's path. What is in it has names of up to 200 bytes, and file systems take 4,096 in all.
+# Bytes of a warehouse's path. Names inside have up to 200 bytes, and file systems allow 4,096 in all.
 LONGEST = 3500
 _URL = re.compile("[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _FILE = re.compile("file:", re.IGNORECASE)
@@ -27,25 +27,25 @@ def is_url(text: str) -> bool:
 
 
 def is_relative(text: str) -> bool:
-    """Whether a text is a path that says where from somewhere else."""
+    """Whether a text is a path relative to another folder."""
     return not is_url(text) and not _FILE.match(text) and not text.startswith(("/", "~"))
 
 
 def local_path(text: str) -> Path:
-    """The absolute path, without links, that a path or a `file:` URL means; `~` is the home of the user.
+    """The absolute path, with links resolved, of a path or a `file:` URL. `~` is the user's home.
 
     Raises:
-        StorageError: it means none, or a name in it is one that the URL of a Delta table cannot have.
+        StorageError: the text does not lead anywhere, or a Delta table's URL cannot have a name in it.
     """
     if not text:
-        raise StorageError("'' is not a path", remedy="give that of a folder")
+        raise StorageError("'' is not a path", remedy="give the path of a folder")
     if "\0" in text:
-        raise StorageError(f"{text!r} is not a path: there is a NUL in it", path=text)
+        raise StorageError(f"{text!r} is not a path: it contains a NUL", path=text)
     try:
         path = (Path(_of_url(text)) if _FILE.match(text) else Path(text).expanduser()).resolve()
-    except (RuntimeError, OSError) as problem:  # no such user, or links in a circle
+    except (RuntimeError, OSError) as problem:  # no such user, or a circle of links
         raise StorageError(f"the path {text!r} leads nowhere: {problem}",
-                           remedy="a folder whose name begins with ~ is written ./~name",
+                           remedy="write ./~name for a folder whose name begins with ~",
                            path=text) from problem  # fmt: skip
     check_name(str(path))
     if len(os.fsencode(path)) > LONGEST:
@@ -54,15 +54,15 @@ def local_path(text: str) -> Path:
 
 
 def check_name(name: str) -> None:
-    """Refuse names that do not come through a URL as they are.
+    """Refuse names that a URL would change.
 
     Raises:
-        StorageError: says which part of it does not.
+        StorageError: with the part of the name that would change.
     """
     odd = _ODD.search(name)
     if odd is not None:
         raise StorageError(f"the path {name!r} cannot hold Delta tables, as other tools would look for them elsewhere: "
-                           f"there is {odd.group()!r} in it", remedy="rename the folder", path=name)  # fmt: skip
+                           f"it contains {odd.group()!r}", remedy="rename the folder", path=name)  # fmt: skip
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -71,32 +71,32 @@ def check_name(name: str) -> None:
 
 
 def check_url(url: str) -> None:
-    """Refuse URLs of object stores whose names the libraries that read them take for different ones.
+    """Refuse URLs of object stores that different libraries read as different names.
 
     Raises:
-        StorageError: says which character it is.
+        StorageError: with the character that does this.
     """
     odd = _ODD_URL.search(url)
     if odd is not None:
-        raise StorageError(f"the path {url!r} cannot hold Delta tables: there is {odd.group()!r} in it, which is read "
-                           "in several ways", remedy="choose another name", path=url)  # fmt: skip
+        raise StorageError(f"the path {url!r} cannot hold Delta tables: it contains {odd.group()!r}, which libraries "
+                           "read in different ways", remedy="choose another name", path=url)  # fmt: skip
 
 
 def _of_url(text: str) -> str:
-    """The path that a `file:` URL means: percent signs and two digits are bytes."""
+    """The path of a `file:` URL. A percent sign and two digits are a byte."""
     rest = _FILE.sub("", text, count=1)
     if rest.startswith("//"):
         host, slash, rest = rest[2:].partition("/")
         if host not in ("", "localhost"):
-            raise StorageError(f"{text!r} is not a path of this machine: files of {host!r} are not to be had",
+            raise StorageError(f"{text!r} is not a path of this machine: the engine cannot reach files of {host!r}",
                                remedy="write file:///absolute/path", path=text)  # fmt: skip
         rest = slash + rest
     if not rest.startswith("/"):
         raise StorageError(f"{text!r} is not an absolute path", remedy="write file:///absolute/path", path=text)
     if "?" in rest or "#" in rest:
         raise StorageError(f"{text!r} is more than a path",
-                           remedy="in a URL ? is written %3F, and # is written %23", path=text)
+                           remedy="in a URL write %3F for ? and %23 for #", path=text)
     path = os.fsdecode(unquote_to_bytes(rest))
     if "\0" in path:
-        raise StorageError(f"{text!r} is not a path: there is a NUL in it", path=text)
+        raise StorageError(f"{text!r} is not a path: it contains a NUL", path=text)
     return path

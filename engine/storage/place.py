@@ -1,4 +1,4 @@
-"""Where files are: a local folder or a prefix of an object store. What is written is durable when the call returns."""
+"""Where files are: a local folder or a prefix of an object store. A write is durable when the call returns."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ class Place(Protocol):
 
     @property
     def uri(self) -> str:
-        """As the `deltalake` package takes it."""
+        """The address for the `deltalake` package."""
 
     @property
     def bare(self) -> Place:
-        """The same place as caches may hold it: what lasts only as long as its place is held does not last for them."""
+        """The same place for caches. Unlike this object, it does not keep a scratch folder in existence."""
 
     def __truediv__(self, name: str) -> Place:
-        """A folder in it."""
+        """A folder inside this one."""
 
     def names(self) -> Iterator[str]:
-        """The names of what is in it; none where there is no such folder."""
+        """The names of the files and folders in it. No names if there is no such folder."""
 
     def make(self) -> None:
-        """Be a folder."""
+        """Create the folder."""
 
     def clear(self, keep: Container[str] = ()) -> None:
-        """Be gone, with everything in it but the files and folders of these names."""
+        """Remove the folder and everything in it, except the files and folders with these names."""
 
     def write(self, name: str, data: pa.Buffer) -> None:
-        """Make a file."""
+        """Write a file."""
 
     def read(self, name: str) -> pa.Buffer:
         """A file's content."""
 
     def open(self, name: str) -> pa.NativeFile:
-        """A file, to be read here and there."""
+        """Open a file for reading at any position."""
 
     def size(self, name: str) -> int | None:
-        """A file's bytes, None if there is none of that name."""
+        """A file's size in bytes. None if there is no file of this name."""
 
     def link(self, folder: Path, names: Iterable[str]) -> None:
-        """Have the files of another folder of the same disk, too, as if they were new.
+        """Link the files of another folder on the same disk into this one, with the time of now.
 
         Raises:
-            OSError: the disk does not take them.
+            OSError: the disk refuses it.
         """
 
     def remove(self, name: str) -> None:
-        """Take a file away, if it is there."""
+        """Remove a file, if it exists."""
 
     def make_durable(self) -> None:
         """Make the newest commit of the table durable."""
@@ -81,30 +81,30 @@ class LocalPlace:
 
     @property
     def uri(self) -> str:
-        """As the `deltalake` package takes it: quoted, as it would take what looks quoted for that."""
+        """The address for the `deltalake` package, quoted, because the package unquotes what looks quoted."""
         return self.path.resolve().as_uri()
 
     @property
     def bare(self) -> LocalPlace:
-        """The folder, whoever holds it."""
+        """The same folder, as a place that keeps nothing in existence."""
         return LocalPlace(self.path)
 
     def __truediv__(self, name: str) -> LocalPlace:
         return LocalPlace(self.path / name)
 
     def names(self) -> Iterator[str]:
-        """The names of what is in it; none where there is no such folder."""
+        """The names of the files and folders in it. No names if there is no such folder."""
         with suppress(FileNotFoundError):
             yield from os.listdir(self.path)
 
     def make(self) -> None:
-        """Be a folder."""
+        """Create the folder."""
         self.path.mkdir(parents=True, exist_ok=True)
         sync(self.path.parent)
         sync(self.path.parent.parent)
 
     def clear(self, keep: Container[str] = ()) -> None:
-        """Be gone, with everything in it but what to keep."""
+        """Remove the folder and everything in it, except these names."""
         kept = False
         for path in [self.path / name for name in self.names()]:
             if path.name in keep:
@@ -117,13 +117,13 @@ class LocalPlace:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def write(self, name: str, data: pa.Buffer) -> None:
-        """Make a file."""
+        """Write a file."""
         try:
             with (self.path / name).open("wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-        except OSError:  # a part of it must not fill the disk for good
+        except OSError:  # do not let a part of it fill the disk for good
             self.remove(name)
             raise
         sync(self.path)
@@ -133,27 +133,27 @@ class LocalPlace:
         return pa.memory_map(str(self.path / name)).read_buffer()
 
     def open(self, name: str) -> pa.NativeFile:
-        """A file, to be read here and there."""
+        """Open a file for reading at any position."""
         return pa.OSFile(str(self.path / name))
 
     def size(self, name: str) -> int | None:
-        """A file's bytes, None if there is none of that name."""
+        """A file's size in bytes. None if there is no file of this name."""
         path = self.path / name
         return path.stat().st_size if path.is_file() else None
 
     def link(self, folder: Path, names: Iterable[str]) -> None:
-        """Hard links; what vacuums looks at is when the file was changed last."""
+        """Make hard links. Sets the files' modification times, because vacuum looks at these."""
         for name in names:
             os.utime(folder / name)
             os.link(folder / name, self.path / name)
         sync(self.path)
 
     def remove(self, name: str) -> None:
-        """Take a file away, if it is there."""
+        """Remove a file, if it exists."""
         (self.path / name).unlink(missing_ok=True)
 
     def make_durable(self) -> None:
-        """The log's newest files, its folder, and that there is one, on disk."""
+        """Sync the log's newest files, its folder, and the folder's entry to disk."""
         log = self.path / LOG
         for path in sorted(log.iterdir(), reverse=True)[:3]:
             sync(path)
@@ -168,10 +168,10 @@ class LocalPlace:
 
 
 class ObjectPlace:
-    """A prefix of an object store, by its URL. What it takes to get there is in the environment (`AWS_...`)."""
+    """A prefix of an object store, by its URL. The environment has the credentials (`AWS_...`)."""
 
     def __init__(self, url: str) -> None:
-        from deltalake.fs import DeltaStorageHandler  # which Spark's tasks have no use for
+        from deltalake.fs import DeltaStorageHandler  # Spark's tasks do not need it
 
         self.uri = url.rstrip("/")
         self._files = pafs.PyFileSystem(DeltaStorageHandler(self.uri))
@@ -187,29 +187,29 @@ class ObjectPlace:
 
     @property
     def bare(self) -> ObjectPlace:
-        """Itself: nobody holds it."""
+        """Itself: it keeps nothing in existence."""
         return self
 
     def __truediv__(self, name: str) -> ObjectPlace:
         return ObjectPlace(f"{self.uri}/{name}")
 
     def names(self) -> Iterator[str]:
-        """The names of what is in it."""
+        """The names of the files and prefixes in it."""
         found = self._files.get_file_info(pafs.FileSelector("", allow_not_found=True))
         yield from (info.base_name for info in found if info.base_name)
 
     def make(self) -> None:
-        """Be a folder: there are none, only names of files."""
+        """Do nothing: an object store has only names of files."""
 
     def clear(self, keep: Container[str] = ()) -> None:
-        """Be gone, with everything in it but what to keep."""
+        """Remove everything in it, except these names."""
         for info in self._files.get_file_info(pafs.FileSelector("", allow_not_found=True, recursive=True)):
             if info.type == pafs.FileType.File and info.path.partition("/")[0] not in keep:
                 self._files.delete_file(info.path)
 
     def write(self, name: str, data: pa.Buffer) -> None:
-        """Make a file."""
-        # The stream below takes bytes alone, which is what a buffer that never overflows hands on to it.
+        """Write a file."""
+        # The stream takes only bytes. A buffer that never overflows passes bytes on.
         with self._files.open_output_stream(name, buffer_size=data.size + 1) as file:
             file.write(data)
 
@@ -219,26 +219,26 @@ class ObjectPlace:
             return file.read_buffer()
 
     def open(self, name: str) -> pa.NativeFile:
-        """A file, to be read here and there."""
+        """Open a file for reading at any position."""
         return self._files.open_input_file(name)
 
     def size(self, name: str) -> int | None:
-        """A file's bytes, None if there is none of that name."""
+        """A file's size in bytes. None if there is no file of this name."""
         info = self._files.get_file_info(name)
         return int(info.size) if info.type == pafs.FileType.File else None
 
     def link(self, folder: Path, names: Iterable[str]) -> None:
-        """Put them there."""
+        """Upload the files."""
         for name in names:
             self.write(name, pa.memory_map(str(folder / name)).read_buffer())
 
     def remove(self, name: str) -> None:
-        """Take a file away, if it is there."""
+        """Remove a file, if it exists."""
         if self.size(name) is not None:
             self._files.delete_file(name)
 
     def make_durable(self) -> None:
-        """A commit is durable when it is made."""
+        """Do nothing: a commit is durable when it is made."""
 
     def cut(self, version: int) -> None:
         """Remove the commits after a version, the last first."""

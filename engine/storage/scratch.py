@@ -1,4 +1,4 @@
-"""Folders for files that no journal knows of (yet): each is there for as long as somebody holds its place."""
+"""Folders for files that no journal names yet. Each folder exists as long as somebody holds its place."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _PREFIX = "halfjoin-"
 
 
 class Scratch:
-    """A folder for such folders. It is removed with the last of them, and locked for as long: the lock of a process
-    that is gone, however it went, is free.
+    """A folder for such folders. It is removed with the last of them, and locked until then. When a process ends, in
+    whatever way, its lock becomes free.
 
     Args:
-        folder: where it is made; None: among the system's temporary files.
+        folder: where to create it. None: in the system's folder for temporary files.
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
         if folder is not None:
             Path(folder).mkdir(parents=True, exist_ok=True)
         lock = None
-        while lock is None:  # a folder may be taken for a leftover before it is locked
+        while lock is None:  # somebody may remove a folder as a leftover before it is locked
             self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder)).absolute()
             lock = _locked(self._folder)
         self._made = 0
@@ -40,16 +40,16 @@ class Scratch:
         own(self)
 
     def disown(self) -> None:
-        """In a child: the folder is the parent's, and its lock is to end with that."""
+        """In a forked child: close the lock. The folder is the parent's, and its lock must end with the parent."""
         os.close(self._lock)
 
     def fresh(self) -> ScratchPlace:
-        """An empty folder."""
+        """Create an empty folder."""
         self._made += 1
         return ScratchPlace(self, self._folder / str(self._made))
 
     def linked(self, run: StoredRun) -> StoredRun:
-        """The same run by links, which stay when its own files are merged into others and removed; by copies where the
+        """The same run through links, which stay when its own files are merged and removed. Through copies if the
         scratch folder is on another disk."""
         if not isinstance(run.place, LocalPlace) or isinstance(run.place, ScratchPlace):
             return run
@@ -70,16 +70,16 @@ class ScratchPlace(LocalPlace):
 
     def __init__(self, scratch: Scratch, path: Path) -> None:
         super().__init__(path)
-        object.__setattr__(self, "_scratch", scratch)  # which is to be there for as long
+        object.__setattr__(self, "_scratch", scratch)  # keeps the scratch folder in existence
         path.mkdir()
         weakref.finalize(self, _cleared, path, os.getpid())
 
 
 class Links:
-    """Changes in files that stay, by links, for as long as somebody holds the changes.
+    """Keeps the files of changes, through links, as long as somebody holds the changes.
 
     Args:
-        staging: a folder of the warehouse for them, made when it is needed; None: there are no links, and files stay
+        staging: a folder of the warehouse for the links, created when needed. None: there are no links, and files stay
             for about an hour after they were merged into others.
     """
 
@@ -88,10 +88,10 @@ class Links:
         self._scratch: Scratch | None = None
 
     def lasting(self, changes: StoredChanges) -> StoredChanges:
-        """The same changes.
+        """The same changes, whose files stay.
 
         Raises:
-            StorageError: the files are not there.
+            StorageError: the files are missing.
         """
         if self._staging is None or all(part.in_memory for part in changes.parts):
             return changes
@@ -99,12 +99,12 @@ class Links:
             scratch = self._scratch = self._scratch or Scratch(self._staging)
             parts = [part if (run := stored(part)) is None else scratch.linked(run) for part in changes.parts]
         except OSError as problem:
-            raise StorageError(f"files that are to be read later cannot be kept: {problem}") from problem
+            raise StorageError(f"cannot keep the files of changes for later reads: {problem}") from problem
         return replace(changes, parts=tuple(parts))
 
 
 def remove_leftovers(folder: Path) -> None:
-    """What processes left there that ended before they could remove it."""
+    """Remove the folders of processes that ended before they could remove them."""
     for path in folder.glob(f"{_PREFIX}*"):
         lock = _locked(path)
         if lock is not None:
@@ -112,7 +112,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _locked(folder: Path) -> int | None:
-    """A lock on a folder; None where somebody else has it, or the folder is gone, or not ours."""
+    """Lock a folder. None if somebody else has locked it, if it is gone, or if it is not ours."""
     try:
         lock = os.open(folder, os.O_RDONLY)
     except (FileNotFoundError, PermissionError):
@@ -122,7 +122,7 @@ def _locked(folder: Path) -> int | None:
     except BlockingIOError:
         os.close(lock)
         return None
-    except OSError:  # a disk without locks, which is none where a warehouse is
+    except OSError:  # a disk without locks, which never holds a warehouse
         return lock
     if folder.exists():
         return lock
@@ -131,7 +131,7 @@ def _locked(folder: Path) -> int | None:
 
 
 def _removed(folder: Path, lock: int, process: int) -> None:
-    if process == os.getpid():  # not in a child of it
+    if process == os.getpid():  # not in a forked child
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
 

@@ -1,4 +1,4 @@
-"""Where a warehouse is: a local folder or the URL of an object store, and what differs between the two."""
+"""Where a warehouse is: a local folder or the URL of an object store, and the differences between the two."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ ARRANGEMENTS = "arrangements"
 
 
 class Site(Protocol):
-    """Gives out the journal, the lock and the places of collections."""
+    """Provides the journal, the lock and the places of collections."""
 
     @property
     def place(self) -> Place:
         """The folder of the warehouse."""
 
     def staging(self, id: str) -> Path | None:
-        """A folder of the warehouse with that id, for files that may become part of it by links; None where there are
+        """A folder of the warehouse with this id, for files that may become part of it by links. None if the site has
         no links."""
 
     def lock(self) -> Lock | None:
-        """Be the only writer, as far as the site has locks; the journal sees to the rest."""
+        """Become the only writer, if the site has locks. Otherwise the journal ensures this."""
 
     def journal(self, *, read_only: bool) -> Journal:
-        """The journal, made if it is not there."""
+        """The journal, created if it does not exist."""
 
 
 class LocalSite:
-    """A folder."""
+    """A local folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self.place = folder, LocalPlace(folder)
 
     def staging(self, id: str) -> Path:
-        """A folder that has the id in its name: no one of another's is taken for it."""
+        """A folder with the id in its name, so that nobody takes another's folder for it."""
         return self._folder / "staging" / id
 
     def lock(self) -> Lock:
-        """Be the only writer. The folder is made if it is not there."""
+        """Become the only writer. Creates the folder if it does not exist."""
         self._check()
         try:
             folder = self._folder
@@ -73,7 +73,7 @@ class LocalSite:
         return check_folder(self._folder)
 
     def journal(self, *, read_only: bool) -> Journal:
-        """An SQLite file."""
+        """The journal, an SQLite file."""
         if read_only and not self._check():
             raise StorageError(f"there is no warehouse in {self._folder}",
                                remedy="an engine that writes makes one", path=str(self._folder))
@@ -91,48 +91,48 @@ class ObjectSite:
             raise StorageError(f"{url} cannot be reached: {problem}", path=url) from problem
 
     def staging(self, id: str) -> None:
-        """There are no links."""
+        """None: there are no links."""
 
     def lock(self) -> None:
-        """There are no locks: the journal refuses all writers but the last that opened it."""
+        """None: there are no locks. The journal refuses all writers but the last one that opened it."""
 
     def journal(self, *, read_only: bool) -> Journal:
-        """A Delta table."""
+        """The journal, a Delta table."""
         return ObjectJournal(self.place, read_only=read_only)
 
 
 def site_of(warehouse: str | PathLike[str]) -> Site:
-    """The site that a path or a URL means."""
+    """The site of a path or a URL."""
     try:
         text = fspath(warehouse)
     except TypeError:
         raise HalfjoinError(f"{warehouse!r} is not a path",
-                            remedy="give that of a folder, or the URL of an object store") from None
+                            remedy="give the path of a folder, or the URL of an object store") from None
     text = os.fsdecode(text)
     check_threads(lambda: DeltaTable.is_deltatable(tempfile.gettempdir()))
     return ObjectSite(text) if is_url(text) else LocalSite(local_path(text))
 
 
 def folder_of(kept: Kept) -> str:
-    """The path in a warehouse of a collection's Delta table."""
+    """The path of a collection's Delta table in a warehouse."""
     return f"{kept.kind}/{folder_name(kept.name)}"
 
 
 def arrangements_folder(kept: Kept) -> str:
-    """The path in a warehouse of a collection's arrangements; the id tells it from another that had its name."""
+    """The path of a collection's arrangements in a warehouse. The id excludes earlier collections of the same name."""
     return f"{ARRANGEMENTS}/{folder_name(kept.name)}-{kept.id}"
 
 
 def collection_place(site: Site, kept: Kept) -> Place:
-    """Where a collection's Delta table is."""
+    """The place of a collection's Delta table."""
     return in_site(site, folder_of(kept))
 
 
 def arrangements_of(site: Site, kept: Kept) -> Place:
-    """Where the Delta tables of a collection's arrangements are."""
+    """The place of the Delta tables of a collection's arrangements."""
     return in_site(site, arrangements_folder(kept))
 
 
 def in_site(site: Site, path: str) -> Place:
-    """A folder of a warehouse, by its path in it."""
+    """A folder of a warehouse, by its path in the warehouse."""
     return reduce(truediv, path.split("/"), site.place)

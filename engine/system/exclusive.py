@@ -1,4 +1,4 @@
-"""Calls of an engine take turns, and none begins before what an interrupted one has left is put right."""
+"""Makes the calls of an engine take turns. A call after an interrupted one first repairs what that one left behind."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 
 def exclusive(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """A method of an engine that holds the engine's lock; one that it calls is a part of it.
+    """Make a method of an engine hold the engine's lock. An exclusive method that it calls runs in the same turn.
 
-    The lock is taken and released by `with` itself, between which and the lock no interrupt comes. In a forked child it
-    may never be free, so it is not asked for there.
+    A `with` statement takes and releases the lock, so no interrupt comes in between. In a forked child the lock may
+    never become free, so the child does not ask for it.
 
     Raises:
-        Conflict: another process has made the engine.
+        Conflict: another process made the engine.
     """
 
     @wraps(method)

@@ -1,4 +1,4 @@
-"""What the machine has."""
+"""Measures the memory of the machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def machine_memory() -> int:
-    """Bytes of memory that this process may count on: the machine's, or its container's."""
+    """Bytes of memory that this process may use: the machine's, or the container's limit if that is less."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()

@@ -1,7 +1,8 @@
-"""What belongs to the process that made it. A forked child has a copy of the memory, but not of what it stands for.
+"""Guards files, locks and threads against forks. A forked child copies the memory, but does not own what it refers to.
 
-Locks on files are shared with the child for as long as it has them open, SQLite's are not, and threads stay behind. So
-the child lets go of the locks without freeing them, never closes a journal, removes no file, and has no engine.
+The child shares the locks on files as long as it has them open. It does not get SQLite's locks, and it does not get
+the threads. So the child drops the locks without freeing them. It never closes a journal, never removes a file, and
+cannot use an engine of its parent.
 """
 
 from __future__ import annotations
@@ -19,50 +20,50 @@ _REMEDY = "open one in a process that is not forked: multiprocessing.get_context
 
 
 class Owned(Protocol):
-    """Something that the operating system, too, knows as this process's."""
+    """Something that the operating system ties to this process, such as a file lock."""
 
     def disown(self) -> None:
-        """Called in a forked child: let go of it, and leave the parent's alone."""
+        """Forget it, and leave the parent's alone. `own` calls this in a forked child."""
 
 
 def is_this(process: int) -> bool:
-    """Whether this is the process that made something."""
+    """Whether `process` is the id of this process."""
     return process == os.getpid()
 
 
 def check_process(process: int) -> None:
-    """Refuse what another process has made.
+    """Refuse an engine that another process made. `process` is the id of the process that made it.
 
     Raises:
-        Conflict: says which one did.
+        Conflict: this process did not make it.
     """
     if not is_this(process):
-        raise Conflict(f"an engine belongs to the process that opened it: process {process}, of which this one, "
-                       f"{os.getpid()}, is a fork", remedy=_REMEDY)  # fmt: skip
+        raise Conflict(f"an engine belongs to the process that opened it: process {process}; this process, "
+                       f"{os.getpid()}, is a fork of it", remedy=_REMEDY)  # fmt: skip
 
 
 _owned: WeakSet[Any] = WeakSet()
 _inherited: set[str] = set()
-_fork = False  # whether this process is one of a process that had loaded what writes Delta tables
+_fork = False  # whether this process is a fork of a process that had loaded deltalake
 
 
 def own(thing: Owned) -> None:
-    """Have something disowned in children."""
+    """Register something that forked children disown."""
     _owned.add(thing)
 
 
 def release(thing: Owned) -> None:
-    """It is closed."""
+    """Unregister something that is now closed."""
     _owned.discard(thing)
 
 
 def leak(thing: object) -> None:
-    """Never free something that must not be closed by this process, not even at its end."""
+    """Never free something that this process must not close, not even at its end."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
 def inherit(path: str) -> None:
-    """A file was open when this process was forked: SQLite takes the parent's locks on it for its own."""
+    """Record that a file was open at the fork: SQLite would take the parent's locks on it for this process's own."""
     _inherited.add(path)
 
 
@@ -70,29 +71,29 @@ def check_inherited(path: str) -> None:
     """Refuse to open a file that was open when this process was forked.
 
     Raises:
-        Conflict: it was.
+        Conflict: the file was open at the fork.
     """
     if path in _inherited:
-        raise Conflict(f"{path} was open in the process of which this one is a fork, and cannot be opened here, not "
+        raise Conflict(f"{path} was open when this process was forked, so this process cannot open it, not "
                        "even to read", remedy=_REMEDY)  # fmt: skip
 
 
 def check_threads(work: Callable[[], object]) -> None:
-    """Refuse to open a warehouse where what writes Delta tables has threads, and those stayed behind in a fork.
+    """Refuse to open a warehouse in a fork that has lost deltalake's threads.
 
     Args:
-        work: something for the threads to do.
+        work: a call that needs the threads.
 
     Raises:
-        Conflict: it fails for that.
+        Conflict: `work` failed because the threads are missing.
     """
     try:
         if _fork:
             work()
-    except BaseException as problem:  # as Rust's panics are
+    except BaseException as problem:  # a Rust panic is not an Exception
         if isinstance(problem, Exception) or type(problem).__name__ != "PanicException":
             raise
-        raise Conflict("Delta tables were used by the process of which this one is a fork, so it cannot use any",
+        raise Conflict("this process is a fork of a process that used Delta tables, so it cannot use Delta tables",
                        remedy=_REMEDY) from problem  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Whose turn it is to write: what comes in several batches at one time is not to be parted by others."""
+"""Decides which thread may write. Other threads must not write between the batches of one version."""
 
 from __future__ import annotations
 
@@ -9,23 +9,26 @@ from typing import Any
 
 
 class Turns:
-    """Of the threads of one engine; `changed` is the condition of its lock."""
+    """The turns of the threads of one engine. `changed` is the condition of the engine's lock."""
 
     def __init__(self, lock: Any, changed: Condition) -> None:
         self._lock, self._changed = lock, changed
-        self._alone: int | None = None  # the thread whose version comes in pieces
-        self.following: Any = RLock()  # held by whoever follows: how far a table is must not change meanwhile
+        self._alone: int | None = None  # the thread that writes a version in several batches
+        self.following: Any = RLock()  # a thread that follows a table holds it: nobody else may move the table on
 
     def wait(self) -> bool:
-        """Until no other thread is to be alone; the lock is held before and after. Returns whether others could call
-        meanwhile."""
+        """Wait until no other thread is alone. The caller holds the lock before and after.
+
+        Returns:
+            Whether it waited, so that other threads may have made calls meanwhile.
+        """
         waits = self._alone not in (None, get_ident())
         self._changed.wait_for(lambda: self._alone in (None, get_ident()))
         return waits
 
     @contextmanager
     def alone(self, needed: bool) -> Iterator[None]:
-        """While a version comes in pieces, if it does: batches of other threads wait, as they could close its time."""
+        """Keep other threads' batches waiting, if `needed`: they could close a version's time between its batches."""
         if not needed:
             yield
             return
@@ -39,7 +42,7 @@ class Turns:
                 self.recover(done=True)
 
     def recover(self, *, done: bool = False) -> None:
-        """Let the others go on, if this thread had to be alone and is `done`, or was interrupted when it was."""
+        """Let other threads go on, if this thread is alone and is `done`, or was interrupted while it was alone."""
         if self._alone == get_ident() and (done or not self.following._is_owned()):
             self._alone = None
             self._changed.notify_all()

@@ -1,9 +1,9 @@
 """64-bit codes of rows: equal rows have equal codes, so sorting and searching codes finds equal rows.
 
-A single column of an integer, date, time or boolean type is its own code and needs no check afterwards; other keys
-are hashed, and whoever uses the code compares the values (`same`). Codes are stable between processes and versions of
-libraries, so an index may be stored. Mixing is splitmix64's finaliser (Steele, Lea, Flood 2014); texts are a
-polynomial of their bytes, evaluated for a whole column at once.
+A single column of an integer, date, time or boolean type is its own code, so its codes need no check. Other keys are
+hashed, and the user of a code compares the values (`same`). Codes do not depend on the process or on the version of a
+library, so an index can be stored. Words are mixed with splitmix64's finaliser (Steele, Lea, Flood 2014). The hash of
+a text is a polynomial of its bytes, computed for a whole column at once.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Words = NDArray[np.uint64]
 _NULL = np.uint64(0x9AE16A3B2F90404F)
 _BASE = np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
 _SIGNED = {8 * size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
-_CHUNK_BYTES = 1 << 22  # text bytes hashed at a time: a working set of some 100 MB
+_CHUNK_BYTES = 1 << 22  # text bytes to hash at a time; they take about 100 MB
 
 
 def is_exact(columns: Sequence[pa.Array]) -> bool:
-    """Whether equal codes mean equal values: one column without NULLs whose values are integers underneath."""
+    """Whether equal codes mean equal values: there is one column, of an integral type and without NULLs."""
     return len(columns) == 1 and columns[0].null_count == 0 and _is_integral(columns[0].type)
 
 
 def codes(columns: Sequence[pa.Array], length: int) -> Ints:
-    """One int64 code per row over all columns. Integers of any width have the code of their value."""
+    """One int64 code per row, from all columns. An integer has the same code in every width."""
     if not columns:
         return np.zeros(length, np.int64)
     if len(columns) == 1 and _is_integral(columns[0].type):
@@ -63,7 +63,7 @@ def same(left: pa.Array, right: pa.Array) -> Mask:
 
 
 def same_rows(left: Iterable[pa.Array], right: Iterable[pa.Array], length: int) -> Mask:
-    """Row by row, whether the values are equal in all the columns; quickest where they all are."""
+    """Row by row, whether the values are equal in all the columns. It is fastest if whole columns are equal."""
     equal = np.ones(length, np.bool_)
     for one, other in zip(left, right, strict=True):
         if not one.equals(other):
@@ -72,9 +72,9 @@ def same_rows(left: Iterable[pa.Array], right: Iterable[pa.Array], length: int) 
 
 
 def factorize(column: pa.Array) -> Ints:
-    """Small integers that are equal exactly where the values are; -1 for NULL."""
+    """A small integer for each value: equal exactly where the values are equal; -1 for NULL."""
     if pt.is_nested(column.type):
-        # A list is the byte string of its elements' numbers, and byte strings can be compared as a whole.
+        # Turn a list into the byte string of its elements' numbers: Arrow can compare whole byte strings.
         inner = np.ascontiguousarray(factorize(column.flatten()))
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
         offsets = np.concatenate([[0], np.cumsum(lengths * 8)])
@@ -104,7 +104,7 @@ def _is_integral(kind: pa.DataType) -> bool:
 
 
 def _integers(column: pa.Array) -> Ints:
-    """The values as int64, NULL as an arbitrary constant."""
+    """The values as int64; NULL is an arbitrary constant."""
     kind = column.type
     if pt.is_boolean(kind):
         column = column.cast(pa.int8())
@@ -115,7 +115,7 @@ def _integers(column: pa.Array) -> Ints:
 
 
 def _raw(column: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The data buffer of a fixed-width column, NULLs holding whatever they hold."""
+    """The data buffer of a fixed-width column. A NULL has an arbitrary value."""
     data = column.buffers()[1]
     if data is None or not len(column):
         return np.zeros(len(column), dtype)
@@ -125,7 +125,7 @@ def _raw(column: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _integers_of_floats(column: pa.Array) -> Ints:
-    """The bits of the values, one pattern for every NaN and for both zeros."""
+    """The bits of the values as doubles. All NaNs have one pattern, and both zeros have one."""
     values = _raw(column, np.dtype(f"f{column.type.bit_width // 8}")).astype(np.float64) + 0.0
     return np.where(np.isnan(values), np.nan, values).view(np.int64)
 
@@ -158,7 +158,7 @@ def _hash_lists(column: pa.Array) -> Words:
 
 
 def _hash_bytes(column: pa.Array) -> Words:
-    """Hash of text or binary values, a bounded number of bytes at a time."""
+    """Hash text or binary values, a bounded number of bytes at a time."""
     _, offset_buffer, data_buffer = column.buffers()
     width = np.dtype(np.int64 if pt.is_large_string(column.type) or pt.is_large_binary(column.type) else np.int32)
     count = len(column) + 1
@@ -178,7 +178,10 @@ def _hash_bytes(column: pa.Array) -> Words:
 
 
 def polynomial(elements: Words, lengths: Ints) -> Words:
-    """sum over position p of (element + 1) * base**p, for consecutive groups of the given lengths."""
+    """The hash of each group: the mixed sum over positions p of (element + 1) * base**p, plus the group's length.
+
+    The groups are consecutive and have these `lengths`.
+    """
     if not len(lengths):
         return np.zeros(0, np.uint64)
     ends = np.cumsum(lengths)

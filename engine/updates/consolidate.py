@@ -1,9 +1,9 @@
-"""Consolidation: equal updates are added up, and those that add up to nothing go away.
+"""Consolidation: adds up equal updates and drops those whose sum is 0.
 
-Sums are exact, so they do not depend on the order of updates, nor on how they were split and merged before. An update
-that no int64 holds stays in as few pieces as can be, which is the same form whatever it was added up from: nothing is
-lost where runs and files are merged, and a later batch can bring the sum back. Contents have no such form: where the
-weight of a row at a time is none of an int64, reading it is an error.
+Sums are exact, so they do not depend on the order of updates, or on how updates were split and merged before. If a sum
+does not fit into an int64, the update stays in as few pieces as possible. These pieces depend on the sum only. So a
+merge of runs or files loses nothing, and a later batch can bring the sum back into range. Contents have no pieces: if
+the weight of a row at a time does not fit into an int64, reading the row is an error.
 
 >>> import pyarrow as pa
 >>> rows, times, diffs = pa.array(["fig", "fig", "fig"]), np.array([1, 2, 2]), np.array([1, 2, -2])
@@ -36,10 +36,11 @@ from halfjoin.errors import DataError
 
 
 def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:
-    """One update per distinct row (and time), diffs summed, zeros dropped; a sum that no int64 holds stays in pieces.
+    """One update per distinct row (and time), with the sum of the diffs. Sums of 0 are dropped.
 
-    `by_time=False` sums over all times, for contents as of a time; the result's times are then without meaning.
-    The first of equal updates stands for all, and order is kept.
+    `by_time=False` sums over all times, for contents as of a time. The times of the result then have no meaning.
+    The first of equal updates stands for all of them, and the order stays. A sum by time that does not fit into an
+    int64 stays in pieces.
 
     Raises:
         DataError: `by_time=False`, and a sum does not fit into an int64.
@@ -48,15 +49,15 @@ def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:
 
 
 def cancel(updates: Updates, *, by_time: bool = True) -> Updates:
-    """As `consolidate`, but positive duplicates may still stand apart; cheap where few diffs are negative."""
+    """Like `consolidate`, but positive duplicates may stay separate. It is cheap if few diffs are negative."""
     return _survivors(updates, *cancelled(updates, by_time=by_time))
 
 
 def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
-    """What `cancel` leaves: positions in order, and their diffs.
+    """The updates that `cancel` leaves: their positions in order, and their diffs.
 
-    Only rows with the code of a row that has a negative diff can cancel, so where those are few, a hash of the
-    fixed-width columns spares the rest of the work.
+    A row can cancel only if it shares a code with a row that has a negative diff. If those are few, codes of the
+    fixed-width columns find the candidates, and only the candidates are added up.
     """
     negative = updates.diff < 0
     count = int(np.count_nonzero(negative))
@@ -85,7 +86,7 @@ def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:
 
 
 def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
-    """Positions of the rows that stay, in order, and their summed diffs."""
+    """Positions of the rows that stay, in order, and the sums of their diffs."""
     found = _groups(updates, by_time) if len(updates) > 1 else None
     if found is None:
         positions = np.flatnonzero(updates.diff != 0)
@@ -112,15 +113,17 @@ def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
 
 
 def _wide(diffs: Ints, starts: Ints) -> Ints:
-    """The groups whose sums are none of an int64: their upper halves tell, with what the lower ones carry."""
+    """The groups whose sums do not fit into an int64: the sums of the upper halves, with the carries, show it."""
     upper, lower = (np.add.reduceat(half, starts) for half in (diffs >> 32, diffs & 0xFFFFFFFF))
     upper += lower >> 32
     return np.flatnonzero(upper != upper.astype(np.int32))
 
 
 def _pieces(positions: Ints, diffs: Ints) -> tuple[Ints, Ints]:
-    """A sum as the fewest int64s that add up to it, at the first positions of what was added up: all but one are the
-    greatest or all are the least there is, and so there are no more than there were."""
+    """The fewest int64s that add up to the sum, at the first of the positions.
+
+    All pieces but the last are the greatest (or the least) int64, so there are no more pieces than summands.
+    """
     total = sum(diffs.tolist())
     most = MAXIMUM if total > 0 else MINIMUM
     count, rest = divmod(total, most)
@@ -134,7 +137,7 @@ def _too_many(updates: Updates, position: int) -> str:
 
 
 def groups(columns: list[pa.Array], length: int, time: Ints | None = None) -> Ints:
-    """A number per row, equal exactly where all the columns (and the time) are equal."""
+    """A number per row: equal exactly where all the columns (and the time) are equal."""
     times = constant(0, length) if time is None else time
     found = _groups(Updates({str(i): c for i, c in enumerate(columns)}, times, constant(1, length)), time is not None)
     if found is None:
@@ -146,7 +149,7 @@ def groups(columns: list[pa.Array], length: int, time: Ints | None = None) -> In
 
 
 def _groups(updates: Updates, by_time: bool) -> tuple[Ints, Mask] | None:
-    """An order that puts equal updates together and the mask of each group's first; None if all are distinct."""
+    """An order that puts equal updates together, and the mask of the first of each group. None: all are distinct."""
     columns = list(updates.columns.values())
     keys = codes(columns, len(updates))
     timed = by_time and updates.time.strides != (0,)
@@ -163,7 +166,7 @@ def _groups(updates: Updates, by_time: bool) -> tuple[Ints, Mask] | None:
                       len(suspects))  # fmt: skip
     if timed:
         equal &= updates.time[order[suspects]] == updates.time[order[suspects + 1]]
-    if not equal.all():  # two different rows share a code: sort by what is exact
+    if not equal.all():  # two different rows share a code: sort by exact numbers
         return _exact_groups(columns, updates.time if timed else None, len(updates))
     return order, np.concatenate([[True], ~repeated])
 

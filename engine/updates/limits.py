@@ -1,30 +1,30 @@
-"""How much is worked on at a time, and where too much begins: what several rooms agree on, and why it is so much.
+"""The sizes that several rooms share: how much the engine works on at a time, and how much it refuses.
 
-Read them as `limits.NAME`, never `from limits import NAME`: then a test that makes one small makes it small everywhere.
-A size that one file alone knows stays there.
+Write `limits.NAME`, never `from limits import NAME`: then a test that lowers a limit lowers it everywhere. A size that
+only one file uses stays in that file.
 """
 
 from __future__ import annotations
 
-# A change goes through a path, or a batch through a check, in morsels: enough rows to spread the cost of calls, few
-# enough for the memory, since each column of them is made anew by each step.
+# A change goes through a path in morsels, and so does a batch through a check. A morsel has enough rows to spread the
+# cost of calls, and few enough for the memory, since each step makes each of its columns anew.
 MORSEL_ROWS = 1 << 18
 
-# A morsel in a task of Spark: several tasks share a machine, each in a process of its own.
+# The rows of a morsel in a Spark task. Several tasks share a machine, each in its own process.
 TASK_ROWS = 1 << 16
 
-# What is made from a morsel goes on in pieces of about so many rows: the pairs of a lookup, the output of a first fill,
-# what a sink writes. A path holds one piece for each of its stages, so a few million rows at most, and a piece takes a
-# fraction of a second, after which an interrupt is seen.
+# Results go on in pieces of about this many rows: the pairs of a lookup, the output of a first fill, the rows that a
+# sink writes. A path holds one piece for each of its stages, so a few million rows at most. A piece takes a fraction of
+# a second, and the engine sees an interrupt after each piece.
 PIECE_ROWS = 1 << 20
 
-# The bytes of a morsel or a piece, where long values make few rows large: eight pieces fit into 2 GB, which is also the
-# most that one Arrow array of texts holds.
+# The bytes of a morsel or a piece. It matters where values are long. Eight pieces fit into 2 GB, which is also the most
+# that one Arrow array of texts holds.
 PIECE_BYTES = 1 << 28
 
-# Rows of a file that are in memory at a time: all columns of so many are read, and mostly few of them kept.
+# Rows of a file to read at a time. All columns of these rows are read; usually few of the rows are kept.
 READ_ROWS = 1 << 17
 
-# More rows than this of one batch, at one place, are a mistake in the data or the SQL (a series from 1 to 10**15, a
-# join without its condition), and the batch or the view is refused before they fill the memory.
+# The most rows that one step makes from one batch. More are a mistake in the data or the SQL (a series from 1 to
+# 10**15, a join without its condition). The engine refuses the batch or the view before the rows fill the memory.
 MOST_ROWS = 200_000_000

@@ -1,4 +1,4 @@
-"""Updates, the only data that flows: Arrow columns with an int64 time and an int64 diff per row."""
+"""Updates, the only data that flows through plans: Arrow columns with an int64 time and an int64 diff per row."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Ints = NDArray[np.int64]
 Positions = NDArray[Any]  # of any integer width
 Mask = NDArray[np.bool_]
 
-MINIMUM = np.iinfo(np.int64).min  # the time of what holds always
-MAXIMUM = np.iinfo(np.int64).max  # above every time: never
+MINIMUM = np.iinfo(np.int64).min  # as a time: always
+MAXIMUM = np.iinfo(np.int64).max  # as a time: never, as it is above every valid time
 TIME, DIFF = "__time", "__diff"
 TOO_HEAVY = "the weights of joined rows multiply to more than an int64 holds; use smaller __diff values"
 TOO_MANY = "the weights of equal rows add up to more than an int64 holds; use smaller __diff values"
-ARRAY_BYTES = (1 << 31) - 1  # of an Arrow array of texts, whose offsets are int32
+ARRAY_BYTES = (1 << 31) - 1  # the most bytes of one Arrow array of texts: its offsets are int32
 TOO_LONG = f"the values of one column would take more than {ARRAY_BYTES:,} bytes"
 
 
@@ -30,9 +30,9 @@ TOO_LONG = f"the values of one column would take more than {ARRAY_BYTES:,} bytes
 class Updates:
     """`(row, time, diff)` in columns: `columns[name][i]` changes by `diff[i]` copies at `time[i]`.
 
-    Columns are single Arrow arrays of equal length (no chunks: lookups gather from them). There may be no columns at
-    all, so the length is that of `time`. A constant time or diff may be a broadcast view, which takes no memory.
-    Between the stages of a path diffs may be wider than an int64 (`is_wide`).
+    Columns are single Arrow arrays of equal length (not chunked, as lookups gather from them). There may be no columns,
+    so the length is that of `time`. A constant time or diff may be a broadcast view, which takes no memory.
+    Between the stages of a path, diffs may be wider than an int64 (`is_wide`).
     """
 
     columns: dict[str, pa.Array]
@@ -58,12 +58,12 @@ class Updates:
         )
 
     def filter(self, mask: Mask) -> Updates:
-        """The updates where the mask is true; the same object where it is true throughout."""
+        """The updates where the mask is true. If it is true everywhere, the same object."""
         positions = np.flatnonzero(mask)
         return self if len(positions) == len(self) else self.take(positions)
 
     def slice(self, start: int, stop: int) -> Updates:
-        """A view of a contiguous part, nothing copied; the same object for the whole."""
+        """A view of a contiguous part, without a copy. For the whole, the same object."""
         if start == 0 and stop == len(self):
             return self
         return Updates(
@@ -81,21 +81,21 @@ class Updates:
         return Updates({new: self.columns[name] for name, new in pairs}, self.time, self.diff)
 
     def with_columns(self, columns: Mapping[str, pa.Array]) -> Updates:
-        """These columns added or replaced."""
+        """The updates with these columns added or replaced."""
         return Updates({**self.columns, **columns}, self.time, self.diff)
 
     def not_before(self, since: int) -> Updates:
-        """Times below `since` moved up to it."""
+        """The updates with times below `since` raised to `since`."""
         if not len(self) or int(self.time.min()) >= since:
             return self
         return Updates(self.columns, np.maximum(self.time, since), self.diff)
 
     def table(self, *, changes: bool) -> pa.Table:
-        """As an Arrow table; with `changes` the columns `__time` and `__diff` come last."""
+        """The updates as an Arrow table. With `changes`, the columns `__time` and `__diff` come last."""
         columns = dict(self.columns)
         if changes:
             columns[TIME], columns[DIFF] = pa.array(self.time), pa.array(self.diff)
-        if not columns:  # a table of no columns cannot tell how many rows it has
+        if not columns:  # `pa.table` of no columns has no rows
             return pa.table({"": pa.nulls(len(self))}).select([])
         return pa.Table.from_arrays(list(columns.values()), names=list(columns))
 
@@ -104,7 +104,7 @@ _INDICES = {np.dtype(np.int64): pa.int64(), np.dtype(np.uint32): pa.uint32()}
 
 
 def indices_of(positions: Positions) -> pa.Array:
-    """Positions as Arrow's kernels take them, not copied; `pa.array` looks at much else first."""
+    """Positions as an Arrow array, usually without a copy. It skips the slow inspections of `pa.array`."""
     kind = _INDICES.get(positions.dtype)
     if kind is None or not positions.flags.c_contiguous:
         return pa.array(positions)
@@ -116,10 +116,10 @@ _UNCHECKED = pc.TakeOptions(boundscheck=False)
 
 
 def gather(column: pa.Array, indices: pa.Array) -> pa.Array:
-    """The values at positions that are known to be inside: half the cost of `take` for a few rows.
+    """The values at positions, without a check of bounds. For a few rows it costs half of `take`.
 
     Raises:
-        DataError: an array of texts has no room for all.
+        DataError: the texts do not fit into one array.
     """
     try:
         return _TAKE.call([column, indices], _UNCHECKED)
@@ -128,7 +128,7 @@ def gather(column: pa.Array, indices: pa.Array) -> pa.Array:
 
 
 def product(left: Ints, right: Ints) -> Ints:
-    """Diffs multiplied, row by row. Where an int64 does not hold all of them they are Python's integers (`is_wide`)."""
+    """The products of diffs, row by row. If one does not fit into an int64, all are Python integers (`is_wide`)."""
     if len(left) and (is_wide(left) or is_wide(right) or bits(left) + bits(right) > 62):
         exact: Ints = left.astype(object) * right.astype(object)
         return exact if max(exact) > MAXIMUM or min(exact) < MINIMUM else exact.astype(np.int64)
@@ -136,30 +136,30 @@ def product(left: Ints, right: Ints) -> Ints:
 
 
 def is_wide(diffs: Ints) -> bool:
-    """Whether some may be none of an int64: on their way along a path, whose end makes errors of them."""
+    """Whether some diffs may not fit into an int64. Such diffs occur inside a path; its end turns them into errors."""
     return diffs.dtype == object
 
 
 def bits(diffs: Ints) -> int:
-    """How many binary digits the largest has, its sign aside."""
+    """The number of binary digits of the largest absolute value."""
     if diffs.strides == (0,):
         return abs(int(diffs[0])).bit_length()
-    return int(np.bitwise_or.reduce(np.abs(diffs).view(np.uint64))).bit_length()  # of the least, too
+    return int(np.bitwise_or.reduce(np.abs(diffs).view(np.uint64))).bit_length()  # abs(least) is 2**63
 
 
 def constant(value: int, length: int) -> Ints:
-    """`length` times the same int64, without the memory."""
+    """An array of `length` times the same int64, as a broadcast view that takes no memory."""
     return np.ndarray((length,), np.int64, np.int64(value).tobytes(), strides=(0,))
 
 
 def empty(schema: Mapping[str, pa.DataType]) -> Updates:
-    """No updates, of these columns."""
+    """Zero updates with these columns."""
     none = np.zeros(0, np.int64)
     return Updates({name: pa.nulls(0, kind) for name, kind in schema.items()}, none, none)
 
 
 def concat(parts: Sequence[Updates]) -> Updates:
-    """The parts one after the other (at least one part); all have the same columns."""
+    """The concatenated parts. There must be at least one part, and all must have the same columns."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0]
@@ -171,7 +171,7 @@ def concat(parts: Sequence[Updates]) -> Updates:
 
 
 def fitting(parts: Iterable[Updates]) -> Iterator[list[Updates]]:
-    """The parts in order, in groups of neighbours that `concat` takes: as large as can be."""
+    """The parts in order, in groups of neighbours. Each group is as large as `concat` allows."""
     group, sizes = list[Updates](), dict[str, int]()
     for part in parts:
         own = {name: int(column.nbytes) for name, column in part.columns.items()}
@@ -185,19 +185,19 @@ def fitting(parts: Iterable[Updates]) -> Iterator[list[Updates]]:
 
 
 def fits(parts: Sequence[Updates]) -> bool:
-    """Whether `concat` takes them."""
+    """Whether `concat` can put all the parts into one array per column."""
     return len(next(fitting(parts), parts)) == len(parts)
 
 
 def _concat_arrays(arrays: list[pa.Array]) -> pa.Array:
     try:
         return pa.concat_arrays(arrays)
-    except (pa.ArrowInvalid, pa.ArrowCapacityError):  # an array of texts has no room for all
+    except (pa.ArrowInvalid, pa.ArrowCapacityError):  # the texts do not fit into one array
         raise DataError(TOO_LONG) from None
 
 
 def _concat_ints(parts: list[Ints]) -> Ints:
-    """Concatenated, and still a broadcast view where all parts are views of one value."""
+    """The concatenated parts. If all parts are broadcast views of one value, the result is one as well."""
     filled = [part for part in parts if len(part)]
     if filled and all(part.strides == (0,) and part[0] == filled[0][0] for part in filled):
         return constant(int(filled[0][0]), sum(map(len, filled)))

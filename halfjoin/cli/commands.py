@@ -1,4 +1,4 @@
-"""The command line: SQL scripts over files and warehouses, queries, plans, the list of functions."""
+"""The commands of `python -m halfjoin`: run scripts, query and inspect warehouses, explain plans, list functions."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ app = typer.Typer(help="Incremental view maintenance in SQL.", no_args_is_help=T
                   pretty_exceptions_enable=False)
 T = TypeVar("T")
 
-Warehouse = Annotated[str, typer.Argument(help="the folder or URL of a warehouse, which somebody else may be writing")]
+Warehouse = Annotated[str, typer.Argument(help="the folder or URL of a warehouse; another process may write to it")]
 Load = Annotated[list[str], typer.Option("--load", help=(
-    "table=file.parquet or table=file.csv, applied to the table; may be given several times. The first line of a CSV "
-    'file names the columns; an empty field is NULL, and "" an empty text'))]  # fmt: skip
+    "table=file.parquet or table=file.csv: inserts the file's rows into the table; repeat it for more files. The first "
+    'line of a CSV file names the columns; an empty field is NULL, and "" is an empty text'))]  # fmt: skip
 
 
 @app.command()
 def run(
     script: Annotated[Path, typer.Argument(help="a file of SQL statements; - for standard input")],
     load: Load = [],  # noqa: B006  typer reads the default, nobody changes it
-    then: Annotated[list[Path], typer.Option("--then", help="another script, after the files are loaded")] = [],  # noqa: B006
-    warehouse: Annotated[str, typer.Option(help="a folder or URL to keep everything in; in memory if not given")] = "",
+    then: Annotated[list[Path], typer.Option("--then", help="a script to run after the loads")] = [],  # noqa: B006
+    warehouse: Annotated[str, typer.Option(help="the folder or URL of the warehouse; default: in memory")] = "",
     clock: Annotated[Clock | None, typer.Option(help=(
-        "what times are: milliseconds since 1970 that default to now, or your own (SET TIME = ..., a column __time); "
-        "the first batch settles it"))] = None,
+        "wall: times are milliseconds since 1970 and default to now; own: you set them (SET TIME = ..., a column "
+        "__time). The first batch fixes the clock"))] = None,
 ) -> None:
-    """Run a script (tables and views), load files into tables, run further scripts; the last rows are printed."""
+    """Run a script (tables and views), load files into tables, run further scripts, and print the last result."""
     with _guarded(lambda: Engine(warehouse or None, clock=clock)) as engine:
         logging.getLogger("halfjoin").addHandler(_Lines())
         logging.getLogger("halfjoin").setLevel(logging.INFO)
@@ -65,12 +65,12 @@ def run(
                 typer.echo(f"{name}: {view} changed by {changes.num_rows:,} rows in {applied.seconds:.3f} s", err=True)
         for more in then:
             result = _guarded(engine.execute, _text(more))
-        if result is not None and TAG.encode() not in (result.schema.metadata or {}):  # those have been told
+        if result is not None and TAG.encode() not in (result.schema.metadata or {}):  # `_Lines` has printed the tags
             show(result)
 
 
 class _Lines(logging.Handler):
-    """What the engine says meanwhile, such as `INSERT 0 3`: a line each on standard error."""
+    """Prints what the engine logs, such as `INSERT 0 3`, on standard error, one line a record."""
 
     def emit(self, record: logging.LogRecord) -> None:
         typer.echo(record.getMessage(), err=True)
@@ -79,7 +79,7 @@ class _Lines(logging.Handler):
 @app.command()
 def explain(
     script: Annotated[Path, typer.Argument(help="a file of CREATE statements; - for standard input")],
-    view: Annotated[str, typer.Option(help="the view to explain; the last one if not given")] = "",
+    view: Annotated[str, typer.Option(help="the view to explain; default: the last one")] = "",
     format: Annotated[Literal["text", "mermaid", "json", "html"], typer.Option()] = "text",
 ) -> None:
     """Print the dataflow of a view that a script creates."""
@@ -96,11 +96,11 @@ def explain(
 @app.command()
 def query(
     warehouse: Warehouse,
-    sql: Annotated[str, typer.Argument(help="a SELECT over its tables and views")],
-    as_of: Annotated[str, typer.Option(help="a number, or the text of a timestamp; the last time if not given")] = "",
-    csv: Annotated[bool, typer.Option("--csv", help="comma-separated values, all of them")] = False,
+    sql: Annotated[str, typer.Argument(help="a SELECT over the warehouse's tables and views")],
+    as_of: Annotated[str, typer.Option(help="a number, or a timestamp's text; default: the last closed time")] = "",
+    csv: Annotated[bool, typer.Option("--csv", help="print all rows, as comma-separated values")] = False,
 ) -> None:
-    """Print the answer to a query over a warehouse, beside the engine that writes it."""
+    """Print the answer to a query over a warehouse, while another process may write to it."""
     with _guarded(lambda: Engine(warehouse, read_only=True)) as engine:
         time = int(as_of) if as_of.lstrip("-").isdigit() else as_of or None
         answer = _guarded(engine.query, sql, time)
@@ -112,7 +112,7 @@ def query(
 
 @app.command()
 def status(warehouse: Warehouse) -> None:
-    """Print what a warehouse holds: tables and views with their updates and the times they can be read at."""
+    """Print a warehouse's tables and views, each with its number of updates and its least readable time."""
     with _guarded(lambda: Engine(warehouse, read_only=True)) as engine:
         found = engine.stats()
     last = shown(found.upper - 1, found.clock)
@@ -131,7 +131,7 @@ def functions() -> None:
 
 
 def _guarded(call: Callable[..., T], *arguments: Any) -> T:
-    """An error of the engine's, or of a file, ends the program with its text, without a traceback."""
+    """Call; on an error of the engine or of a file, print the error's text without a traceback, and exit with 1."""
     try:
         return call(*arguments)
     except HalfjoinError as error:
@@ -149,7 +149,7 @@ def _text(script: Path) -> str:
 
 
 def _columns(engine: Engine, table: str) -> dict[str, Kind]:
-    """What kind of value each column of a table has."""
+    """The kind of type of each column of a table, by the column's name."""
     quoted = table.replace('"', '""')
     shown = engine.execute(f'SHOW COLUMNS FROM "{quoted}"')
     assert shown is not None
@@ -157,14 +157,14 @@ def _columns(engine: Engine, table: str) -> dict[str, Kind]:
 
 
 def _rows(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
-    if not path.is_file():  # pyarrow would take a folder for a data set
+    if not path.is_file():  # pyarrow would read a folder as a data set
         raise FileNotFoundError(ENOENT, "no such file", str(path))
     if path.suffix.lower() != ".csv":
         try:
             return pyarrow.parquet.read_table(path)
         except pa.ArrowInvalid as error:
             raise pa.ArrowInvalid(f"{error} Only a file whose name ends in .csv is read as CSV.") from error
-    # What is not one of these stays text, which the engine casts exactly; a guess would take 007 for a number.
+    # Columns of other types stay text, which the engine casts exactly; pyarrow's guess would turn 007 into a number.
     plain = {**dict.fromkeys(INTEGERS, pa.int64()), Kind.BOOLEAN: pa.bool_()}
     options = pyarrow.csv.ConvertOptions(
         column_types={name: plain.get(kind, pa.string()) for name, kind in columns.items()},
@@ -173,7 +173,7 @@ def _rows(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
     )  # fmt: skip
     try:
         rows = pyarrow.csv.read_csv(path, convert_options=options)
-    except pa.ArrowInvalid:  # once more, in one thread: that counts the rows
+    except pa.ArrowInvalid:  # read again in one thread: then the error names the row
         one = pyarrow.csv.ReadOptions(use_threads=False)
         try:
             rows = pyarrow.csv.read_csv(path, convert_options=options, read_options=one)
@@ -186,7 +186,7 @@ def _rows(path: Path, columns: Mapping[str, Kind]) -> pa.Table:
 
 
 def _with_floats(rows: pa.Table, columns: Mapping[str, Kind]) -> pa.Table:
-    """The texts of float columns as numbers; what is beyond their range is refused, not infinite or zero."""
+    """Cast the texts of float columns to numbers; a value beyond the range is an error, not infinity or zero."""
     for number, name in enumerate(rows.column_names):
         kind = columns.get(name)
         if kind in FLOATS:
@@ -200,7 +200,7 @@ def _with_floats(rows: pa.Table, columns: Mapping[str, Kind]) -> pa.Table:
 
 
 def _named(problem: str, path: Path) -> str:
-    """What Arrow says of a CSV file, with columns by their names: it counts them."""
+    """Arrow's error about a CSV file, with column names in place of its column numbers."""
     with path.open(newline="") as lines:
         names = next(csv.reader(lines), [])
 
@@ -212,7 +212,7 @@ def _named(problem: str, path: Path) -> str:
 
 
 def _flat(rows: pa.Table) -> pa.Table:
-    """Arrays as JSON texts, for files that have none."""
+    """Turn arrays into JSON texts, since CSV files have no arrays."""
     for number, field in enumerate(rows.schema):
         if pa.types.is_nested(field.type):
             texts = [None if value is None else json.dumps(value, default=str) for value in rows[number].to_pylist()]

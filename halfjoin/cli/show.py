@@ -1,4 +1,4 @@
-"""Rows, printed as a table: of reads and queries, and of what a batch changed."""
+"""`show`: print rows of reads and queries, or the changes of a batch, as tables."""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ def show(rows: Any, most: int = MOST_SHOWN) -> None:
     """Print rows as a table.
 
     Args:
-        rows: of `read`, `query` or `execute` (None prints nothing), anything else that speaks Arrow, or an `Applied`,
-            of which each view's changes are printed.
-        most: rows to print; of more it says how many there are.
+        rows: what `read`, `query` or `execute` returned (None prints nothing), any object with an Arrow stream
+            (`__arrow_c_stream__`), or an `Applied`, whose changes are printed view by view.
+        most: the most rows to print; a last line counts the others.
+
+    Raises:
+        HalfjoinError: `rows` is none of these.
     """
     if isinstance(rows, Applied):
         for view, changes in rows.diffs.items():

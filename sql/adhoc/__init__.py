@@ -1,1 +1,1 @@
-"""Queries that are answered once: split into what the engine computes and what DuckDB groups and sorts."""
+"""Ad-hoc queries: splits them into values that the engine computes and steps that DuckDB groups and sorts."""

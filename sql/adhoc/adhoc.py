@@ -1,4 +1,4 @@
-"""Queries that are not maintained: which collections they read."""
+"""Finds the collections that an ad-hoc query reads."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 
 def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
-    """All tables and views that a query reads, by itself or through plain views.
+    """All tables and views that a query reads, directly or through plain views.
 
     Raises:
-        UnknownName: there is not a table or view of a name.
+        UnknownName: a name is not that of a table or view.
+        UnsupportedSQL: a name has a schema.
     """
     names: set[str] = set()
     for table in _references(query):
         name = name_of(table)
         if table.args.get("db"):
-            raise refuse(table, sql, "there are no schemas", f"write {name}")
+            raise refuse(table, sql, "schemas are not supported", f"write {name}")
         if name not in schema.names():
             raise UnknownName("table or view", name, schema.names()).at(sql, *place(table, sql))
         if name not in names:
@@ -37,19 +38,19 @@ def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
 
 
 def tables_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
-    """The tables and materialized views whose contents a query needs; UnknownName as `names_of`."""
+    """The tables and materialized views whose contents a query needs; raises the errors of `names_of`."""
     return {name for name in names_of(query, schema, sql) if schema.plain_view(name) is None}
 
 
 def _references(query: exp.Expr) -> Iterator[exp.Table]:
-    """The tables that a query names, those of its WITH clauses aside."""
+    """The tables that a query names, except those that its WITH clauses define."""
     for table in query.find_all(exp.Table):
         if isinstance(table.this, exp.Identifier) and (table.args.get("db") or name_of(table) not in _common(table)):
             yield table
 
 
 def _common(node: exp.Expr) -> set[str]:
-    """Names of the WITH queries that can be seen from a node."""
+    """The names of the WITH queries that are visible from a node."""
     names: set[str] = set()
     child, parent = node, node.parent
     while parent is not None:

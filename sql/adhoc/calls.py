@@ -1,4 +1,4 @@
-"""Aggregates and window functions of queries: PostgreSQL's result types, and the text by which DuckDB computes them."""
+"""Aggregates and window functions of queries: PostgreSQL's result types, and the DuckDB text that computes them."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _ORDERED_SETS = ("mode", "percentile_cont", "percentile_disc")
 
 @dataclass
 class Inputs:
-    """The values that DuckDB is handed, each as one column."""
+    """The values that a step passes to DuckDB, one column each."""
 
     values: list[Expr] = field(default_factory=list)
 
     def column(self, value: Expr) -> str:
-        """The name of the column that holds a value."""
+        """The name of a value's column, which is added if it is missing."""
         value = functions.cast(value, TEXT) if value.type == UNKNOWN else value
         if value not in self.values:
             self.values.append(value)
@@ -53,21 +53,21 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Computed:
-    """A call as DuckDB's expressions, each with its type, and the value that they give together."""
+    """A call as DuckDB expressions with their types, and a function from their results to the call's value."""
 
     parts: tuple[tuple[str, SqlType], ...]
     value: Callable[[Sequence[Expr]], Expr] = lambda parts: parts[0]
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether a node is a call of an aggregate, with its FILTER or WITHIN GROUP."""
+    """Whether a node is a call of an aggregate, possibly with FILTER or WITHIN GROUP."""
     while isinstance(node, (exp.Filter, exp.WithinGroup)):
         node = node.this
     return isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES
 
 
 def aggregate(node: exp.Expr, scalars: Scalars, inputs: Inputs, over: str = "") -> Computed:
-    """A call of an aggregate; `over` makes it a window function."""
+    """A call of an aggregate; `over`, the text of an OVER clause, makes it a window function."""
     suffix, within = over, None
     if isinstance(node, exp.Filter):
         suffix = f" FILTER (WHERE {inputs.column(scalars.condition(node.expression.this))}){over}"
@@ -83,7 +83,7 @@ def aggregate(node: exp.Expr, scalars: Scalars, inputs: Inputs, over: str = "") 
     if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
         distinct, nodes = "DISTINCT ", list(nodes[0].expressions)
     if over and (order or distinct or within is not None):
-        raise wrong(node, scalars.context, "DISTINCT, ORDER BY and WITHIN GROUP are not for window functions",
+        raise wrong(node, scalars.context, "a window function takes no DISTINCT, ORDER BY or WITHIN GROUP",
                     "compute it in a subquery in FROM")
     if within is not None or name in _ORDERED_SETS:
         return _ordered_set(node, name, nodes, within, scalars, inputs, suffix)
@@ -94,18 +94,18 @@ def aggregate(node: exp.Expr, scalars: Scalars, inputs: Inputs, over: str = "") 
     with scalars.context.at(node):
         args = scalars.values(nodes)
         made = _made(name, args)
-        rest = [Literal("", TEXT) if arg == Literal(None, UNKNOWN) else arg for arg in args[1:]]  # no delimiter
+        rest = [Literal("", TEXT) if arg == Literal(None, UNKNOWN) else arg for arg in args[1:]]  # NULL: none
         columns = ", ".join([inputs.column(args[0] if made.arg is None else functions.cast(args[0], made.arg)),
                              *map(_constant, rest)])
     if distinct and not order:
-        order = f" ORDER BY {columns.partition(', ')[0]} NULLS LAST"  # PostgreSQL sorts to find what is distinct
+        order = f" ORDER BY {columns.partition(', ')[0]} NULLS LAST"  # PostgreSQL finds distinct values by sorting
     parts = tuple((f"{word}({distinct}{columns}{order}){suffix}", type) for word, type in made.parts)
     return Computed(parts, made.value)
 
 
 @dataclass(frozen=True)
 class _Made:
-    """DuckDB's functions of one argument, cast to `arg`, and what they give together."""
+    """DuckDB's functions over one argument, cast to `arg`, and a function from their results to the call's value."""
 
     parts: tuple[tuple[str, SqlType], ...]
     arg: SqlType | None = None
@@ -155,7 +155,7 @@ def _sum(type: SqlType) -> SqlType:
 
 
 def _mean(parts: Sequence[Expr]) -> Expr:
-    """A sum by a count as numeric; NULL of no rows."""
+    """A sum divided by a count, as numeric; NULL if the count is 0."""
     return functions.resolve("/", (parts[0], functions.resolve("nullif", (parts[1], Literal(0, BIGINT)))))
 
 
@@ -169,7 +169,7 @@ def _ordered_set(node: exp.Expr, name: str, nodes: list[exp.Expr], within: exp.O
                  inputs: Inputs, suffix: str) -> Computed:
     """`percentile_cont(0.5) WITHIN GROUP (ORDER BY x)`."""
     if name not in _ORDERED_SETS or within is None or len(within.expressions) != 1:
-        raise scalars.context.refuse(node, f"{name} is not supported so",
+        raise scalars.context.refuse(node, f"{name} is not supported in this form",
                                      "write mode() or percentile_cont(0.5) WITHIN GROUP (ORDER BY x)")
     key = within.expressions[0]
     value = scalars.value(key.this)
@@ -189,7 +189,7 @@ def _is_fraction(value: Expr) -> bool:
 
 
 def window(node: exp.Window, scalars: Scalars, inputs: Inputs, tags: Sequence[Expr] = ()) -> Computed:
-    """A call with OVER (...); within each value of `tags`."""
+    """A call with OVER (...); it also partitions by `tags`."""
     if node.alias:
         raise scalars.context.refuse(node, f"there is no window {node.alias}", "define it: WINDOW w AS (...)")
     over = f" OVER ({_over(node, scalars, inputs, tags)})"
@@ -200,7 +200,7 @@ def window(node: exp.Window, scalars: Scalars, inputs: Inputs, tags: Sequence[Ex
         raise wrong(node, scalars.context, "PostgreSQL has no IGNORE NULLS", "filter them in a subquery in FROM")
     name = call.name.lower() if isinstance(call, exp.Anonymous) else ""
     if name not in WINDOW_FUNCTIONS:
-        raise scalars.context.refuse(node, f"{name or written(call)} is no window function")
+        raise scalars.context.refuse(node, f"{name or written(call)} is not a window function")
     with scalars.context.at(node):
         args = scalars.values(call.expressions)
         result = _window_type(name, args)
@@ -208,14 +208,14 @@ def window(node: exp.Window, scalars: Scalars, inputs: Inputs, tags: Sequence[Ex
         if not _is_distance(name, distance):
             number = "a number above 0" if name in _FROM_ONE else "a number"
             raise scalars.context.refuse(node, f"{name} takes {number}, a constant")
-        values = (functions.cast(arg, result) for arg in args[::2])  # the second one is a distance
+        values = (functions.cast(arg, result) for arg in args[::2])  # without the second argument, a distance
         texts = [inputs.column(value) for value in values] if name != "ntile" else [_constant(args[0])]
         texts[1:1] = map(_constant, args[1:2])
     return Computed(((f"{name}({', '.join(texts)}){over}", result),))
 
 
 def _is_distance(name: str, given: Sequence[Expr]) -> bool:
-    """Whether a constant says how far a window function looks; those that count from 1 take no less."""
+    """Whether the distances are constant 32-bit integers, and at least 1 for functions that count from 1."""
     least = 1 if name in _FROM_ONE else -(2**31)
     return all(isinstance(value, Literal) and isinstance(value.value, int) and not isinstance(value.value, bool)
                and least <= value.value < 2**31 for value in given)
@@ -250,7 +250,7 @@ def _over(node: exp.Window, scalars: Scalars, inputs: Inputs, tags: Sequence[Exp
 
 
 def _frame(spec: exp.WindowSpec, scalars: Scalars) -> str:
-    """ROWS, RANGE or GROUPS: which rows around one its window function reads."""
+    """ROWS, RANGE or GROUPS: which rows around the current row the window function reads."""
     def bound(end: str) -> str:
         value, side = spec.args.get(end), spec.text(f"{end}_side").upper()
         if isinstance(value, exp.Literal) and not value.is_string and value.name.isdigit() and side:
@@ -264,17 +264,17 @@ def _frame(spec: exp.WindowSpec, scalars: Scalars) -> str:
 
     kind, exclude = spec.text("kind").upper(), spec.text("exclude").upper()
     if kind not in ("ROWS", "RANGE", "GROUPS") or exclude not in ("", "NO OTHERS", "CURRENT ROW", "GROUP", "TIES"):
-        raise scalars.context.refuse(spec, "such a frame is not supported", "write ROWS BETWEEN ... AND ...")
+        raise scalars.context.refuse(spec, "this frame is not supported", "write ROWS BETWEEN ... AND ...")
     start, end = bound("start"), bound("end") if spec.args.get("end") else "CURRENT ROW"
     return f"{kind} BETWEEN {start} AND {end}" + (f" EXCLUDE {exclude}" if exclude else "")
 
 
 def sort_keys(keys: Sequence[exp.Ordered], scalars: Scalars, inputs: Inputs) -> str:
-    """The text of ORDER BY over columns, by PostgreSQL's order of NULLs."""
+    """The text of ORDER BY over columns, with PostgreSQL's order of NULLs."""
     return ", ".join(f"{inputs.column(scalars.value(key.this))}{direction(key)}" for key in keys)
 
 
 def direction(key: exp.Ordered) -> str:
-    """ASC or DESC, and where NULLs go."""
+    """The text of ASC or DESC, with NULLS FIRST or LAST."""
     down, first = bool(key.args.get("desc")), bool(key.args.get("nulls_first"))
     return f"{' DESC' if down else ' ASC'} NULLS {'FIRST' if first else 'LAST'}"

@@ -1,7 +1,7 @@
-"""FROM of queries: what views have, and outer joins, subqueries that are steps, and LATERAL ones of any kind.
+"""FROM of queries: all that views support, plus outer joins, subqueries as steps, and any LATERAL subquery.
 
-An outer join is an inner one and row numbers: the engine joins numbered rows by the condition, whatever it is, and
-DuckDB puts the rows that found nothing beside what was found, by their numbers alone.
+An outer join is an inner join over numbered rows: the engine joins the numbered rows by the condition, whatever it
+is, and DuckDB adds the unmatched rows, by their numbers alone.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from halfjoin.sql.relation import Filter, Join, Relation
 if TYPE_CHECKING:
     from halfjoin.sql.adhoc.split import Splitter
 
-OF_NAMES = ("column", "table or alias")  # what an UnknownName is about that a query further out might know
+OF_NAMES = ("column", "table or alias")  # kinds of unknown names that an outer query may know
 
 
 class QueryFrom(From):
-    """Binds the items of one FROM clause, with steps for what no view could hold."""
+    """Binds the items of one FROM clause, with steps for the items that no view supports."""
 
     def __init__(self, splitter: Splitter, context: Context, outer: tuple[Scope, ...]) -> None:
         super().__init__(context, outer)
         self.splitter = splitter
 
     def items(self, first: exp.Expr, joins: list[exp.Join], relation: Relation | None, left: Scope) -> Bound:
-        """As of views; what an outer join joins stands for itself, without what is to its left or around it."""
+        """As for views; a group with an outer join is bound alone first, without the items to its left or around it."""
         if not any(_side(join) for join in joins):
             return super().items(first, joins, relation, left)
         groups = _groups(first, joins)
@@ -63,7 +63,7 @@ class QueryFrom(From):
         return relation, total
 
     def joined(self, join: exp.Join, relation: Relation, group: Scope, left: Scope) -> Bound:
-        """One more JOIN, inner or outer."""
+        """Bind one more JOIN, inner or outer."""
         side = _side(join)
         if not side:
             return super().joined(join, relation, group, left)
@@ -114,7 +114,7 @@ class QueryFrom(From):
 
     @staticmethod
     def _merged(side: str, column: Visible, group: Scope, item: Scope) -> Visible:
-        """USING's column: of the right side, or of whichever has it."""
+        """The column of USING: the right side's for RIGHT JOIN, the first that is not NULL for FULL JOIN."""
         left, right = group.column(column.name), item.column(column.name)
         assert left is not None and right is not None
         value = functions.cast(right, column.expr.type)
@@ -123,7 +123,7 @@ class QueryFrom(From):
         return replace(column, expr=value)
 
     def item(self, node: exp.Expr, relation: Relation | None, left: Scope) -> Bound:
-        """One item; a subquery that reads columns of the queries around this one goes through their rows."""
+        """One item; a subquery that reads columns of the outer queries is computed for each of their rows."""
         alias = node.args.get("alias")
         plain = isinstance(node, exp.Values) or (isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query))
         if not plain or node.args.get("joins"):
@@ -137,7 +137,7 @@ class QueryFrom(From):
             return self._through(node, alias, relation, self.outer)
 
     def lateral(self, node: exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
-        """A LATERAL subquery as of views, or else through the rows to its left."""
+        """A LATERAL subquery, bound as in a view if possible, or else computed for each row to its left."""
         try:
             with self.splitter.steps.attempt():
                 return super().lateral(node, relation, left)
@@ -149,7 +149,7 @@ class QueryFrom(From):
 
     def _through(self, node: exp.Expr, alias: exp.TableAlias | None, relation: Relation,
                  scopes: tuple[Scope, ...]) -> Bound:
-        """A subquery for each row of a relation, beside it."""
+        """The relation, joined with a subquery that is computed for each of its rows."""
         rows = number(relation, self.splitter.steps, self.context.aliases)
         found = self.splitter.query(node.copy(), self.context, Base(rows.relation, rows.tag, scopes))
         scan = found.made.scan(self.context.aliases)
@@ -158,7 +158,7 @@ class QueryFrom(From):
         return both, Scope.of(FromItem(name, tuple(zip(names, scan.columns[1:], strict=True))))
 
     def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:
-        """A subquery as of views, or else as a step."""
+        """A subquery, bound as in a view if possible, or else as a step."""
         try:
             return super().subquery(node, alias, left)
         except UnsupportedSQL as error:
@@ -181,7 +181,7 @@ def _of(alias: str, numbered: Numbered) -> list[str]:
 
 
 def _groups(first: exp.Expr, joins: list[exp.Join]) -> list[tuple[exp.Expr, list[exp.Join]]]:
-    """The items that commas part, each with its joins."""
+    """The items between commas, each with its joins."""
     groups: list[tuple[exp.Expr, list[exp.Join]]] = [(first, [])]
     for join in joins:
         if join.meta.get("comma"):

@@ -1,4 +1,4 @@
-"""GROUP BY of queries: its sets of keys, and one row for each group of each set."""
+"""GROUP BY of queries: finds its sets of keys, and computes one row for each group of each set."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.relation import Filter, Join
 from halfjoin.sql.types import BIGINT, INTEGER
 
-GROUPED = "add it to GROUP BY, or put it into an aggregate"
+GROUPED = "add it to GROUP BY, or use it inside an aggregate"
 _MOST_SETS = 4096
 
-Set = tuple[int, ...]  # positions of the keys by which a set groups
+Set = tuple[int, ...]  # the positions of a set's keys
 
 
 def keys_of_groups(query: exp.Select, items: Sequence[Item], rows: SelectRows) -> tuple[list[Expr], list[Set]]:
-    """The keys of GROUP BY, and the sets of them that are grouped by: each combination of its parts' sets."""
+    """The keys of GROUP BY, and its sets of keys: each combination of the sets of its parts."""
     group = query.args.get("group")
     if group is None:
         return [], [()]
@@ -70,7 +70,7 @@ def keys_of_groups(query: exp.Select, items: Sequence[Item], rows: SelectRows) -
 
 
 def _key(node: exp.Expr, items: Sequence[Item], rows: SelectRows) -> Expr:
-    """A key: an expression over the rows, a position, or else the name of an output."""
+    """The value of a key: a position of an output, a column or expression over the rows, or else an output's name."""
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
         raise rows.context.refuse(node, "GROUP BY of a whole row is not supported", "name its columns")
     number = position(node, items, rows.context, "GROUP BY")
@@ -81,7 +81,7 @@ def _key(node: exp.Expr, items: Sequence[Item], rows: SelectRows) -> Expr:
 
 
 def grouped_nodes(group: exp.Group | None, items: Sequence[Item], rows: SelectRows) -> list[exp.Expr]:
-    """What GROUP BY groups by, the outputs that it names by their position among it."""
+    """The nodes of GROUP BY, including the outputs that it names by position."""
     nodes: list[exp.Expr] = [] if group is None else [group]
     for node in group.expressions if group is not None else ():
         number = position(node, items, rows.context, "GROUP BY")
@@ -92,7 +92,7 @@ def grouped_nodes(group: exp.Group | None, items: Sequence[Item], rows: SelectRo
 
 def group(rows: SelectRows, keys: Sequence[Expr], sets: Sequence[Set], items: Sequence[Item], nodes: Sequence[exp.Expr],
           steps: Steps) -> tuple[SelectRows, list[Item]]:
-    """One row per group: its keys, and the aggregates in `nodes`."""
+    """Compute one row per group: its keys, and the aggregates in `nodes`."""
     inputs = Inputs()
     tags = [inputs.column(rows.base.tag)] if rows.base else []
     by = [inputs.column(key) for key in keys]
@@ -116,7 +116,7 @@ def group(rows: SelectRows, keys: Sequence[Expr], sets: Sequence[Set], items: Se
     bound = {**rows.bound, **values_of(calls, computed, found[len(keys):])}
     bound.update((id(call), column) for call, column in zip(asked, found[len(found) - len(asked):], strict=True))
     after = rows.over(scan, {key.name: column for key, column in columns.items() if isinstance(key, Column)}, bound)
-    if rows.base is not None:  # the columns around the query are at hand again, by the number of their row
+    if rows.base is not None:  # join the outer query's columns back, by the number of their row
         equal = functions.resolve("=", (rows.base.tag, scan.columns[0]))
         after.relation = Filter(Join((rows.base.relation, scan)), equal)
     for node in nodes:
@@ -128,7 +128,7 @@ def group(rows: SelectRows, keys: Sequence[Expr], sets: Sequence[Set], items: Se
 def _text(
     made: Made, tags: list[str], by: list[str], kept: Set, parts: list[str], rows: SelectRows, steps: Steps
 ) -> str:
-    """The groups of one set. Without a key there is one, of no rows if there are none; so there is for each tag."""
+    """DuckDB's text for the groups of one set. A set without keys has one group, even of no rows, for each tag."""
     columns = [*tags, *(name if place in kept else "NULL" for place, name in enumerate(by)), *parts]
     text = f'SELECT {named(columns)} FROM "{made.name}"'
     grouped = list(dict.fromkeys([*tags, *(by[place] for place in kept)]))
@@ -145,7 +145,7 @@ def _text(
 
 
 def _groupings(node: exp.Expr, bound: dict[int, Expr]) -> Iterator[exp.Anonymous]:
-    """The calls of GROUPING, outside subqueries."""
+    """The calls of GROUPING outside subqueries."""
     for part in node.walk(prune=lambda part: isinstance(part, exp.Query) or id(part) in bound):
         if isinstance(part, exp.Anonymous) and part.name.lower() == "grouping":
             yield part
@@ -154,23 +154,23 @@ def _groupings(node: exp.Expr, bound: dict[int, Expr]) -> Iterator[exp.Anonymous
 def _member(node: exp.Expr, keys: Sequence[Expr], rows: SelectRows) -> int:
     value = rows.scalars.value(node)
     if value not in keys:
-        raise wrong(node, rows.context, "GROUPING takes what is in GROUP BY")
+        raise wrong(node, rows.context, "GROUPING takes keys of GROUP BY only")
     return keys.index(value)
 
 
 def _grouping(members: Sequence[int], kept: Set) -> str:
-    """A bit for each key, the first one the highest: whether a set does without it."""
+    """The value of GROUPING: one bit for each argument, the first the highest, set if the key is not in the set."""
     return str(sum(1 << place for place, key in enumerate(reversed(members)) if key not in kept))
 
 
 def _check_own(call: exp.Expr, rows: SelectRows) -> None:
-    """Refuse an aggregate that belongs to a query further out, since it reads columns of that alone."""
+    """Refuse an aggregate that reads only columns of an outer query, since it belongs to that query."""
     if rows.base is None:
         return
     around = {column.name for column in rows.base.relation.columns}
     read = [columns_of(rows.scalars.value(node)) for node in call.find_all(exp.Column)]
     if read and all(names <= around for names in read):
-        raise rows.context.refuse(call, "an aggregate of the columns of a query around it is not supported",
+        raise rows.context.refuse(call, "an aggregate over columns of an outer query is not supported",
                                   "compute it in that query, in a subquery in FROM")
 
 
@@ -181,7 +181,7 @@ def _grouped(item: Item, columns: dict[Expr, Column], rows: SelectRows) -> Expr:
 
 
 def _mark(node: exp.Expr, rows: SelectRows, columns: dict[Expr, Column], bound: dict[int, Expr]) -> None:
-    """Bind what is a key of the groups, top down; a column that is not is refused. Subqueries are bound later."""
+    """Bind the keys in a node to the groups' columns, top down; refuse other columns. Subqueries are bound later."""
     if id(node) in rows.bound:
         known = rows.bound[id(node)]
         if known in columns:
@@ -196,7 +196,7 @@ def _mark(node: exp.Expr, rows: SelectRows, columns: dict[Expr, Column], bound: 
         bound[id(node)] = columns[value]
         return
     if isinstance(node, exp.Column):
-        own = rows.scalars.value(node)  # an unknown name is reported as such
+        own = rows.scalars.value(node)  # an unknown name raises here
         if rows.base is not None and columns_of(own) <= {column.name for column in rows.base.relation.columns}:
             bound[id(node)] = own
             return
@@ -206,7 +206,7 @@ def _mark(node: exp.Expr, rows: SelectRows, columns: dict[Expr, Column], bound: 
 
 
 def _value_before(node: exp.Expr, rows: SelectRows) -> Expr | None:
-    """The node's value over the rows before they are grouped; None where it is a constant, or not a value there."""
+    """The node's value over the rows before grouping; None for a constant, and for a node that is not a value there."""
     if type(node) not in HANDLERS or isinstance(node, (exp.Literal, exp.Null, exp.Boolean)):
         return None
     inner = node.walk(prune=lambda item: id(item) in rows.bound)
@@ -221,7 +221,7 @@ def _is_window(node: exp.Expr) -> bool:
 
 
 def topmost(node: exp.Expr, bound: dict[int, Expr]) -> Iterator[exp.Expr]:
-    """The aggregates in a node, outermost first, those inside subqueries and the functions of windows left out."""
+    """The outermost aggregates in a node, except those inside subqueries and those used as window functions."""
     if id(node) in bound or isinstance(node, exp.Query):
         return
     if is_aggregate(node) and not isinstance(node.parent, exp.Window):
@@ -241,5 +241,5 @@ def topmost_of(nodes: Sequence[exp.Expr], bound: dict[int, Expr]) -> list[exp.Ex
 
 
 def has_aggregates(nodes: Sequence[exp.Expr], bound: dict[int, Expr]) -> bool:
-    """Whether any of the nodes aggregates rows."""
+    """Whether any of the nodes contains an aggregate."""
     return bool(topmost_of(nodes, bound))

@@ -1,4 +1,4 @@
-"""Rows with numbers: a query can be computed for every row around it at once, and rows be put beside each other."""
+"""Numbered rows. With the numbers, one step can compute a subquery for all outer rows, and rows can be joined back."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from halfjoin.sql.types import BIGINT
 
 @dataclass(frozen=True)
 class Base:
-    """The rows around a subquery, for each of which it is computed: their columns, one of them a number of their own.
+    """The outer rows of a correlated subquery, each with a unique number, `tag`.
 
-    All rows of the subquery carry the number, `tag`: what groups, orders or counts them does so within a number.
+    The subquery is computed for each outer row. All its rows carry the tag, and groups, orders and limits apply
+    within a tag.
     """
 
     relation: Relation
@@ -28,16 +29,16 @@ class Base:
 
 @dataclass(frozen=True)
 class Found:
-    """A query that has become a step: its table, and what its columns are called. Beside a `Base`, its tag is first."""
+    """A query that became a step: its table, and the names of its columns. With a `Base`, the tag comes first."""
 
     made: Made
     names: tuple[str, ...]
-    untyped: Mapping[int, Literal] = field(default_factory=dict)  # outputs whose type is open
+    untyped: Mapping[int, Literal] = field(default_factory=dict)  # outputs that are untyped literals, by position
 
 
 @dataclass(frozen=True)
 class Numbered:
-    """A relation as a step, each row with a number; `relation` has the same columns as before, and `tag`."""
+    """A relation as a step, each row with a number; `relation` has the original columns and `tag`."""
 
     made: Made
     relation: Relation
@@ -45,12 +46,12 @@ class Numbered:
 
     @property
     def number(self) -> str:
-        """The tag's name in the step's table."""
+        """The name of the tag in the step's table."""
         return self.made.columns[-1].name
 
 
 def number(relation: Relation, steps: Steps, aliases: Aliases) -> Numbered:
-    """The rows of a relation, numbered."""
+    """Number the rows of a relation, as a step."""
     columns = list(relation.columns)
     rows = steps.evaluate(relation, columns)
     kept = "*, " if columns else ""
@@ -61,6 +62,6 @@ def number(relation: Relation, steps: Steps, aliases: Aliases) -> Numbered:
 
 
 def restored(scan: Scan, columns: Sequence[Column]) -> Project:
-    """A step's rows, its columns called and typed as they were before."""
+    """A step's rows, with the names and types of the original columns."""
     return Project(scan, tuple((old, functions.cast(new, old.type)) for old, new in
                                zip(columns, scan.columns, strict=True)))

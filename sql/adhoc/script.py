@@ -1,7 +1,7 @@
-"""What a query that no view could be is made of: steps, each a table, the last one the answer.
+"""The steps of a query that no view could be: each step fills a table, and the last table is the answer.
 
-Scalars have one evaluator, so DuckDB is handed columns only: whatever computes a value is a bound relation, which the
-engine evaluates as it evaluates views; DuckDB groups, sorts, numbers and removes duplicates.
+Scalars have one evaluator, so DuckDB gets columns only: every value is computed by a bound relation, which the engine
+evaluates as it evaluates views; DuckDB joins by row numbers, groups, sorts and removes duplicates.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
 
 
 def wrong(node: exp.Expr | None, context: Context, reason: str, instead: str | None = None) -> UnsupportedSQL:
-    """The error at a node for what PostgreSQL refuses, too."""
+    """The error at a node for SQL that PostgreSQL refuses as well."""
     line, column = place(node, context.sql)
     return UnsupportedSQL(reason, remedy=instead, sql=context.sql, line=line, column=column, wrong=True)
 
 
 @dataclass(frozen=True)
 class Made:
-    """A step's table: its name, which no table of the user's has, and its columns `c1`, `c2`, ..."""
+    """A step's table: its name, which no table of the user has, and its columns `c1`, `c2`, ..."""
 
     name: str
     columns: tuple[Column, ...]
 
     def scan(self, aliases: Aliases) -> Scan:
-        """All its rows, as a part of a relation."""
+        """A relation of all its rows."""
         alias = aliases.fresh(self.name)
         return Scan(self.name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in self.columns))
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    """The engine evaluates a relation over tables, views and tables made before."""
+    """The engine evaluates a relation over tables, views and the tables of earlier steps."""
 
     made: Made
     relation: Relation
@@ -55,7 +55,7 @@ class Evaluate:
 
 @dataclass(frozen=True)
 class Compute:
-    """DuckDB runs `text` over tables made before; its columns, in order, are cast to those of `made`."""
+    """DuckDB runs `text` over the tables of earlier steps; its columns, in order, are cast to those of `made`."""
 
     made: Made
     text: str
@@ -63,10 +63,10 @@ class Compute:
 
 @dataclass(frozen=True)
 class Loop:
-    """A query that reads itself: what `first` holds, and what each round finds in what the one before it found.
+    """A query that reads itself: the rows of `first`, plus the rows that each round computes from the round before.
 
-    `round` are the steps of a round, over the table `working`; the last of them is what it finds. With `distinct`, rows
-    that were found before are not found again. A round that finds nothing is the last one.
+    `round` lists the steps of a round, which read the rows of the round before from the table `working`; the last step
+    computes the round's rows. `distinct` drops rows that an earlier round had. A round without rows is the last one.
     """
 
     made: Made
@@ -89,15 +89,15 @@ class Script:
 
 @dataclass
 class Steps:
-    """The steps found so far, and the names known with them: a `Schema` for the binder."""
+    """The steps so far, and a `Schema` for the binder that includes their tables."""
 
     schema: Schema
     done: list[Step] = field(default_factory=list)
-    made: dict[str, Made] = field(default_factory=dict)  # by its name, whatever is to be made, or was given up
+    made: dict[str, Made] = field(default_factory=dict)  # all tables by name, even those of steps that are dropped
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Steps that are forgotten if what they were for fails."""
+        """Drop the steps added inside the `with` block if it raises a HalfjoinError."""
         known = len(self.done)
         try:
             yield
@@ -106,7 +106,7 @@ class Steps:
             raise
 
     def evaluate(self, relation: Relation, values: Sequence[Expr]) -> Made:
-        """A step that evaluates expressions over a relation's columns."""
+        """Add a step that evaluates expressions over a relation's columns."""
         typed = [_stored(value) for value in values or (TRUE,)]
         items = tuple((Column(f"c{number}", value.type), value) for number, value in enumerate(typed, 1))
         made = self.table([column.type for column, _ in items])
@@ -114,13 +114,13 @@ class Steps:
         return made
 
     def compute(self, text: str, types: Sequence[SqlType]) -> Made:
-        """A step that DuckDB computes."""
+        """Add a step that DuckDB computes."""
         made = self.table(types)
         self.done.append(Compute(made, text))
         return made
 
     def table(self, types: Sequence[SqlType]) -> Made:
-        """A table of a name of its own, with columns of these types."""
+        """A table with an unused name and columns of these types."""
         taken = {*self.schema.names(), *self.made}
         name = next(name for number in count(len(self.made) + 1) if (name := f"step {number}") not in taken)
         columns = (Column(f"c{number}", _fitting(type)) for number, type in enumerate(types, 1))
@@ -130,7 +130,7 @@ class Steps:
     # The binder's questions (`sql.schema.Schema`).
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
-        """Columns of a step's table, or of a table or materialized view."""
+        """The columns of a step's table, or of a table or materialized view."""
         found = self.made.get(collection)
         return self.schema.columns(collection) if found is None else found.columns
 
@@ -139,30 +139,30 @@ class Steps:
         return self.schema.plain_view(name)
 
     def names(self) -> tuple[str, ...]:
-        """All names that may be read."""
+        """The names of all tables and views of the user."""
         return self.schema.names()
 
     def table_function(self, name: str) -> tuple[tuple[str, SqlType], ...] | None:
-        """The columns of a table function of the user's."""
+        """The columns of a table function that the user registered."""
         return self.schema.table_function(name)
 
     def table_functions(self) -> tuple[str, ...]:
-        """Names of the user's table functions."""
+        """The names of the user's table functions."""
         return self.schema.table_functions()
 
 
 def _stored(value: Expr) -> Expr:
-    """The value as a column can hold it: literals without a type are text, a numeric has at most 38 digits."""
+    """The value, cast so that a column can hold it: untyped literals to text, a numeric to at most 38 digits."""
     type = value.type
     if type == UNKNOWN:
         return functions.cast(value, TEXT)
     if type.kind is Kind.INTERVAL:
-        raise UnsupportedSQL("an interval is no column", remedy="give its length: extract(epoch from ...)")
+        raise UnsupportedSQL("an interval cannot be a column", remedy="give its length: extract(epoch from ...)")
     return value if _fitting(type) == type else functions.cast(value, _fitting(type))
 
 
 def _fitting(type: SqlType) -> SqlType:
-    """A numeric type of at most as many digits as a column holds."""
+    """The type, with the precision of a numeric limited to the digits that a column can hold."""
     if type.kind is not Kind.NUMERIC or (type.precision or 0) <= STORED_DIGITS:
         return type
     if (type.scale or 0) > STORED_DIGITS:

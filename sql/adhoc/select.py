@@ -1,4 +1,4 @@
-"""One SELECT of a query, in layers: its rows, its groups, its windows, its order. Between them values are computed."""
+"""The layers of one SELECT of a query: its rows, its groups, its windows, its order. Each layer becomes steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from halfjoin.sql.relation import Filter, Join, Relation, Scan
 
 @dataclass(frozen=True)
 class Item:
-    """One output: its name, and the node that gives it, or the column that `*` stands for."""
+    """One output: its name, and the node that computes it, or the column if it comes from `*`."""
 
     name: str
     node: exp.Expr | None
@@ -32,7 +32,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Key:
-    """One key of ORDER BY or DISTINCT ON: an output by its position, or an expression."""
+    """One key of ORDER BY or DISTINCT ON: the position of an output, or else an expression."""
 
     output: int | None
     node: exp.Expr
@@ -41,10 +41,10 @@ class Key:
 
 @dataclass
 class SelectRows:
-    """The rows of a SELECT as far as it is taken apart: a relation, and what nodes mean over it.
+    """The rows of a SELECT after the layers so far: a relation, and what nodes mean over it.
 
-    `bound` holds the meaning of nodes that are computed already, by identity; `singles` the tables of one row that
-    scalar subqueries became, by their column, joined where one is first read; `base` the rows around the query.
+    `bound` maps the identity of nodes that are already computed to their values. `singles` holds the one-row tables of
+    scalar subqueries, by column; a table is joined when a value first reads it. `base` holds the outer query's rows.
     """
 
     relation: Relation
@@ -60,12 +60,12 @@ class SelectRows:
         return Scalars(self.context, self.scopes, self.bound)
 
     def over(self, relation: Relation, columns: Mapping[str, Column], bound: dict[int, Expr]) -> SelectRows:
-        """The rows that became of these; `columns` says which of their columns are there yet."""
+        """The rows of the next layer; `columns` maps the names of the columns that it keeps to their new columns."""
         scopes = (self.scopes[0].mapped(columns), *self.scopes[1:])
         return SelectRows(relation, scopes, self.context, self.base, bound, self.singles)
 
     def with_singles(self, values: Sequence[Expr]) -> Relation:
-        """The relation, with the scalar subqueries beside it that the values read."""
+        """The relation, joined with the scalar subqueries that the values read."""
         known = {column.name for column in self.relation.columns}
         read = {name for value in values for name in columns_of(value)}
         added = tuple(scan for name, scan in self.singles.items() if name in read - known)
@@ -76,12 +76,12 @@ class SelectRows:
         self.relation = Filter(self.with_singles([predicate]), predicate)
 
     def evaluate(self, steps: Steps, values: Sequence[Expr]) -> Made:
-        """A step that evaluates the values for these rows."""
+        """Add a step that evaluates the values for these rows."""
         return steps.evaluate(self.with_singles(values), values)
 
 
 def items_of(query: exp.Select, rows: SelectRows) -> list[Item]:
-    """The outputs, `*` as the columns it stands for; a call that returns rows becomes a part of the relation."""
+    """The outputs, with `*` expanded to columns; a call that returns rows becomes part of the relation."""
     rows.relation, calls = list_calls(query.expressions, rows.relation, rows.scalars)
     rows.bound.update(calls)
     items: list[Item] = []
@@ -95,7 +95,7 @@ def items_of(query: exp.Select, rows: SelectRows) -> list[Item]:
 
 
 def key_of(node: exp.Expr, items: Sequence[Item], context: Context, written: str = "") -> Key:
-    """A key of ORDER BY: the position or the name of an output, or else an expression over the rows."""
+    """A key of ORDER BY: the position or name of an output, or else an expression over the rows."""
     if (place := position(node, items, context, "ORDER BY")) is not None:
         return Key(place, node, written)
     if isinstance(node, exp.Column) and not node.table:
@@ -108,7 +108,7 @@ def key_of(node: exp.Expr, items: Sequence[Item], context: Context, written: str
 
 
 def position(node: exp.Expr, items: Sequence[Item], context: Context, clause: str) -> int | None:
-    """The output that a number in GROUP BY or ORDER BY stands for, from 0."""
+    """The position, from 0, of the output that a number in GROUP BY or ORDER BY means; None for other nodes."""
     if not isinstance(node, exp.Literal) or node.is_string or not node.name.isdigit():
         return None
     if not 1 <= int(node.name) <= len(items):
@@ -117,7 +117,7 @@ def position(node: exp.Expr, items: Sequence[Item], context: Context, clause: st
 
 
 def value_of(item: Item, rows: SelectRows) -> Expr:
-    """An output over the rows."""
+    """The value of an output over the rows."""
     if item.node is not None:
         return rows.scalars.value(item.node)
     assert item.column is not None
@@ -135,7 +135,7 @@ def windows_in(nodes: Sequence[exp.Expr], bound: dict[int, Expr]) -> list[exp.Wi
 
 def with_windows(rows: SelectRows, items: Sequence[Item], nodes: Sequence[exp.Expr],
                  steps: Steps) -> tuple[SelectRows, list[Item], dict[str, Expr]]:
-    """The rows with their window functions, and where the columns read by outputs are now."""
+    """The rows with their window functions computed, and the new columns of those that the outputs read."""
     inputs = Inputs()
     calls = windows_in(nodes, rows.bound)
     tags = [rows.base.tag] if rows.base else []
@@ -157,7 +157,7 @@ def with_windows(rows: SelectRows, items: Sequence[Item], nodes: Sequence[exp.Ex
 
 
 def _read(node: exp.Expr, rows: SelectRows) -> Iterator[Expr]:
-    """The columns of the rows that a node reads outside its window functions, and the parts they stand in."""
+    """The columns that a node reads outside its window functions, and the expressions that contain them."""
     if isinstance(node, exp.Window):
         return
     if id(node) in rows.bound or isinstance(node, exp.Column):
@@ -168,7 +168,7 @@ def _read(node: exp.Expr, rows: SelectRows) -> Iterator[Expr]:
 
 
 def values_of(calls: Sequence[exp.Expr], computed: Sequence[Computed], columns: Sequence[Column]) -> dict[int, Expr]:
-    """What each call's node means over the columns of its parts."""
+    """The value of each call over the columns of its parts, by the identity of its node."""
     values, start = {}, 0
     for call, made in zip(calls, computed, strict=True):
         values[id(call)] = made.value(columns[start:start + len(made.parts)])
@@ -177,13 +177,13 @@ def values_of(calls: Sequence[exp.Expr], computed: Sequence[Computed], columns: 
 
 
 def named(texts: Sequence[str]) -> str:
-    """Texts as the columns of a step's table."""
+    """The texts as columns `c1`, `c2`, ... of a SELECT list."""
     return ", ".join(f"{text} AS c{number}" for number, text in enumerate(texts, 1))
 
 
 def last(rows: SelectRows, tag: Sequence[Expr], values: Sequence[Expr], keys: Sequence[tuple[Expr, str]],
          on: Sequence[Expr], distinct: bool, limit: Limit, steps: Steps) -> Made:
-    """The outputs, without duplicates if `distinct`, in the order of `keys`, as many as `limit` says, for each tag."""
+    """Add the last step: the outputs, distinct if `distinct`, ordered by `keys`, limited by `limit` within each tag."""
     outputs = [*tag, *values]
     if not keys and not on and not distinct and not limit:
         return rows.evaluate(steps, outputs)
@@ -192,7 +192,7 @@ def last(rows: SelectRows, tag: Sequence[Expr], values: Sequence[Expr], keys: Se
     for key, way in keys:
         if key not in inputs:
             if distinct:
-                raise wrong(None, rows.context, "ORDER BY of SELECT DISTINCT takes its columns only", "select it, too")
+                raise wrong(None, rows.context, "ORDER BY of SELECT DISTINCT takes its columns only", "select the key")
             inputs.append(key)
         ways.append(f"c{inputs.index(key) + 1}{way}")
     made = rows.evaluate(steps, inputs)
@@ -210,13 +210,13 @@ def last(rows: SelectRows, tag: Sequence[Expr], values: Sequence[Expr], keys: Se
 
 
 def listed(made: Made) -> str:
-    """The columns of a step's table."""
+    """The columns of a step's table, as text."""
     return ", ".join(column.name for column in made.columns)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """LIMIT and OFFSET; true where there is one."""
+    """LIMIT and OFFSET; true if there is either."""
 
     count: int | None = None
     offset: int = 0
@@ -225,7 +225,7 @@ class Limit:
         return self.count is not None or self.offset > 0
 
     def text(self, columns: str, table: str, within: Sequence[str], ways: Sequence[str]) -> str:
-        """The rows of a table by an order, as many as are wanted; of each tag if there is one, `within`."""
+        """DuckDB's text for the limited rows of a table, ordered by `ways`; within each tag if there are tags."""
         order = f" ORDER BY {', '.join(ways)}" if ways else ""
         if not within or not self:
             count = "" if self.count is None else f" LIMIT {self.count}"
@@ -237,7 +237,7 @@ class Limit:
 
 
 def limit_of(query: exp.Expr, context: Context) -> Limit:
-    """LIMIT and OFFSET; constants only."""
+    """LIMIT and OFFSET of a query; UnsupportedSQL unless they are constants."""
     limit, offset = query.args.get("limit"), query.args.get("offset")
     count: int | None = None
     if limit is not None:

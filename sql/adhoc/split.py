@@ -1,4 +1,4 @@
-"""Queries that no view could be, split into steps: what computes values for the engine, all else for DuckDB."""
+"""Splits queries that no view could be into steps: the engine computes values, DuckDB does the rest."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 _CLAUSES = ("expressions", "from_", "joins", "where", "with_", "group", "having", "order", "limit", "offset",
             "distinct", "windows")
 _SETS: dict[type[exp.SetOperation], str] = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
-_MOST_TRIED = 2000  # queries inside each other that are tried on their own and then for each row
+_MOST_TRIED = 2000  # the most queries to bind: each level of nesting is tried alone, then for each outer row
 
 
 def split(query: exp.Query, schema: Schema, sql: str) -> Script:
-    """The steps of a query, one of the engine's alone where a view could be it.
+    """The steps of a query; a single step of the engine if the query could be a view.
 
     Raises:
-        UnsupportedSQL: it is wrong, or has what cannot be computed as PostgreSQL does.
-        UnknownName: of a table, a column or a function.
+        UnsupportedSQL: the query is wrong, or needs something that halfjoin cannot compute as PostgreSQL does.
+        UnknownName: the query names an unknown table, column or function.
     """
     steps = Steps(schema)
     found = Splitter(steps).query(query.copy(), Context(steps, sql, now=datetime.now(UTC).isoformat(" ")))
@@ -53,7 +53,7 @@ def split(query: exp.Query, schema: Schema, sql: str) -> Script:
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of a set operation: expressions over a relation's columns, the tag first where there is one."""
+    """One side of a set operation: a tag, if there are outer rows, and expressions over a relation's columns."""
 
     input: Relation
     tag: tuple[Expr, ...]
@@ -61,14 +61,14 @@ class _Side:
 
 
 class Splitter:
-    """Splits queries, inner ones first; it may change the syntax tree that it is given."""
+    """Splits queries, inner ones first; it may change the syntax trees passed to it."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
         self._tried = 0
 
     def query(self, query: exp.Expr, context: Context, base: Base | None = None) -> Found:
-        """Any query, as a step; for each row of `base`, if it is a subquery that reads its columns."""
+        """Any query as a step; with `base`, a subquery that is computed for each row of `base`."""
         self._tried += 1
         if self._tried > _MOST_TRIED:
             raise context.refuse(query, "subqueries are nested too deep", "make a part of them a view of its own")
@@ -91,7 +91,7 @@ class Splitter:
             raise
 
     def side(self, query: exp.Expr, context: Context, base: Base | None) -> _Side:
-        """A query whose values may yet be cast."""
+        """A query as one side of a set operation, whose values the caller can still cast."""
         try:
             if base is None:
                 selected = bind_select.select(query, context)
@@ -109,7 +109,7 @@ class Splitter:
         return _Side(scan, columns[:tags], tuple(zip(found.names, values, strict=True)))
 
     def common(self, query: exp.Expr, context: Context) -> Context:
-        """The context with the queries of WITH, those that no view could be as steps."""
+        """The context plus the queries of WITH; a query that no view could be becomes a step."""
         clause = query.args.get("with_")
         if clause is None:
             return context
@@ -124,7 +124,7 @@ class Splitter:
         return context
 
     def maintainable(self, query: exp.Query, context: Context) -> exp.Query:
-        """The query itself if a view could be it, else a read of the step that it has become."""
+        """The query itself if it could be a view, else a query that reads the step it becomes."""
         try:
             bind_select.select(query, context)
             return query
@@ -135,9 +135,9 @@ class Splitter:
             return _read(found.made, found.names)
 
     def loop(self, query: exp.Expr, name: str, columns: tuple[exp.Identifier, ...], context: Context) -> CommonTable:
-        """A query of WITH RECURSIVE that reads itself, as a step that is repeated."""
+        """A query of WITH RECURSIVE that reads itself, as a `Loop`."""
         if not isinstance(query, exp.Union) or _reads(query.this, name):
-            raise wrong(query, context, f"{name} reads itself, and so must be: a query that does not, UNION [ALL], one "
+            raise wrong(query, context, f"{name} reads itself, so it must be: a query that does not, UNION [ALL], one "
                                         "that does")
         only(query, context.sql, "WITH RECURSIVE", ("this", "expression", "distinct"))
         first = self.query(query.this, context)
@@ -150,8 +150,8 @@ class Splitter:
             raise wrong(query.expression, context, "the parts of UNION have different numbers of columns")
         for (_, value), type in zip(side.items, types, strict=True):
             if bind_select.common([value, Column("", type)]) != type:
-                raise wrong(query.expression, context, f"a column of {name} is {type} at first, and {value.type} then",
-                            f"cast it in the first part: ::{value.type}")
+                raise wrong(query.expression, context, f"a column of {name} is {type} in its first part, and "
+                            f"{value.type} in its second", f"cast it in the first part: ::{value.type}")
         self.steps.evaluate(side.input, [functions.cast(value, type) for (_, value), type in
                                          zip(side.items, types, strict=True)])
         found = tuple(self.steps.done[known:])
@@ -160,7 +160,7 @@ class Splitter:
         return CommonTable(_read(made, first.names), columns, context)
 
     def set_operation(self, query: exp.SetOperation, context: Context, base: Base | None) -> Found:
-        """UNION, INTERSECT, EXCEPT, with their ORDER BY and LIMIT."""
+        """UNION, INTERSECT or EXCEPT, with ORDER BY and LIMIT."""
         word = next(word for kind, word in _SETS.items() if isinstance(query, kind))
         only(query, context.sql, word, ("this", "expression", "with_", "distinct", "order", "limit", "offset"))
         context = self.common(query, context)
@@ -238,7 +238,7 @@ class Splitter:
         return Found(made, names, untyped)
 
     def rows(self, query: exp.Select, context: Context, base: Base | None) -> SelectRows:
-        """The rows of FROM, beside those around the query."""
+        """The rows of FROM, joined to the outer rows of `base`."""
         relation, outer = (base.relation, base.scopes) if base else (None, ())
         scope, clause = Scope(), query.args.get("from_")
         if clause is not None:
@@ -250,10 +250,11 @@ class Splitter:
         """Refuse a function that returns rows in the SELECT list of a query with aggregates."""
         if any(isinstance(node, exp.Anonymous) and returns_rows(node.name.lower(), self.steps)
                for item in query.expressions for node in item.walk(prune=lambda node: isinstance(node, exp.Query))):
-            raise context.refuse(query, "a function that returns rows beside aggregates", "write it in FROM")
+            raise context.refuse(query, "a function that returns rows is not supported beside aggregates",
+                                 "write it in FROM")
 
     def where(self, condition: exp.Expr, rows: SelectRows) -> None:
-        """WHERE: the conditions on the rows themselves first, then those with subqueries."""
+        """WHERE: the conditions without subqueries first, then those with subqueries."""
         parts: Sequence[exp.Expr] = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
         plain = [part for part in parts if part.find(exp.Query) is None]
         rows.filter(conjunction(tuple(rows.scalars.condition(part) for part in plain)))
@@ -264,12 +265,12 @@ class Splitter:
 
 
 def _final(error: UnsupportedSQL | UnknownName) -> bool:
-    """Whether no other way to carry a query out may be tried: steps see columns further out than a view does."""
+    """Whether splitting cannot mend the error. It can mend an unknown column, since steps see outer columns."""
     return error.wrong if isinstance(error, UnsupportedSQL) else error.kind not in OF_NAMES
 
 
 def _read(made: Made, names: Sequence[str]) -> exp.Select:
-    """The same as a query over a step's table."""
+    """A query that reads a step's table."""
     columns = [exp.to_identifier(name, quoted=True) for name in names]
     table = exp.to_identifier(made.name, quoted=True)
     alias = exp.TableAlias(this=table.copy(), columns=columns)
@@ -282,7 +283,7 @@ def _reads(query: exp.Expr, name: str) -> bool:
 
 
 def _move_order(query: exp.Expr) -> None:
-    """Give ORDER BY and LIMIT of a bare VALUES to the query around it."""
+    """Move ORDER BY and LIMIT of a bare VALUES to the query around it."""
     if isinstance(query, exp.Select) and (values := bare_values(query)) is not None:
         for key in ("order", "limit", "offset"):
             if clause := values.args.get(key):
@@ -292,7 +293,7 @@ def _move_order(query: exp.Expr) -> None:
 
 
 def _name_windows(query: exp.Select, context: Context) -> None:
-    """Write out the windows that are defined in WINDOW where they are used by their name."""
+    """Replace the names of windows by their definitions in WINDOW."""
     defined: dict[str, exp.Window] = {}
     for window in query.args.get("windows") or ():
         _extend(window, defined, context)
@@ -303,14 +304,14 @@ def _name_windows(query: exp.Select, context: Context) -> None:
 
 
 def _extend(window: exp.Window, defined: dict[str, exp.Window], context: Context) -> None:
-    """Give a window what the one has that it names."""
+    """Copy the clauses of the window that a window names into it."""
     name = window.args.get("alias")
     if name is None or name_of(name) not in defined:
         return
     for key in ("partition_by", "order", "spec"):
         value = defined[name_of(name)].args.get(key)
         if value and window.args.get(key):
-            raise wrong(window, context, f"window {name_of(name)} has a {key.partition('_')[0].upper()} of its own")
+            raise wrong(window, context, f"{key.partition('_')[0].upper()} repeats a clause of window {name_of(name)}")
         if value:
             window.set(key, [part.copy() for part in value] if isinstance(value, list) else value.copy())
     window.set("alias", None)

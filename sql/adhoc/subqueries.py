@@ -1,4 +1,4 @@
-"""Subqueries as values: scalar ones, EXISTS, IN, ANY and ALL, ARRAY; on their own, or for each row around them."""
+"""Binds subqueries as values: scalar ones, EXISTS, IN, ANY, ALL and ARRAY; alone, or for each outer row."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _MORE = "error('more than one row returned by a subquery used as an expression')
 
 
 def bind_subqueries(node: exp.Expr, rows: SelectRows, splitter: Splitter) -> None:
-    """Give the subqueries in an expression their meaning over the rows, which get columns for them."""
+    """Bind the subqueries in an expression to values over the rows, which get columns for them."""
     for found in _outermost(node, rows.bound):
         with rows.context.at(found):
             rows.bound[id(found)] = _value(found, rows, splitter)
 
 
 def _outermost(node: exp.Expr, bound: dict[int, Expr]) -> Iterator[exp.Expr]:
-    """The nodes that a subquery makes a value, those in operands first; not those inside subqueries."""
+    """The nodes that turn a subquery into a value, operands first, except those inside other subqueries."""
     if id(node) in bound:
         return
     if isinstance(node, exp.Query):
@@ -50,7 +50,7 @@ def _outermost(node: exp.Expr, bound: dict[int, Expr]) -> Iterator[exp.Expr]:
 
 
 def _quantified(node: exp.Expr) -> tuple[str, bool, exp.Query] | None:
-    """Of `x IN (..)`, `x < ANY (..)`, `x <> ALL (..)`: the operator, whether it must hold for all rows, the query."""
+    """For `x IN (..)`, `x < ANY (..)`, `x <> ALL (..)`: the operator, whether it must hold for all rows, the query."""
     if isinstance(node, exp.In):
         query = node.args.get("query")
         return None if query is None else ("=", False, query)
@@ -70,7 +70,7 @@ def _quantified(node: exp.Expr) -> tuple[str, bool, exp.Query] | None:
 
 
 def _listed(node: exp.Expr) -> exp.Query | None:
-    """The query of ARRAY(query)."""
+    """The query of ARRAY(query), None for another node."""
     if not isinstance(node, exp.Array) and not (isinstance(node, exp.Anonymous) and node.name.lower() == "array"):
         return None
     queries = [item for item in node.expressions if isinstance(item, exp.Query)]
@@ -103,7 +103,7 @@ def _value(node: exp.Expr, rows: SelectRows, splitter: Splitter) -> Expr:
 
 
 def _bare(query: exp.Expr) -> exp.Expr:
-    """The query of an EXISTS; of plain rows nothing needs to be computed."""
+    """The query of an EXISTS, without its outputs if they cannot matter."""
     plain = ("expressions", "from_", "joins", "where", "with_")
     if not isinstance(query, exp.Select) or any(value and key not in plain for key, value in query.args.items()):
         return query
@@ -115,7 +115,7 @@ def _bare(query: exp.Expr) -> exp.Expr:
 
 
 def _found(query: exp.Expr, rows: SelectRows, splitter: Splitter) -> tuple[Found, Numbered | None]:
-    """The subquery as a step: on its own if it can, else for each of the rows, which are numbered then."""
+    """The subquery as a step: alone if possible, else for each of the rows, which are then numbered."""
     try:
         with splitter.steps.attempt():
             return splitter.query(query.copy(), rows.context), None
@@ -127,7 +127,7 @@ def _found(query: exp.Expr, rows: SelectRows, splitter: Splitter) -> tuple[Found
 
 
 def _single(made: Made, rows: SelectRows) -> Expr:
-    """The value of a step of one row."""
+    """The value of a step with one row and one column."""
     scan = made.scan(rows.context.aliases)
     column: Column = scan.columns[0]
     rows.singles[column.name] = scan
@@ -135,7 +135,7 @@ def _single(made: Made, rows: SelectRows) -> Expr:
 
 
 def _beside(rows: SelectRows, around: Numbered, values: Made, value: str, type: SqlType, splitter: Splitter) -> Expr:
-    """A column beside the rows: `value`, DuckDB's text over `v`, which holds at most one row for each tag."""
+    """Add a column to the rows: `value`, DuckDB's text over the table `v`, which has at most one row for each tag."""
     types = [*(column.type for column in around.made.columns), type]
     text = (f'SELECT o.*, {value} FROM "{around.made.name}" o LEFT JOIN "{values.name}" v '
             f"ON v.c1 = o.{around.number}")
@@ -146,11 +146,11 @@ def _beside(rows: SelectRows, around: Numbered, values: Made, value: str, type: 
 
 
 def _array(query: exp.Query, rows: SelectRows, splitter: Splitter) -> Expr:
-    """ARRAY(query): its rows in their order."""
+    """ARRAY(query): the query's rows, in its order."""
     found, around = _found(query, rows, splitter)
     element = found.made.columns[-1].type
     if len(found.names) != 1 or element.kind is Kind.ARRAY:
-        raise rows.context.refuse(query, "ARRAY takes a subquery of one column that is no array")
+        raise rows.context.refuse(query, "ARRAY takes a subquery of one column, not itself an array")
     numbered = f'(SELECT *, row_number() OVER () AS place FROM "{found.made.name}")'
     if around is None:
         text = f"SELECT coalesce(list(c1 ORDER BY place), []) FROM {numbered} AS made"
@@ -163,7 +163,7 @@ def _array(query: exp.Query, rows: SelectRows, splitter: Splitter) -> Expr:
 def _comparison(
     node: exp.Expr, operator: str, every: bool, query: exp.Query, rows: SelectRows, splitter: Splitter
 ) -> Expr:
-    """`x = ANY (query)` and its like: true, false, or NULL where only an unknown row decides."""
+    """`x = ANY (query)` and similar: true, false, or NULL if the answer depends on a NULL."""
     members = members_of(node.this) or [node.this]
     values = rows.scalars.values(members)
     rows.relation = rows.with_singles(values)
@@ -189,7 +189,7 @@ def _comparison(
 
 
 def _membership(value: Expr, found: Found, rows: SelectRows, splitter: Splitter) -> Expr:
-    """`x IN (query)` of a query on its own: an equality that the engine joins by, and what else the query holds."""
+    """`x IN (query)` for an uncorrelated query: the engine joins on equality, and a count finds empty or NULL rows."""
     steps, aliases, made = splitter.steps, rows.context.aliases, found.made
     around = number(rows.relation, steps, aliases)
     distinct = steps.compute(f'SELECT DISTINCT c1 FROM "{made.name}" WHERE c1 IS NOT NULL', [made.columns[0].type])

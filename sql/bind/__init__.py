@@ -1,1 +1,1 @@
-"""Names, types and relations: from a tree to a typed, bound view."""
+"""The binder: from syntax trees to typed, bound relations."""

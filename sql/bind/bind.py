@@ -1,4 +1,4 @@
-"""The binder's entrances: from a parsed statement to bound relations and expressions over a schema."""
+"""The binder's entry points: from a parsed statement to bound relations and expressions over a schema."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ RESERVED = ("__time", "__diff")
 
 
 def bind(query: exp.Query, schema: Schema, sql: str) -> Relation:
-    """What a view's query means; its columns have the bare output names. `sql` is the text it was parsed from.
+    """The relation of a view's query; its columns have the bare output names. `sql` is the text of the query.
 
-    UnsupportedSQL and UnknownName carry the place in `sql`.
+    UnsupportedSQL and UnknownName name the place in `sql`.
     """
     context = Context(schema, sql)
     selected = select(query, context)
@@ -36,7 +36,7 @@ def bind(query: exp.Query, schema: Schema, sql: str) -> Relation:
     for column in bound.columns:
         if names.count(column.name) > 1:
             shown = "an unnamed column" if column.name == UNNAMED else f"column {column.name}"
-            raise context.refuse(_second(query, column.name), f"{shown} stands twice in the output",
+            raise context.refuse(_second(query, column.name), f"{shown} appears twice in the output",
                                  "give each an alias: expression AS name")
         if column.name.lower() in RESERVED:
             raise context.refuse(query, f"{column.name} is the name of an update's own column", "give it another alias")
@@ -47,13 +47,13 @@ def bind(query: exp.Query, schema: Schema, sql: str) -> Relation:
 
 
 def _second(query: exp.Query, name: str) -> exp.Expr:
-    """The second expression of a SELECT list that is called so; the query where a star gives it."""
+    """The second expression of that name in the SELECT list, or the query if `*` supplies the column."""
     named = [node for node in query.selects if not node.is_star and output_name(node) == name]
     return named[1] if len(named) > 1 else query
 
 
 def bind_scalar(node: exp.Expr, columns: Sequence[Column], schema: Schema, sql: str,
                 table: str = "") -> Expr:
-    """An expression over the given columns, as of an index or a statement's WHERE; `table` may qualify their names."""
+    """Bind an expression over columns, such as an index key or a WHERE; `table` may qualify the columns' names."""
     source = FromItem(table, tuple((column.name, column) for column in columns))
     return Scalars(Context(schema, sql), (Scope.of(source),)).value(node)

@@ -1,4 +1,4 @@
-"""INSERT, DELETE and UPDATE as relations: the rows that come and the rows that go, under the table's column names."""
+"""INSERT, DELETE and UPDATE as relations: the rows to add and the rows to remove, under the table's column names."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def bind_insert(statement: Insert, schema: Schema, sql: str) -> Relation:
-    """The new rows: all the table's columns in order, of exactly their types; NULL for those not given."""
+    """The new rows: all columns of the table, in order and with exactly its types; missing columns are NULL."""
     context = Context(schema, sql, in_change=True)
     columns = _columns(statement.table, context)
     targets = _targets(statement, columns, context)
-    some = not statement.columns  # the first columns may be given alone
+    some = not statement.columns  # without a column list, the values may fill the first columns only
     rows = (_typed_values(statement.query, targets, some, context)
             or _typed_query(statement.query, targets, some, context))
     given = {column.name: source for column, source in zip(targets, rows.columns, strict=False)}
@@ -42,7 +42,7 @@ def bind_delete(statement: Delete, schema: Schema, sql: str) -> Relation:
 
 
 def bind_update(statement: Update, schema: Schema, sql: str) -> tuple[Relation, Relation]:
-    """The rows before and the rows after the update."""
+    """The old and the new versions of the rows to update."""
     context = Context(schema, sql, in_change=True)
     rows, scope, old = _old_rows(statement, context)
     columns = _columns(statement.table, context)
@@ -62,7 +62,7 @@ def bind_update(statement: Update, schema: Schema, sql: str) -> tuple[Relation, 
 
 
 def _old_rows(statement: Delete | Update, context: Context) -> tuple[Relation, Scope, tuple[Column, ...]]:
-    """The rows that WHERE picks, what their columns are called in the statement, and the columns."""
+    """The rows that satisfy WHERE, the scope of the statement's names, and the rows' columns."""
     alias = statement.alias
     columns = _columns(statement.table, context)
     qualified = tuple(Column(f"{alias}.{column.name}", column.type, column.nullable) for column in columns)
@@ -83,7 +83,7 @@ def _columns(table: str, context: Context) -> tuple[Column, ...]:
 
 
 def _targets(statement: Insert, columns: tuple[Column, ...], context: Context) -> tuple[Column, ...]:
-    """The columns that INSERT names, or all."""
+    """The columns that INSERT names, or all columns if it names none."""
     by_name = {column.name: column for column in columns}
     for name in statement.columns:
         if name not in by_name:
@@ -94,7 +94,7 @@ def _targets(statement: Insert, columns: tuple[Column, ...], context: Context) -
 
 
 def _typed_values(query: exp.Expr, targets: tuple[Column, ...], some: bool, context: Context) -> Values | None:
-    """VALUES, each value cast to its column, so that a literal is read as the column's type; None for a query."""
+    """VALUES, each value cast to its column's type, so that it decides a literal's type; None for a query."""
     if not isinstance(query, exp.Values) or query.args.get("alias") or query.args.get("with_"):
         return None
     scalars = Scalars(context, ())
@@ -134,4 +134,4 @@ def _check_width(given: int, wanted: int, some: bool, node: exp.Expr, context: C
 def _refuse_now(node: exp.Expr, context: Context) -> None:
     if mentions_now(node):
         raise context.refuse(node, "mz_now() is not supported in INSERT, UPDATE and DELETE",
-                             "write the time that is meant")
+                             "write the time itself")

@@ -1,4 +1,4 @@
-"""What all parts of the binder share: the schema, the text for errors, WITH names in scope, and fresh aliases."""
+"""The context that all parts of the binder share: the schema, the text for errors, WITH names, and fresh aliases."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ MOST_NAMES = 10_000
 
 
 class Aliases:
-    """Makes names that are unique: `orders`, then `orders#2`."""
+    """Generates unique names: `orders`, then `orders#2`."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, int] = {}  # with the number after which the next of that name is looked for
+        self._taken: dict[str, int] = {}  # each name, with the last number tried for it
 
     def fresh(self, name: str) -> str:
-        """The name itself if it is free, numbered otherwise; without a dot, which parts alias and column."""
+        """The name itself if it is free, otherwise numbered; dots, which separate alias and column, become `_`."""
         if len(self._taken) > MOST_NAMES:
-            raise UnsupportedSQL(f"the statement reads more than {MOST_NAMES:,} tables, each use of WITH and of views "
-                                 "counted", remedy="make a part of it a materialized view of its own")
+            raise UnsupportedSQL(f"the statement reads more than {MOST_NAMES:,} tables, counting each use of WITH "
+                                 "and of views", remedy="make a part of it a materialized view of its own")
         name = name.replace(".", "_")
         free, number = name, self._taken.get(name, 1)
         while free in self._taken:
@@ -42,7 +42,7 @@ class Aliases:
 
 @dataclass(frozen=True)
 class CommonTable:
-    """A query named in WITH, and the context it was written in."""
+    """A query of WITH, and the context to bind it in."""
 
     query: exp.Query
     columns: tuple[exp.Identifier, ...]
@@ -51,23 +51,23 @@ class CommonTable:
 
 @dataclass(frozen=True)
 class Context:
-    """The surroundings of a query that is being bound."""
+    """The context of the query being bound."""
 
     schema: Schema
     sql: str  # the text that the syntax nodes' positions refer to
     common: Mapping[str, CommonTable] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
-    now: str | None = None  # the moment at which a query reads the clock, as ISO text; a view may not
-    in_change: bool = False  # of INSERT, UPDATE and DELETE, which refuse what views do not maintain
+    now: str | None = None  # what now() returns in a query, as ISO text; None in a view, which may not read the clock
+    in_change: bool = False  # INSERT, UPDATE or DELETE; they refuse what views do not maintain
 
     def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
-        """The error for a node, with its place."""
+        """The error for a node, with the node's place."""
         return refuse(node, self.sql, reason, instead)
 
     def unmaintained(
         self, node: exp.Expr | None, what: str, remedy: str | None = None, why: str = " yet"
     ) -> UnsupportedSQL:
-        """The error for what views do not maintain. `what` ends in its verb: `GROUP BY is`."""
+        """The error for SQL that views do not maintain. `what` ends in its verb: `GROUP BY is`."""
         if self.in_change:
             return self.refuse(node, f"{what} not supported in INSERT, UPDATE and DELETE",
                                "select the rows with engine.query(...) and hand them to engine.apply(...)")
@@ -75,7 +75,7 @@ class Context:
 
     @contextmanager
     def at(self, node: exp.Expr) -> Iterator[None]:
-        """Errors raised inside get this node's place, unless they have one."""
+        """Errors raised inside the `with` block get this node's place, unless they already have a place."""
         try:
             yield
         except (UnsupportedSQL, UnknownName) as error:

@@ -1,4 +1,4 @@
-"""A bound relation as an indented tree of text, stable enough to compare in tests."""
+"""Prints a bound relation as an indented tree, for tests to compare."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFu
 
 
 def describe(relation: Relation, types: bool = False) -> str:
-    """The tree, one operator a line, inputs indented; `types`: with the type of every named column."""
+    """The tree, one operator a line, inputs indented; `types` adds the type of every named column."""
     return "\n".join(_lines(relation, types))
 
 

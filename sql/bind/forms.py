@@ -1,4 +1,4 @@
-"""Literals and the forms of expressions that have a syntax of their own: each as the functions it stands for."""
+"""Binds literals and expressions with special syntax (CASE, BETWEEN, EXTRACT, ...) to functions of the table."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _literal(scalars: Scalars, node: exp.Literal) -> Expr:
 
 
 def number(text: str) -> Literal:
-    """A number as PostgreSQL types it: the first of integer, bigint and numeric that holds it."""
+    """A number literal, with PostgreSQL's type: the first of integer, bigint and numeric that can hold it."""
     try:
         if text.lstrip("-").isdigit() and len(text) <= WORKING_DIGITS:
             value = int(text)
@@ -48,7 +48,7 @@ def number(text: str) -> Literal:
                 return Literal(value, INTEGER if -(2**31) <= value < 2**31 else BIGINT)
         decimal = Decimal(text)
         exponent = int(decimal.as_tuple().exponent)
-        if exponent > 0 and decimal.adjusted() <= WORKING_DIGITS:  # else it would take long to spell out
+        if exponent > 0 and decimal.adjusted() <= WORKING_DIGITS:  # beyond that, spelling out the zeros would take long
             decimal = Decimal(f"{decimal:f}")
     except ArithmeticError:
         raise UnsupportedSQL(f"{text} is not a number") from None
@@ -56,7 +56,7 @@ def number(text: str) -> Literal:
     scale = -int(shape.exponent)
     precision = max(len(shape.digits), scale, decimal.adjusted() + 1, 1)
     if precision > WORKING_DIGITS:
-        raise UnsupportedSQL(f"a number may have {WORKING_DIGITS} digits",
+        raise UnsupportedSQL(f"a number may have at most {WORKING_DIGITS} digits",
                              remedy="write it as double precision: '1e300'::double precision")
     return Literal(decimal, numeric(precision, scale))
 
@@ -123,7 +123,7 @@ def _cast(scalars: Scalars, node: exp.Cast) -> Expr:
     type = sql_type(node.to, scalars.context.sql)
     if isinstance(node.this, exp.Array) and not node.this.expressions and type.kind is Kind.ARRAY:
         return Literal([], type)
-    if type.kind in FLOATS and isinstance(node.this, exp.Literal):  # `1e300::float8` is no numeric on its way
+    if type.kind in FLOATS and isinstance(node.this, exp.Literal):  # `1e300::float8` does not go through numeric
         return functions.cast(Literal(node.this.name, UNKNOWN), type, explicit=True)
     return functions.cast(scalars.value(node.this), type, explicit=True)
 

@@ -1,7 +1,7 @@
-"""FROM: tables, views, subqueries, table functions and joins, from left to right.
+"""Binds FROM: tables, views, subqueries, table functions and joins, from left to right.
 
-The relation grows with every item, so that a LATERAL item can read all that stands to its left. Scopes are kept apart:
-a JOIN's condition sees the items it joins, and USING merges columns of these only.
+Every item extends the relation, so that a LATERAL item can read all items to its left. Scopes are separate from the
+relation: a JOIN's condition sees only the items that it joins, and USING merges only their columns.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql import functions  # a subquery is a query again: the two modules call each other
-from halfjoin.sql.bind import select as bind_select
+from halfjoin.sql import functions
+from halfjoin.sql.bind import select as bind_select  # for subqueries: the two modules call each other
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.function import bind_call, renamed
 from halfjoin.sql.bind.scalar import Scalars
@@ -36,13 +36,13 @@ def bind_from(query: exp.Select, context: Context, base: Relation | None,
 
 
 class From:
-    """Binds the items of one FROM clause; of joins the inner ones only."""
+    """Binds the items of one FROM clause; it supports inner joins only."""
 
     def __init__(self, context: Context, outer: tuple[Scope, ...]) -> None:
         self.context, self.outer = context, outer
 
     def items(self, first: exp.Expr, joins: list[exp.Join], relation: Relation | None, left: Scope) -> Bound:
-        """Items with their joins; commas bind looser than JOIN. `left`: what items further left can lend to LATERAL."""
+        """Items with their joins; commas bind looser than JOIN. `left`: the scope further left, for LATERAL."""
         total = Scope()
         relation, group = self.item(first, relation, left)
         for join in joins:
@@ -57,13 +57,13 @@ class From:
             return relation, total.beside(group)
 
     def joined(self, join: exp.Join, relation: Relation, group: Scope, left: Scope) -> Bound:
-        """One more JOIN; `group` is what it joins with, `left` all that LATERAL sees."""
+        """One more JOIN; `group` is the scope that it joins to, `left` the scope that LATERAL sees."""
         refuse_join(join, self.context)
         relation, item = self.item(join.this, relation, left)
         return self.join(join, relation, group, item)
 
     def join(self, join: exp.Join, relation: Relation, left: Scope, right: Scope) -> Bound:
-        """Two scopes joined, with the condition as a filter."""
+        """Join two scopes, with the condition as a filter."""
         with self.context.at(join):
             if join.args.get("using") or join.text("method"):
                 merged, condition = self.using(join, left, right)
@@ -74,7 +74,7 @@ class From:
             return relation, scope
 
     def using(self, join: exp.Join, left: Scope, right: Scope) -> tuple[list[Visible], Expr]:
-        """The merged columns of USING or NATURAL, and their equality."""
+        """The merged columns of USING or NATURAL, and the condition that their two sides are equal."""
         if join.args.get("using"):
             nodes = [node.this if isinstance(node, exp.Column) else node for node in join.args["using"]]
             names = [name_of(node) for node in nodes]
@@ -118,7 +118,7 @@ class From:
         return beside(relation, added), Scope.of(source)
 
     def lateral(self, node: exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
-        """LATERAL: a subquery or call that reads what is to its left."""
+        """LATERAL: a subquery or call that reads the items to its left."""
         only(node, self.context.sql, "LATERAL", ("this", "alias", "ordinality"))
         if isinstance(node.this, exp.Anonymous):
             return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
@@ -142,7 +142,7 @@ class From:
         return bound, Scope.of(source)
 
     def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:
-        """A subquery, which reads nothing to its left."""
+        """A subquery without LATERAL, which cannot read the items to its left."""
         try:
             selected = bind_select.select(node, self.context)
         except UnknownName as error:
@@ -155,16 +155,16 @@ class From:
 
     def derived(self, selected: bind_select.Selected, alias: exp.TableAlias | None,
                  default: str) -> tuple[Relation, FromItem]:
-        """A query's outputs as the columns of an item of FROM."""
+        """An item of FROM whose columns are a query's outputs."""
         name, unique, names = self.named(alias, default, selected.names)
         relation = bind_select.project(selected.renamed(names), bind_select.qualified(unique))
         return relation, FromItem(name, tuple(zip(names, relation.columns, strict=True)))
 
     def table(self, node: exp.Table) -> tuple[Relation, FromItem]:
-        """A table, a view, or a query of WITH."""
+        """A table, a view or a query of WITH."""
         context, table, alias = self.context, name_of(node), node.args.get("alias")
         if node.args.get("db"):
-            raise context.refuse(node, "there are no schemas", f"write {table}")
+            raise context.refuse(node, "schemas are not supported", f"write {table}")
         if node.args.get("sample"):
             raise context.refuse(node, "TABLESAMPLE is not supported: a view must not depend on chance",
                                  "write a condition that picks rows, such as id % 100 = 0")
@@ -185,7 +185,7 @@ class From:
         return Scan(table, unique, qualified), FromItem(name, tuple(zip(names, qualified, strict=True)))
 
     def named(self, alias: exp.TableAlias | None, default: str, columns: list[str]) -> tuple[str, str, list[str]]:
-        """The item's name in this query, the same made unique, and its columns' names, after its alias."""
+        """The item's name in this query, a unique form of that name, and its columns' names, all from its alias."""
         name = name_of(alias.this) if alias is not None and alias.this else default
         unique = self.context.aliases.fresh(name or "subquery")
         return name or unique, unique, renamed(columns, alias, name or "the subquery", self.context)
@@ -199,7 +199,7 @@ def beside(relation: Relation | None, added: Relation) -> Relation:
 
 
 def visible(*scopes: Scope) -> Scope:
-    """All of them as one, for LATERAL; a name that stands twice is refused where the clause is put together."""
+    """All scopes as one, for LATERAL. It allows repeated names, which `Scope.beside` refuses later."""
     return Scope(tuple(source for scope in scopes for source in scope.sources),
                  tuple(column for scope in scopes for column in scope.visible))
 

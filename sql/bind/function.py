@@ -1,4 +1,4 @@
-"""Table functions, in FROM and in the SELECT list: both become a function of the rows they stand beside."""
+"""Binds table functions, in FROM and in the SELECT list: each call becomes a function of the rows to its left."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from halfjoin.sql.types import BIGINT, INTEGER
 
 def bind_call(call: exp.Anonymous, alias: exp.TableAlias | None, ordinality: bool, relation: Relation,
               scalars: Scalars) -> tuple[TableFunction, FromItem]:
-    """A call in FROM on top of what stands to its left, and the name and columns it brings into scope."""
+    """A call in FROM on top of the relation to its left, and the name and columns that it adds to the scope."""
     context = scalars.context
     function = call.name.lower()
     if not returns_rows(function, context.schema):
@@ -39,7 +39,7 @@ def bind_call(call: exp.Anonymous, alias: exp.TableAlias | None, ordinality: boo
 
 
 def renamed(names: Sequence[str], alias: exp.TableAlias | None, what: str, context: Context) -> list[str]:
-    """Column names after `AS alias (x, y)`, which may name the first few only."""
+    """The column names after `AS alias (x, y)`, which may rename only the first few."""
     given = alias.args.get("columns") or [] if alias is not None else []
     for column in given:
         if not isinstance(column, exp.Identifier):
@@ -51,7 +51,7 @@ def renamed(names: Sequence[str], alias: exp.TableAlias | None, what: str, conte
 
 def list_calls(items: Sequence[exp.Expr], relation: Relation,
                scalars: Scalars) -> tuple[Relation, dict[int, Expr]]:
-    """The relation with the set-returning call of a SELECT list beside it, and the column the call stands for."""
+    """The relation with the set-returning call of a SELECT list, and the call's column by the id of its node."""
     context = scalars.context
     calls = [call for item in items for call in _calls(item, context)]
     if not calls:
@@ -64,25 +64,25 @@ def list_calls(items: Sequence[exp.Expr], relation: Relation,
     parent = call.parent
     while parent is not None and not isinstance(parent, exp.Query):
         if isinstance(parent, exp.Case) or (isinstance(parent, exp.Anonymous) and parent.name.lower() == "coalesce"):
-            raise context.refuse(call, f"{name} returns rows, and may not stand in a conditional expression",
+            raise context.refuse(call, f"{name} returns rows, which is not allowed in a conditional expression",
                                  "write it in FROM")
         parent = parent.parent
     bound, source = bind_call(call, None, False, relation, scalars)
     if len(source.columns) != 1:
-        raise context.refuse(call, f"{name} has {len(source.columns)} columns, and so is not a value",
+        raise context.refuse(call, f"{name} has {len(source.columns)} columns, so it is not a value",
                              f"write it in FROM: FROM ..., {name}(...)")
     return bound, {id(call): source.columns[0][1]}
 
 
 def _calls(item: exp.Expr, context: Context) -> list[exp.Anonymous]:
-    """Calls that return rows, outside subqueries."""
+    """Calls of functions that return rows, outside subqueries."""
     nodes = item.walk(prune=lambda node: isinstance(node, exp.Query))
     calls = (node for node in nodes if isinstance(node, exp.Anonymous))
     return [call for call in calls if returns_rows(call.name.lower(), context.schema)]
 
 
 def numbered(relation: Relation, count: int, context: Context) -> tuple[Relation, Column]:
-    """Each row `count` times, with the number of the copy."""
+    """Each row `count` times, with the number of the copy, from 1."""
     alias = context.aliases.fresh("number")
     number = Column(f"{alias}.number", INTEGER, nullable=False)
     bounds = (Literal(1, INTEGER), Literal(count, INTEGER))

@@ -1,4 +1,4 @@
-"""The name PostgreSQL gives a column of a SELECT list that has no alias."""
+"""The names that PostgreSQL gives to columns of a SELECT list without an alias."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FIXED: dict[type[exp.Expr], str] = {
 
 
 def output_name(node: exp.Expr) -> str:
-    """The alias, or the name of the column, function or type that the expression is about, or `?column?`."""
+    """The alias, or else the name of the expression's column, function or type, or else `?column?`."""
     return _name(node)[0]
 
 
 def _name(node: exp.Expr) -> tuple[str, bool]:
-    """The name, and whether it is a strong one, which a cast around it keeps."""
+    """The name, and whether it is strong: a cast around the expression keeps a strong name."""
     if isinstance(node, exp.Alias):
         return name_of(node.args["alias"]), True
     if isinstance(node, exp.Column):

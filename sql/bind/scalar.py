@@ -1,4 +1,4 @@
-"""Scalar expressions: from syntax to typed expressions over the columns in scope."""
+"""Binds scalar expressions: from syntax trees to typed expressions over the columns in scope."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from halfjoin.sql.types import BOOLEAN, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, UNKN
 
 @dataclass(frozen=True)
 class Scalars:
-    """Binds expressions in one place of a query.
+    """Binds expressions at one place of a query.
 
-    `scopes` is innermost first. `bound` holds nodes, by identity, that have a meaning already: the set-returning call
-    of a SELECT list.
+    `scopes` is innermost first. `bound` maps the identity of nodes that are already bound to their expressions, such
+    as the set-returning call of a SELECT list.
     """
 
     context: Context
@@ -35,7 +35,7 @@ class Scalars:
     bound: Mapping[int, Expr] = field(default_factory=dict)
 
     def value(self, node: exp.Expr) -> Expr:
-        """The expression as a value; mz_now() is refused."""
+        """The expression as a value; UnsupportedSQL if it contains mz_now()."""
         if id(node) in self.bound:
             return self.bound[id(node)]
         handler = HANDLERS.get(type(node))
@@ -45,11 +45,11 @@ class Scalars:
             return handler(self, node)
 
     def values(self, nodes: Sequence[exp.Expr]) -> tuple[Expr, ...]:
-        """Several values."""
+        """Several expressions as values."""
         return tuple(self.value(node) for node in nodes)
 
     def condition(self, node: exp.Expr) -> Expr:
-        """The expression as a condition of WHERE or ON: boolean, and mz_now() may be compared in it."""
+        """The expression as a condition of WHERE or ON: it is boolean, and may compare mz_now()."""
         with self.context.at(node):
             bound = self._formula(node)
             if bound.type not in (BOOLEAN, UNKNOWN):
@@ -70,7 +70,7 @@ class Scalars:
 
 
 def _flat(node: exp.Expr) -> list[exp.Expr]:
-    """The operands of a chain of the same connector; long chains would nest too deep for recursion."""
+    """The operands of a chain of one connector, found in a loop: recursion would run out of stack on long chains."""
     parts: list[exp.Expr] = []
     stack: list[exp.Expr] = [node]
     while stack:
@@ -121,7 +121,7 @@ def members_of(node: exp.Expr) -> list[exp.Expr] | None:
 
 
 def compared(name: str, left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
-    """`(a, b) < (c, d)`: the first members that differ decide, and NULL if one of them is unknown before that."""
+    """`(a, b) < (c, d)`: the first pair that differs decides; a NULL before that pair makes the result NULL."""
     if len(left) == 1:
         return functions.resolve(name, (left[0], right[0]))
     if name in ("=", "<>"):
@@ -154,7 +154,7 @@ def _column(scalars: Scalars, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
         raise scalars.context.refuse(node, f"{node.table}.* is not a value", "name the column")
     if node.args.get("db"):
-        raise scalars.context.refuse(node, "there are no schemas", f"write {node.table}.{node.name}")
+        raise scalars.context.refuse(node, "schemas are not supported", f"write {node.table}.{node.name}")
     table = node.args.get("table")
     return find(scalars.scopes, name_of(node), table and name_of(table))
 
@@ -169,7 +169,7 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     if name == "mz_now":
         raise bind_temporal.misplaced(node, context)
     if returns_rows(name, context.schema):
-        raise context.refuse(node, f"{name} returns rows, and may not stand here",
+        raise context.refuse(node, f"{name} returns rows, which is not allowed here",
                              f"write it in FROM: FROM ..., {name}(...)")
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
         raise context.refuse(node, f"{name} takes plain arguments only")
@@ -187,7 +187,7 @@ def _clock(scalars: Scalars, node: exp.Expr) -> Expr:
 
 
 def _moment(scalars: Scalars, name: str) -> Expr | None:
-    """What the clock says, in a query that may read it."""
+    """The value of a clock function, in a query that may read the clock."""
     if scalars.context.now is None or name not in CLOCKS:
         return None
     return functions.cast(Literal(scalars.context.now, UNKNOWN), CLOCKS[name], explicit=True)
@@ -200,7 +200,7 @@ CLOCKS = {
 }  # fmt: skip
 
 
-# Entries of the function table that are operators or forms, or made by the binder.
+# Entries of the function table for operators, forms and the binder, which SQL text cannot call by name.
 NOT_CALLED = frozenset(("and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or"))
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^", exp.DPipe: "||",

@@ -1,4 +1,4 @@
-"""Which columns a name can mean at a place in a query. Names only; relations are built beside it, in `bind_from`."""
+"""Which columns a name can mean at a place in a query. This module handles names only; `bind_from` builds relations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from halfjoin.sql.expr import Column, Expr, columns_of, substitute
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """A column as a name without a table finds it; `table` is the one it comes from (the left one, if merged)."""
+    """A column that is visible without a table's name; `table` is its table (the left one of a merged column)."""
 
     name: str
     expr: Expr
@@ -20,14 +20,14 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class FromItem:
-    """One item of FROM by its alias: its columns by the names the query knows them by."""
+    """One item of FROM: its alias, and its columns by the names that they have in the query."""
 
     name: str
     columns: tuple[tuple[str, Column], ...]
     scalar: bool = False  # a function with one column: the alias alone means that column
 
     def visible(self) -> tuple[Visible, ...]:
-        """Its columns, as seen without the alias."""
+        """Its columns, as visible without the alias."""
         return tuple(Visible(name, column, self.name) for name, column in self.columns)
 
 
@@ -44,23 +44,23 @@ class Scope:
         return Scope((source,), source.visible())
 
     def beside(self, other: Scope) -> Scope:
-        """Both scopes' sources, as of a cross join."""
+        """The sources of both scopes, as after a cross join."""
         taken = {source.name for source in self.sources}
         for source in other.sources:
             if source.name in taken:
-                raise UnsupportedSQL(f"table name {source.name} stands in FROM twice",
+                raise UnsupportedSQL(f"table name {source.name} appears in FROM twice",
                                      remedy=f"give one an alias: {source.name} AS {source.name}2")
         return Scope(self.sources + other.sources, self.visible + other.visible)
 
     def merged(self, other: Scope, columns: Iterable[Visible]) -> Scope:
-        """Both scopes after JOIN ... USING: the merged columns come first and stand for both sides' columns."""
+        """Both scopes after JOIN ... USING: the merged columns come first and replace both sides' columns."""
         merged = tuple(columns)
         names = {column.name for column in merged}
         rest = tuple(column for column in self.visible + other.visible if column.name not in names)
         return Scope(self.beside(other).sources, merged + rest)
 
     def mapped(self, change: Mapping[str, Column]) -> Scope:
-        """The same names, for columns that are others now; those that are not in `change` by their name are gone."""
+        """The same names for other columns: `change` maps old column names to new columns, and drops the others."""
         sources = tuple(replace(source, columns=tuple((name, change[column.name]) for name, column in source.columns
                                                       if column.name in change)) for source in self.sources)
         seen = tuple(replace(column, expr=substitute(column.expr, change)) for column in self.visible
@@ -68,12 +68,12 @@ class Scope:
         return Scope(sources, seen)
 
     def column(self, name: str) -> Expr | None:
-        """The column of that name, None if there is none; UnsupportedSQL if there are two."""
+        """The column of that name, None if no column has it; UnsupportedSQL if several have it."""
         found = [column for column in self.visible if column.name == name]
         if len(found) > 1:
             owners = " or ".join(dict.fromkeys(f"{column.table}.{name}" for column in found))
             raise UnsupportedSQL(f"column {name} is ambiguous: it could be {owners}",
-                                 remedy="write the one that is meant" if " or " in owners else "give one an alias")
+                                 remedy="write one of them" if " or " in owners else "give one an alias")
         return found[0].expr if found else None
 
     def star(self, name: str) -> tuple[tuple[str, Column], ...]:
@@ -83,12 +83,12 @@ class Scope:
         return source.columns
 
     def source(self, name: str) -> FromItem | None:
-        """The source of that alias."""
+        """The source with that alias, None if none has it."""
         return next((source for source in self.sources if source.name == name), None)
 
 
 def find(scopes: tuple[Scope, ...], name: str, table: str | None) -> Expr:
-    """The column that a name means, seen from the innermost scope out; UnknownName with all that could be meant."""
+    """The column that a name means, searched from the innermost scope outward; UnknownName if no scope has it."""
     if table is None:
         for scope in scopes:
             if (expr := scope.column(name)) is not None:
@@ -103,7 +103,7 @@ def find(scopes: tuple[Scope, ...], name: str, table: str | None) -> Expr:
 
 
 def _whole(source: FromItem) -> Column:
-    """What an alias alone means as a value: the column of a function that has one."""
+    """The value of a bare alias: the column of a function that has a single column."""
     if source.scalar:
         return source.columns[0][1]
     raise UnsupportedSQL(f"{source.name} is a table, not a column", remedy=f"write its columns, or {source.name}.*")

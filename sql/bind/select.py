@@ -1,4 +1,4 @@
-"""Queries: SELECT, VALUES, UNION ALL and WITH, from syntax to relations."""
+"""Binds queries: SELECT, VALUES, UNION ALL and WITH, from syntax trees to relations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Namer = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Selected:
-    """A query before its outputs are named and typed: expressions over the columns of a relation."""
+    """A query whose outputs do not yet have unique names and final types: expressions over a relation's columns."""
 
     input: Relation
     items: tuple[tuple[str, Expr], ...]
@@ -42,7 +42,7 @@ class Selected:
 
 def select(query: exp.Expr, context: Context, base: Relation | None = None,
            outer: tuple[Scope, ...] = ()) -> Selected:
-    """A query's outputs. For LATERAL, `base` is what stands to the left and `outer` what can be seen of it."""
+    """A query's outputs. For LATERAL, `base` is the relation to the left, and `outer` the scopes that it can read."""
     if isinstance(query, exp.Subquery):
         only(query, context.sql, "a subquery", ("this", "alias", "with_"))
         return select(query.this, _with(query, context), base, outer)
@@ -62,9 +62,9 @@ def select(query: exp.Expr, context: Context, base: Relation | None = None,
 
 
 def project(selected: Selected, namer: Namer, types: Sequence[SqlType] | None = None, carry: bool = False) -> Project:
-    """The outputs as columns named by `namer`, of the given types; of their own, or text, by default.
+    """The outputs as columns, named by `namer` and cast to `types` (default: their own types, text for unknown).
 
-    `carry`: the input's columns go along, in front.
+    `carry` puts the input's columns in front of the outputs.
     """
     items: list[tuple[Column, Expr]] = [(column, column) for column in selected.input.columns] if carry else []
     for position, (name, expr) in enumerate(selected.items):
@@ -75,13 +75,13 @@ def project(selected: Selected, namer: Namer, types: Sequence[SqlType] | None = 
 
 
 def qualified(alias: str) -> Namer:
-    """Names outputs `alias.column`; repeated ones are numbered."""
+    """A namer that returns `alias.column`, and numbers repeated names."""
     columns = Aliases()
     return lambda column: f"{alias}.{columns.fresh(column)}"
 
 
 def one_row(context: Context) -> Values:
-    """The relation of a SELECT without FROM: one row of no columns."""
+    """The relation of a SELECT without FROM: one row without columns."""
     return Values(context.aliases.fresh("row"), (), ((),))
 
 
@@ -96,7 +96,7 @@ def _nullable(expr: Expr) -> bool:
 
 
 def _with(query: exp.Expr, context: Context) -> Context:
-    """The context with the queries of the WITH clause; each sees those before it."""
+    """The context plus the queries of the WITH clause; each query sees the ones before it."""
     clause = query.args.get("with_")
     if clause is None:
         return context
@@ -110,7 +110,7 @@ def _with(query: exp.Expr, context: Context) -> Context:
 
 
 def common_tables(clause: exp.With, context: Context) -> list[exp.CTE]:
-    """The queries of a WITH clause, each of a name of its own."""
+    """The queries of a WITH clause; UnsupportedSQL if two have the same name."""
     names = set()
     for item in clause.expressions:
         only(item, context.sql, "WITH", ("this", "alias", "materialized"))
@@ -118,7 +118,7 @@ def common_tables(clause: exp.With, context: Context) -> list[exp.CTE]:
         if name in names:
             raise context.refuse(item, f"WITH has two queries {name}", "give one another name")
         if not isinstance(item.this, exp.Query):
-            raise context.refuse(item, "WITH takes queries only", "carry out the statement before")
+            raise context.refuse(item, "WITH takes queries only", "run the other statement first")
         names.add(name)
     return list(clause.expressions)
 
@@ -140,7 +140,7 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
 
 
 def star(node: exp.Expr, scope: Scope, context: Context) -> list[tuple[str, Expr]] | None:
-    """The columns of `*` or `t.*`; None for another expression."""
+    """The columns that `*` or `t.*` means; None for another expression."""
     written = node.this if isinstance(node, exp.Column) else node
     if not isinstance(written, exp.Star):
         return None
@@ -176,7 +176,7 @@ def _values(query: exp.Values, context: Context, base: Relation | None, outer: t
 
 
 def _choice(base: Relation, names: list[str], rows: list[list[Expr]], context: Context) -> Selected:
-    """Rows that read columns to the left: each left row counted through, the n-th copy taking the n-th row's values."""
+    """VALUES that read columns to the left: repeat each left row; its n-th copy takes the values of the n-th row."""
     relation, number = numbered(base, len(rows), context)
     items = []
     for position, name in enumerate(names):
@@ -204,7 +204,10 @@ def _union(query: exp.SetOperation, context: Context) -> Selected:
 
 
 def _branches(query: exp.SetOperation, context: Context) -> list[exp.Expr]:
-    """The parts of a chain of UNION ALL, whose own WITH is in the context already; one inside with WITH is a part."""
+    """The parts of a chain of UNION ALL; a nested UNION ALL with its own WITH counts as one part.
+
+    The context already has the WITH of the outermost one.
+    """
     parts: list[exp.Expr] = []
     waiting = [query.expression, query.this]
     while waiting:
@@ -218,6 +221,6 @@ def _branches(query: exp.SetOperation, context: Context) -> list[exp.Expr]:
 
 
 def common(values: Sequence[Expr]) -> SqlType:
-    """The one type for all; text where all are untyped literals."""
+    """The common type of the values; text if all are untyped literals."""
     types = [value.type for value in values if value.type != UNKNOWN]
     return functions.common_type(types) if types else TEXT

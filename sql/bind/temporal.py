@@ -1,7 +1,8 @@
-"""Temporal filters: comparisons of mz_now(), the time of the read, with an expression of the row.
+"""Binds temporal filters: comparisons of mz_now(), the time of the read, with an expression of the row.
 
-Maintenance needs, for each row, the times from which and until which the comparison holds. So mz_now() must stand
-alone on one side; the bound on the other is an integer (time units), a numeric, or a moment (milliseconds since 1970).
+To maintain a view, the engine needs the times at which each row's comparison starts and stops holding. So mz_now()
+must be alone on one side; the bound on the other is an integer (time units), a numeric, or a date or timestamp
+(converted to milliseconds since 1970).
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ FORM = "write mz_now() alone on one side, as in mz_now() < created + interval '1
 
 
 def mentions_now(node: exp.Expr) -> bool:
-    """Whether mz_now() is anywhere in the expression."""
+    """Whether the expression contains mz_now()."""
     return any(call.name.lower() == "mz_now" for call in node.find_all(exp.Anonymous))
 
 
 def is_now(node: exp.Expr) -> bool:
-    """Whether it is mz_now() itself, in parentheses or cast to a type it is comparable as."""
+    """Whether the node is mz_now(), possibly in parentheses or cast to a type that compares with times."""
     if isinstance(node, exp.Paren) or (isinstance(node, exp.Cast) and _keeps_time(node.to)):
         return is_now(node.this)
     return isinstance(node, exp.Anonymous) and node.name.lower() == "mz_now" and not node.expressions
 
 
 def comparison(node: exp.Expr, value: Callable[[exp.Expr], Expr], context: Context) -> Expr:
-    """A comparison or BETWEEN with mz_now() alone on a side; UnsupportedSQL for every other use."""
+    """A comparison or BETWEEN with mz_now() alone on one side; UnsupportedSQL for every other use."""
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
         low = exp.GTE(this=node.this, expression=node.args["low"])
         high = exp.LTE(this=node.this, expression=node.args["high"])
@@ -70,19 +71,19 @@ def _bound(node: exp.Expr, value: Callable[[exp.Expr], Expr], context: Context) 
         null = isinstance(bound, Literal) and bound.value is None
         bound = functions.cast(bound, BIGINT if null else TIMESTAMP)
     if bound.type.kind not in BOUNDS:
-        raise context.refuse(node, f"mz_now() does not compare with {bound.type}",
+        raise context.refuse(node, f"mz_now() cannot be compared with {bound.type}",
                              "compare it with an integer, numeric, date or timestamp")
     return bound
 
 
 def misplaced(node: exp.Expr, context: Context) -> UnsupportedSQL:
-    """The error for mz_now() where it may not stand."""
-    reason = "mz_now() may stand in comparisons of WHERE and ON only, joined by AND, OR and NOT"
+    """The error for mz_now() at a place that does not allow it."""
+    reason = "mz_now() is allowed only in comparisons of WHERE and ON, joined by AND, OR and NOT"
     return context.refuse(node, reason, FORM)
 
 
 def moved(node: exp.Expr, side: exp.Expr, other: exp.Expr, context: Context) -> UnsupportedSQL:
-    """The error for arithmetic on mz_now(), with the form in which the rest is on the other side."""
+    """The error for arithmetic on mz_now(); its remedy moves the rest to the other side, if it can."""
     inner = side.unnest()
     instead = FORM
     if isinstance(inner, (exp.Add, exp.Sub)) and is_now(inner.this) and not mentions_now(inner.expression):
@@ -91,7 +92,7 @@ def moved(node: exp.Expr, side: exp.Expr, other: exp.Expr, context: Context) -> 
         operator = COMPARISONS[type(node)]
         left = side is node.this
         instead = f"write mz_now() {operator} {shifted}" if left else f"write {shifted} {operator} mz_now()"
-    return context.refuse(side, "mz_now() may not be computed with", instead)
+    return context.refuse(side, "arithmetic on mz_now() is not supported", instead)
 
 
 def _keeps_time(type: exp.DataType) -> bool:

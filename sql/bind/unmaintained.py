@@ -1,4 +1,4 @@
-"""What SQL has and views do not: one place that says so, and what to write instead."""
+"""Refuses SQL that views do not maintain, and says what to write instead."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ WINDOW_FUNCTIONS = frozenset((
 
 
 class Unmaintained(NamedTuple):
-    """What views do not maintain, with its verb, and why, or since when: `ORDER BY is`, `: a view has no order`."""
+    """SQL that views do not maintain: its name with a verb (`ORDER BY is`), and a reason (`: a view has no order`)."""
 
     what: str
     why: str = " yet"
 
 
-REFUSED_CLAUSES = {  # by queries as well
+REFUSED_CLAUSES = {  # queries refuse them as well
     "qualify": ("PostgreSQL has no QUALIFY", "write a subquery in FROM, and WHERE over it"),
     "locks": ("FOR UPDATE is not supported", "leave it out: a read never sees half a batch"),
     "into": ("SELECT INTO is not supported", "write CREATE MATERIALIZED VIEW ... AS SELECT"),
@@ -69,7 +69,7 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
 
 
 def refuse_clauses(query: exp.Select, context: Context) -> None:
-    """Refuse a SELECT with a clause that is not maintained."""
+    """Refuse a SELECT with a clause that views do not maintain."""
     for key, (reason, instead) in CLAUSES.items():
         if value := query.args.get(key):
             where = value[0] if isinstance(value, list) else value
@@ -84,7 +84,7 @@ def _refusal(node: exp.Expr, reason: str | Unmaintained, remedy: str | None, con
 
 
 def refuse_set_operation(query: exp.SetOperation, context: Context) -> None:
-    """Refuse what is not UNION ALL, and clauses after it."""
+    """Refuse set operations other than UNION ALL, and clauses after them."""
     for kind, (reason, instead) in SET_OPERATIONS.items():
         if isinstance(query, kind) and (query.args.get("distinct") or kind is not exp.Union):
             raise _refusal(query.expression, reason, instead, context)
@@ -95,7 +95,7 @@ def refuse_set_operation(query: exp.SetOperation, context: Context) -> None:
 
 
 def refuse_join(join: exp.Join, context: Context) -> None:
-    """Refuse what is not an inner or cross join with its condition."""
+    """Refuse joins other than an inner join with its condition and a cross join without one."""
     side, kind = (join.text("side") or "").upper(), (join.text("kind") or "").upper()
     if side or kind == "OUTER":
         raise context.unmaintained(join.this, f"{' '.join(filter(None, (side, kind)))} JOIN is",
@@ -122,7 +122,7 @@ def refuse_expression(node: exp.Expr, context: Context) -> Exception:
 
 
 def refuse_function(name: str, node: exp.Expr, context: Context) -> None:
-    """Refuse a call of an aggregate or window function, and of one that other dialects have."""
+    """Refuse a call of an aggregate or window function, or of `if`, which other dialects have."""
     if name in AGGREGATES:
         raise context.unmaintained(node, f"aggregates ({name}) are", ON_TOP)
     if name in WINDOW_FUNCTIONS:

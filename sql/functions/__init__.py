@@ -1,14 +1,14 @@
-"""The scalar functions: one visible table, and how a call finds its entry, its types and its casts.
+"""The scalar functions: one table of them, and the rules that give a call its entry, its types and its casts.
 
 The binder calls `resolve(name, args)` with these names. Operators: `= <> < <= > >=`, `is [not] distinct from`, `in`
 (value, items), `and`, `or` (any number), `not`, `is [not] null|true|false|unknown`, `+ - * / % ^`, `neg`, `||`,
 `like`, `ilike` (text, pattern[, escape]), `~ ~* !~ !~*`, `array` (items), `[]` (array, index), `= any`, `<> all`
 (value, array). Forms: `case` (condition, value, ..., default), `coalesce`, `nullif`, `greatest`, `least`,
 `extract`, `date_part` (unit, value), `btrim` (also TRIM(BOTH)), `ltrim`, `rtrim`,
-`strpos` (also POSITION), `substring`. All else by its lower-case PostgreSQL name.
+`strpos` (also POSITION), `substring`. Every other function has its lower-case PostgreSQL name.
 
-Answers are PostgreSQL's, but for what a column's one type implies: a numeric result has the same number of decimals in
-every row (a quotient 16, or as many as an operand), it has no NaN or infinity, and dates none of the latter.
+Answers are PostgreSQL's, except where a column's single type matters: a numeric result has the same number of decimals
+in every row (a quotient at least 16, and as many as an operand). A numeric has no NaN or infinity, a date no infinity.
 """
 
 from halfjoin.sql.functions.casting import cast

@@ -1,4 +1,4 @@
-"""Arithmetic and mathematics: integers that overflow, exact numerics, floats by IEEE 754."""
+"""Arithmetic operators: integers that can overflow, exact numerics, floats by IEEE 754."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DIVISION_SCALE = 16  # the fewest decimals of a quotient
 
 
 def _needed(name: str, args: Sequence[Expr]) -> tuple[int, int]:
-    """Digits before and after the point that hold every result on arguments of these numeric types."""
+    """The digits before and after the point that every result on these numeric argument types fits into."""
     before, after = zip(*(digits(arg.type) for arg in args), strict=True)
     match name:
         case "+" | "-":
@@ -36,7 +36,7 @@ def _needed(name: str, args: Sequence[Expr]) -> tuple[int, int]:
 
 
 def _digits_of(name: str) -> Callable[[Sequence[Expr]], SqlType]:
-    """The result type of a numeric operator: all decimals, and room before the point up to 76 digits."""
+    """The result type of a numeric operator: all decimals, and up to 76 digits in total."""
 
     def numeric(args: Sequence[Expr]) -> SqlType:
         before, scale = _needed(name, args)
@@ -48,7 +48,7 @@ def _digits_of(name: str) -> Callable[[Sequence[Expr]], SqlType]:
 
 
 def _has_room(name: str) -> Callable[[Sequence[Expr]], bool]:
-    """Whether a numeric result always fits; division also needs a constant divisor."""
+    """Whether a call cannot fail: a numeric result always fits, and a divisor is a constant other than 0 and -1."""
 
     def safe(args: Sequence[Expr]) -> bool:
         if name in ("/", "%") and not _constant_divisor(args):
@@ -61,7 +61,7 @@ def _has_room(name: str) -> Callable[[Sequence[Expr]], bool]:
 
 
 def _constant_divisor(args: Sequence[Expr]) -> bool:
-    """Division by a constant other than 0; and other than -1, by which the least integer overflows."""
+    """Whether the divisor is a constant other than 0, and other than -1, which makes the least integer overflow."""
     divisor = args[1]
     return isinstance(divisor, Literal) and divisor.value is not None and divisor.value not in (0, -1)
 

@@ -1,4 +1,4 @@
-"""Arrays of one dimension, counted from 1."""
+"""Functions of arrays; arrays have one dimension, and indexes start at 1."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _array(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 
 
 def _compared(name: str) -> Special:
-    """A value compared with each element; both get their common type."""
+    """A comparison of a value with each element of an array; both are cast to a common type."""
 
     def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         value, items = args
@@ -43,7 +43,7 @@ def _compared(name: str) -> Special:
 
 def _first_dimension(args: Sequence[Expr]) -> None:
     if not isinstance(args[1], Literal) or args[1].value not in (1, None):
-        raise UnsupportedSQL("array_length of another dimension than 1", remedy="write array_length(a, 1)")
+        raise UnsupportedSQL("array_length of a dimension other than 1", remedy="write array_length(a, 1)")
 
 
 

@@ -1,4 +1,4 @@
-"""`expr::type`: folds constants as the view is bound, refuses what PostgreSQL refuses, else makes a Cast."""
+"""`expr::type`: folds casts of constants, refuses casts that PostgreSQL refuses, and builds a Cast for the others."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from halfjoin.sql.types import FLOATS, INTEGER, INTEGERS, STRINGS, TEXT, Kind, S
 
 
 def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
-    """`expr` as a value of `type`; `explicit` for a written cast, otherwise only what INSERT would convert.
+    """`expr` as a value of `type`. `explicit`: the text has the cast; otherwise only casts that INSERT makes.
 
-    Constants are folded. A written cast to varchar(n) cuts, a silent one fails where the value is too long. The type
-    `numeric` without digits stands for the fewest that hold every value of `expr`.
+    Constants are folded. An explicit cast to varchar(n) cuts the value, an implicit one fails if it is too long. A
+    `numeric` without precision gets the fewest digits that hold every value of `expr` if it is a constant, an integer
+    or a numeric, else numeric(38,10).
     """
     type = _with_digits(expr, type)
     if expr.type == type:
@@ -41,12 +42,12 @@ def cast(expr: Expr, type: SqlType, explicit: bool = False) -> Expr:
 
 
 def padded(expr: Expr) -> Expr:
-    """A char(n) as text, with the blanks that fill it up: they are not kept, and count for some functions only."""
+    """A char(n) as text with its padding of blanks. Values are stored without it, and few functions count it."""
     if expr.type.kind is not Kind.CHAR or (isinstance(expr, Literal) and expr.value is None):
         return expr
     length = expr.type.precision
     if length is None:
-        raise UnsupportedSQL("a char without a length of its own, where trailing blanks count",
+        raise UnsupportedSQL("a char without a length, where trailing blanks count",
                              remedy="cast it to text, or to char(n)")
     if isinstance(expr, Literal):
         return Literal(str(expr.value).ljust(length), TEXT)
@@ -54,12 +55,12 @@ def padded(expr: Expr) -> Expr:
 
 
 def coerce(expr: Expr, type: SqlType) -> Expr:
-    """As `cast`, but without a Cast where every value is one of `type` already, such as varchar for text."""
+    """As `cast`, but without a Cast if every value is already one of `type`, as a varchar is a text."""
     return expr if same_values(expr.type, type) and not isinstance(expr, Literal) else cast(expr, type)
 
 
 def unify(args: Sequence[Expr]) -> tuple[Expr, ...]:
-    """All as their common type, as branches of CASE are; an untyped literal keeps all its decimals."""
+    """Cast all to their common type, as for the branches of CASE; an untyped literal keeps all its decimals."""
     if common_type(arg.type for arg in args).kind is Kind.NUMERIC:
         exact = SqlType(Kind.NUMERIC)
         args = [cast(arg, exact) if isinstance(arg, Literal) and isinstance(arg.value, str) else arg for arg in args]
@@ -75,7 +76,7 @@ def _check(source: SqlType, type: SqlType, explicit: bool) -> None:
 
 
 def _with_digits(expr: Expr, type: SqlType) -> SqlType:
-    """`type`, with digits chosen if it is a numeric without."""
+    """`type`, with a precision and scale chosen for a numeric without them."""
     if type.kind is Kind.ARRAY and type.element == SqlType(Kind.NUMERIC):
         return array(numeric())
     if type.kind is not Kind.NUMERIC or type.precision is not None:
@@ -95,7 +96,7 @@ def _with_digits(expr: Expr, type: SqlType) -> SqlType:
 
 
 def _fold(literal: Literal, type: SqlType, explicit: bool) -> Literal | None:
-    """The constant in the other type; None where that is left to the evaluator."""
+    """The constant in the other type; None if only the evaluator can convert it."""
     source, value = literal.type, literal.value
     if source.kind is not Kind.UNKNOWN:
         _check(source, type, explicit)
@@ -113,7 +114,7 @@ def _fold(literal: Literal, type: SqlType, explicit: bool) -> Literal | None:
 
 
 def _convert(value: object, source: SqlType, type: SqlType) -> object | None:
-    """A constant of a known type in another."""
+    """Convert a constant of a known type to another type; None if only the evaluator can."""
     match value:
         case bool():
             return int(value) if type.kind is Kind.INTEGER else None
@@ -156,7 +157,7 @@ def _number(value: int | float | Decimal, source: SqlType, type: SqlType) -> int
 
 
 def _moment(value: datetime, type: SqlType) -> object | None:
-    """A timestamp as another type of the family; UTC is the zone of all."""
+    """Convert a timestamp to another date or time type; the time zone is always UTC."""
     match type.kind:
         case Kind.DATE:
             return value.date()

@@ -1,4 +1,4 @@
-"""The check behind a silent cast to varchar(n) or char(n)."""
+"""The function `fit`, which checks the length in an implicit cast to varchar(n) or char(n)."""
 
 from __future__ import annotations
 

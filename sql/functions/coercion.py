@@ -1,4 +1,4 @@
-"""Which types turn into which others, by themselves or on demand, and the common type of several."""
+"""Which types can be cast to which, implicitly, by assignment or explicitly; and the common type of several."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from halfjoin.sql.types import DOUBLE, FLOATS, INTEGERS, STRINGS, TEXT, WORKING_
 NUMBERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE)  # narrow to wide
 MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)  # narrow to wide
 
-# The type that a category falls back to when several fit equally well.
+# The types that overload resolution prefers, one for each category.
 PREFERRED = frozenset({Kind.BOOLEAN, Kind.DOUBLE, Kind.TEXT, Kind.TIMESTAMPTZ, Kind.INTERVAL})
 
 _ASSIGNED = {
@@ -19,12 +19,12 @@ _ASSIGNED = {
 }  # fmt: skip
 _EXPLICIT = {(Kind.INTEGER, Kind.BOOLEAN), (Kind.BOOLEAN, Kind.INTEGER)}
 
-# Digits before the point that hold every value of an integer type.
+# The most digits of the values of an integer type.
 INTEGER_DIGITS = {Kind.SMALLINT: 5, Kind.INTEGER: 10, Kind.BIGINT: 19}
 
 
 def category(type: SqlType) -> str:
-    """The family within which a type is cast without being asked."""
+    """The type's category; types of one category can have a common type."""
     if type.kind in NUMBERS:
         return "number"
     if type.kind in STRINGS:
@@ -35,7 +35,7 @@ def category(type: SqlType) -> str:
 
 
 def implicit(source: SqlType, target: SqlType) -> bool:
-    """Whether an expression of `source` is accepted where `target` is wanted."""
+    """Whether an expression of `source` is implicitly cast to `target`."""
     a, b = source.kind, target.kind
     if a is Kind.UNKNOWN:
         return True
@@ -51,14 +51,14 @@ def implicit(source: SqlType, target: SqlType) -> bool:
 
 
 def assignable(source: SqlType, target: SqlType) -> bool:
-    """Whether INSERT and UPDATE convert `source` to a column of `target`."""
+    """Whether INSERT and UPDATE cast `source` to a column of `target`."""
     a, b = source.kind, target.kind
     return implicit(source, target) or (a in NUMBERS and b in NUMBERS) or (a, b) in _ASSIGNED or (
         b in STRINGS and a is not Kind.ARRAY)
 
 
 def castable(source: SqlType, target: SqlType) -> bool:
-    """Whether `::target` may be written after an expression of `source`."""
+    """Whether an explicit cast `::target` of an expression of `source` is allowed."""
     a, b = source.kind, target.kind
     if a is Kind.ARRAY and b is Kind.ARRAY and source.element and target.element:
         return castable(source.element, target.element)
@@ -66,7 +66,7 @@ def castable(source: SqlType, target: SqlType) -> bool:
 
 
 def same_values(source: SqlType, target: SqlType) -> bool:
-    """Whether every value of `source` is one of `target` as it stands, so that no Cast is needed."""
+    """Whether every value of `source` is already one of `target`, so that it needs no Cast."""
     if source.kind in STRINGS and target.kind in STRINGS:
         return target.precision is None and (target.kind is not Kind.CHAR or source.kind is Kind.CHAR)
     if source.kind is Kind.NUMERIC and target.kind is Kind.NUMERIC:
@@ -84,17 +84,17 @@ def as_numeric(type: SqlType) -> SqlType:
 
 
 def digits(type: SqlType) -> tuple[int, int]:
-    """Digits before and after the point of an integer or numeric type."""
+    """The digits before and after the point of an integer or numeric type."""
     exact = as_numeric(type)
     precision, scale = exact.precision or 0, exact.scale or 0
     return precision - scale, scale
 
 
 def common_type(types: Iterable[SqlType]) -> SqlType:
-    """The one type of the branches of CASE, COALESCE, UNION, VALUES, IN; text when all are untyped literals.
+    """The common type of the branches of CASE, COALESCE, UNION, VALUES, IN; text if all are untyped literals.
 
-    Of text types, the first decides. A literal may be longer than a varchar(n) beside it, so the common type has a
-    length only if all have the same.
+    Among text types, the first decides. A literal may be longer than another branch's varchar(n), so the common type
+    has a length only if all types are equal.
     """
     types = list(types)
     known = [type for type in types if type.kind is not Kind.UNKNOWN]
@@ -119,10 +119,10 @@ def common_type(types: Iterable[SqlType]) -> SqlType:
 
 
 def comparison_type(types: Sequence[SqlType]) -> SqlType:
-    """The type that values are compared in.
+    """The type in which values are compared.
 
-    As `common_type`, but a real meets another kind of number as double precision, which holds both exactly. Of text
-    types, text decides over the others, and char(n), where trailing blanks mean nothing, over varchar.
+    As `common_type`, but a real and another kind of number are compared in double precision. Among text types, text
+    wins over the others, and char(n), which ignores trailing blanks, wins over varchar.
     """
     chosen = common_type(types)
     if chosen.kind in STRINGS:
@@ -134,7 +134,7 @@ def comparison_type(types: Sequence[SqlType]) -> SqlType:
 
 
 def _wide_enough(types: Sequence[SqlType]) -> SqlType:
-    """The smallest numeric type that holds every value of these."""
+    """The smallest numeric type that holds every value of these types, up to 76 digits."""
     before, after = zip(*(digits(type) for type in types), strict=True)
     scale = max(after)
     return SqlType(Kind.NUMERIC, min(max(before) + scale, WORKING_DIGITS), scale)

@@ -1,4 +1,4 @@
-"""Comparisons; text by code point, NaN equal to itself and above all numbers."""
+"""Comparisons. Text compares by code point; NaN is equal to itself and above all numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SAME = "any, any -> boolean"
 
 
 def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
-    """`in` over literals; items that are not constant become `=` joined by OR."""
+    """`in` over literals; each item that is not constant becomes an `=`, joined by OR."""
     value, *items = args
     if not items:
         raise UnsupportedSQL("IN of an empty list", remedy="write false")
@@ -35,7 +35,7 @@ def _in(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 
 
 def _in_texts(resolve: Resolve, value: Expr, items: Sequence[Expr]) -> Expr:
-    """Several constants have one type together, by which they are compared; any other item is compared by its own."""
+    """IN over texts: several constants are compared in one common type; each other item is compared in its own type."""
     constant = [item for item in items if isinstance(item, Literal)]
     several = len(constant) > 1
     parts = [resolve("=", (value, item)) for item in items if not (several and isinstance(item, Literal))]

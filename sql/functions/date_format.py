@@ -1,4 +1,4 @@
-"""The patterns of to_char for dates and timestamps."""
+"""Parses the patterns of to_char for dates and timestamps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from halfjoin.errors import UnsupportedSQL
 
-# What a pattern may hold, longest first where one begins another.
+# The fields of a pattern; `_FIELD` tries longer ones first.
 FIELDS = (
     "YYYY", "YYY", "YY", "Y", "IYYY", "MONTH", "Month", "month", "MON", "Mon", "mon", "MM", "MI", "MS", "DAY", "Day",
     "day", "DDD", "DD", "DY", "Dy", "dy", "D", "ID", "IW", "HH24", "HH12", "HH", "SSSSS", "SSSS", "SS", "US", "AM",
@@ -25,7 +25,7 @@ _FIELD = re.compile(
 
 
 def tokens(pattern: str) -> list[tuple[str, bool]]:
-    """(field or text, whether FM was before it); a text begins with a quote character."""
+    """Pairs (field or text, whether FM precedes it); a text begins with a quote character."""
     out: list[tuple[str, bool]] = []
     position, fill = 0, False
     while position < len(pattern):
@@ -34,7 +34,7 @@ def tokens(pattern: str) -> list[tuple[str, bool]]:
             out.append(("'" + _ESCAPE.sub(r"\1", quoted[1]), False))
             position, fill = position + quoted.end(), False
             continue
-        if rest.startswith('\\"'):  # outside quotes a backslash is nothing special but here
+        if rest.startswith('\\"'):  # outside quotes, a backslash is special only before "
             out.append(("'\"", False))
             position, fill = position + 2, False
             continue
@@ -44,18 +44,18 @@ def tokens(pattern: str) -> list[tuple[str, bool]]:
         refused = next((word for word in _REFUSED if rest.upper().startswith(word)), None)
         match = _FIELD.match(rest)
         if refused and not (match and len(match[0]) > len(refused)):
-            raise UnsupportedSQL(f"to_char pattern '{pattern}' holds {refused}", remedy="use YYYY, MM, DD, HH24, ...")
+            raise UnsupportedSQL(f"to_char pattern '{pattern}' contains {refused}", remedy="use YYYY, MM, DD, HH24 ...")
         if match:
             name = match[0] if match[0] in FIELDS else match[0].upper()
             position += len(match[0])
             if pattern[position : position + 2].upper() == "TH":
-                raise UnsupportedSQL(f"to_char pattern '{pattern}' holds an ordinal ending (TH)")
+                raise UnsupportedSQL(f"to_char pattern '{pattern}' contains an ordinal ending (TH)")
             out.append((name, fill))
         else:
             if rest[0].isalpha():
-                raise UnsupportedSQL(f"to_char pattern '{pattern}': '{rest[0]}' is no field",
+                raise UnsupportedSQL(f"to_char pattern '{pattern}': '{rest[0]}' is not a field",
                                      remedy='quote text: "..."')
             out.append(("'" + rest[0], False))
             position += 1
-        fill = False  # it means what comes next, be that a field or not
+        fill = False  # FM applies only to the next token, field or not
     return out

@@ -1,4 +1,4 @@
-"""Dates, times and intervals; the time zone is UTC."""
+"""Functions of dates, times and intervals; the time zone is UTC."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from halfjoin.sql.types import DATE, DOUBLE, TEXT, TIMESTAMP, Kind, SqlType
 TRUNCATIONS = ("microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year",
                "decade", "century", "millennium")  # fmt: skip
 
-# Fields of EXTRACT: decimals of the result (its digits before the point are 18).
+# Fields of EXTRACT, with the decimals of the result (which has 18 digits before the point).
 _CLOCK = {"microseconds": 0, "milliseconds": 3, "second": 6, "minute": 0, "hour": 0}
 _CALENDAR = {"day": 0, "month": 0, "quarter": 0, "year": 0, "decade": 0, "century": 0, "millennium": 0}
 _WEEKS = {"week": 0, "isoyear": 0, "dow": 0, "isodow": 0, "doy": 0}
@@ -40,7 +40,7 @@ _SYNONYMS = {
 
 
 def _unit(what: str, arg: Expr, known: Sequence[str], type: SqlType) -> Literal:
-    """A constant unit under its plain name."""
+    """A constant unit under its main name."""
     if not isinstance(arg, Literal) or not isinstance(arg.value, str):
         raise UnsupportedSQL(f"{what} with a unit that is not constant",
                              remedy="write it as a literal, such as 'month'")
@@ -63,7 +63,7 @@ def _date_trunc(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 
 
 def _field(name: str) -> Callable[[Resolve, Sequence[Expr]], Expr]:
-    """EXTRACT gives a numeric, date_part the same in double precision."""
+    """EXTRACT returns numeric, date_part the same value in double precision."""
 
     def special(resolve: Resolve, args: Sequence[Expr]) -> Expr:
         if len(args) != 2:

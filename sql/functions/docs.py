@@ -1,4 +1,4 @@
-"""The function table as Markdown."""
+"""Prints the function table in Markdown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from halfjoin.sql.functions.table import TABLE
 
 
 def documentation() -> str:
-    """One table row per function: name, what it takes and gives, meaning, evaluator, an example with its answer."""
+    """One table row per function: name, argument and result types, meaning, evaluator, an example with its answer."""
     lines = ["| function | takes | meaning | evaluator | example |", "|---|---|---|---|---|"]
     lines += [_row(entry) for entry in TABLE if entry.category != "casts"]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Whether evaluating an expression can fail for some row of well-typed values."""
+"""Decides whether evaluating an expression can fail for some row of well-typed values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
 @lru_cache(maxsize=65536)
 def fallible(expr: Expr) -> bool:
-    """Whether the tree holds something that may fail: overflow, division by zero, a cast that loses range, ..."""
+    """Whether some part of the expression may fail: by overflow, division by zero, a narrowing cast, ..."""
     return _fails_itself(expr) or any(fallible(child) for child in children(expr))
 
 
@@ -35,7 +35,7 @@ def _fails_itself(expr: Expr) -> bool:
 
 
 def cast_fallible(source: SqlType, target: SqlType) -> bool:
-    """Whether some value of `source` has no counterpart in `target`."""
+    """Whether the cast fails for some value of `source`."""
     a, b = source.kind, target.kind
     if b is Kind.ARRAY:
         return source.element is None or target.element is None or cast_fallible(source.element, target.element)

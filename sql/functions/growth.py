@@ -1,7 +1,7 @@
-"""How long a value may get: functions that join, fill up or replace make more bytes than they are given.
+"""Bounds on the length of values. Functions that join, pad or replace can return more bytes than they get.
 
-A call that may pass `VALUE_BYTES` for some row may fail; the evaluator looks at the lengths of its arguments
-before it makes anything (`engine.scalar.bounds`).
+A call that may exceed `VALUE_BYTES` for some row may fail; the evaluator checks the lengths of its arguments before it
+builds a value (`engine.scalar.bounds`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import lru_cache
 from halfjoin.sql.expr import Call, Cast, Expr, Literal
 from halfjoin.sql.types import STRINGS, VALUE_BYTES, Kind, SqlType
 
-_PRINTED = 100  # bytes that a value of a type of fixed width takes, and more than its text does
-_CHARACTER = 4  # bytes that one takes at most
+_PRINTED = 100  # a bound on the bytes of a value of a fixed-width type, and of its text
+_CHARACTER = 4  # the most bytes of one character
 _JOINED = frozenset({"||", "concat", "concat_ws", "array", "array_append", "array_prepend", "array_cat"})
 _FILLED = frozenset({"lpad", "rpad"})
 _REPLACED = frozenset({"replace", "regexp_replace"})
@@ -21,13 +21,13 @@ _CUT = frozenset({"left", "right"})
 
 
 def may_grow(expr: Call) -> bool:
-    """Whether the call itself may make a value longer than the bound."""
+    """Whether the call itself may build a value longer than `VALUE_BYTES`."""
     return expr.function in _JOINED | _FILLED | _REPLACED and most_bytes(expr) > VALUE_BYTES
 
 
 @lru_cache(maxsize=65536)
 def most_bytes(expr: Expr) -> float:
-    """A bound on the bytes of the expression's values; infinity where none is known."""
+    """An upper bound on the bytes of the expression's values; infinity if no bound is known."""
     match expr:
         case Literal(value=str() as text):
             return len(text.encode(errors="replace"))

@@ -13,7 +13,7 @@ from halfjoin.sql.types import BOOLEAN, DOUBLE, FLOATS, INTEGERS, UNKNOWN, Kind,
 
 
 def _chain(name: str, args: Sequence[Expr]) -> Expr:
-    """AND or OR of any number of arguments; nested ones of the same kind are one."""
+    """AND or OR of any number of arguments; nested calls of the same connector are flattened."""
     parts: list[Expr] = []
     for arg in args:
         if isinstance(arg, Call) and arg.function == name:
@@ -26,10 +26,10 @@ def _chain(name: str, args: Sequence[Expr]) -> Expr:
 
 
 def _case(resolve: Resolve, args: Sequence[Expr]) -> Expr:
-    """(condition, value, ..., default); the default may be left out and is NULL then."""
+    """CASE with arguments (condition, value, ..., default); a missing default is NULL."""
     if len(args) % 2 == 0:
         args = (*args, Literal(None, UNKNOWN))
-    default, *values = unify((args[-1], *args[1::2]))  # the default comes first where the first type decides
+    default, *values = unify((args[-1], *args[1::2]))  # the default goes first: among texts the first type decides
     parts: list[Expr] = []
     for condition, value in zip(args[:-1:2], values, strict=True):
         if condition.type.kind not in (BOOLEAN.kind, UNKNOWN.kind):
@@ -46,7 +46,7 @@ def _alternatives(name: str, args: Sequence[Expr]) -> Expr:
 
 
 def _nullif(resolve: Resolve, args: Sequence[Expr]) -> Expr:
-    """NULL if both are equal, else the first, of the type that it is compared as."""
+    """NULL if both arguments are equal, else the first, in the type of the comparison."""
     if len(args) != 2:
         raise UnsupportedSQL(f"NULLIF takes two arguments, not {len(args)}")
     first = cast(args[0], _compared([arg.type for arg in args]))
@@ -54,7 +54,7 @@ def _nullif(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 
 
 def _compared(types: list[SqlType]) -> SqlType:
-    """The first type, unless only a wider one compares with the second: there is no integer = numeric."""
+    """The type of NULLIF: the first type, or a wider one if that is needed to compare with the second type."""
     first, second = types
     if UNKNOWN in types:
         return common_type([second if first == UNKNOWN else first])

@@ -14,14 +14,14 @@ _SIGNED = ("smallint -> smallint or error", "integer -> integer or error", "bigi
 
 
 def round_digits(args: Sequence[Expr]) -> int:
-    """The constant second argument of round and trunc; 0 where it is left out or NULL."""
+    """The constant second argument of round and trunc; 0 if it is missing or NULL."""
     if len(args) < 2 or not isinstance(args[1], Literal) or args[1].value is None:
         return 0
     return int(str(args[1].value))
 
 
 def _whole(args: Sequence[Expr]) -> SqlType:
-    """Without decimals, and a digit more where rounding carries."""
+    """A numeric without decimals; it has one more digit if rounding can carry."""
     before, after = digits(args[0].type)
     return SqlType(Kind.NUMERIC, min(before + (after > 0), WORKING_DIGITS) or 1, 0)
 
@@ -51,7 +51,7 @@ def _no_numeric(name: str) -> Callable[[Sequence[Expr]], None]:
 
 
 def _real(name: str, doc: str, arity: int, examples: Sequence[tuple[str, str | None]]) -> Function:
-    """A function of floats alone, whose numeric variant would have digits that depend on the value."""
+    """A function of floats only, since the number of digits of a numeric result would depend on the value."""
     params = ", ".join(["double precision"] * arity)
     return function(name, "mathematics", doc, f"{params} -> double precision or error", examples=examples,
                     check=_no_numeric(name))  # fmt: skip

@@ -1,4 +1,4 @@
-"""LIKE and regular expressions, whose patterns are constants and are checked as the view is bound."""
+"""LIKE and regular expressions. The binder checks constant patterns; those of regular expressions must be constant."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.regex import to_re2
 from halfjoin.sql.functions.signature import function
 
-_LIKE = ("text, text -> boolean or error", "text, text, text -> boolean or error")  # of a pattern in a column
+_LIKE = ("text, text -> boolean or error", "text, text, text -> boolean or error")  # a pattern from a column may fail
 
 
 def _check_like(args: Sequence[Expr]) -> None:
-    """`\\` escapes unless another constant character is named; a pattern beside that must be constant too."""
+    """Check a constant pattern; with ESCAPE, both the pattern and the escape character must be constants."""
     constants = [arg.value for arg in args[1:] if isinstance(arg, Literal)]
     if len(args) == 3 and len(constants) < 2:
         raise UnsupportedSQL("LIKE ... ESCAPE with a pattern that is not constant", remedy="escape with \\")
@@ -26,7 +26,7 @@ def _constant_pattern(args: Sequence[Expr]) -> bool:
 
 
 def like_pattern(pattern: str, escape: str) -> str:
-    """The pattern with `\\` as its escape character."""
+    """Rewrite the pattern to use `\\` as its escape character."""
     if len(escape) > 1:
         raise UnsupportedSQL(f"ESCAPE '{escape}'", remedy="the escape must be one character")
     out, rest = "", iter(pattern)
@@ -42,9 +42,9 @@ def like_pattern(pattern: str, escape: str) -> str:
 
 
 def _check_regex(spans: bool, flags_at: int | None = None, groups: bool = False) -> Callable[[Sequence[Expr]], None]:
-    """Refuse what the evaluator's expressions lack.
+    """Build a check that refuses regular expressions that the evaluator cannot run as PostgreSQL does.
 
-    `spans` where it matters how far a match extends, `groups` where it matters which groups took part.
+    `spans`: the extent of a match matters; `groups`: it matters which groups take part in a match.
     """
 
     def check(args: Sequence[Expr]) -> None:
@@ -55,10 +55,10 @@ def _check_regex(spans: bool, flags_at: int | None = None, groups: bool = False)
         if isinstance(pattern.value, str) and isinstance(flags.value, str):
             regex = to_re2(pattern.value, flags.value, spans=spans)
             if groups and regex.optional:
-                raise UnsupportedSQL("regexp_match with a group that may take no part",
+                raise UnsupportedSQL("regexp_match with an optional group",
                                      remedy="write (?:...) around it")
             if groups and regex.everywhere:
-                raise UnsupportedSQL("regexp_match with flag g", remedy="leave it out: the first match is found")
+                raise UnsupportedSQL("regexp_match with flag g", remedy="leave it out: it returns the first match")
             if regex.everywhere and regex.nullable:
                 raise UnsupportedSQL("replacing every match of an expression that matches the empty text",
                                      remedy="write + for *")

@@ -1,4 +1,4 @@
-"""Functions that exist in PostgreSQL and are refused on purpose: name to (reason, what to write instead)."""
+"""Functions of PostgreSQL that halfjoin refuses on purpose: name to (reason, what to write instead)."""
 
 from __future__ import annotations
 

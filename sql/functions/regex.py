@@ -1,8 +1,8 @@
-"""PostgreSQL's regular expressions in the syntax of RE2, which evaluates them.
+"""Translates PostgreSQL's regular expressions to the syntax of RE2, which evaluates them.
 
-What RE2 lacks or reads differently is refused: lookaround, back references, word boundaries. Where a match's extent
-matters (`regexp_replace`, `regexp_match`), PostgreSQL takes the longest match and RE2 the first alternative that leads
-to one; so those accept only expressions for which both are the same (`regex_extent`).
+This module refuses syntax that RE2 lacks or reads differently: lookaround, back references, word boundaries. If a
+match's extent matters (`regexp_replace`, `regexp_match`), PostgreSQL takes the longest match, and RE2 the first
+alternative that leads to a match; those functions accept only expressions for which both agree (`regex_extent`).
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _LONGEST_REPEAT = 255
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """`text` for RE2, the number of groups, whether it can match the empty text."""
+    """A translated expression: `text` for RE2, the number of groups, whether it can match the empty text."""
 
     text: str
     groups: int
     nullable: bool
     everywhere: bool  # flag g
-    optional: bool  # a group may take no part in a match
+    optional: bool  # a match may leave a group out
 
 
 @lru_cache(maxsize=1024)
 def to_re2(pattern: str, flags: str = "", *, spans: bool = False) -> Regex:
-    """The same expression for RE2, or UnsupportedSQL; `spans` if it matters how far a match extends."""
+    """Translate an expression for RE2, or raise UnsupportedSQL; `spans`: the extent of a match matters."""
     unknown = set(flags) - set("gic")
     if unknown:
         raise UnsupportedSQL(f"regular expression flag {''.join(sorted(unknown))!r}", remedy="use i or g")
@@ -63,10 +63,10 @@ def to_re2(pattern: str, flags: str = "", *, spans: bool = False) -> Regex:
 
 
 def separator(pattern: str) -> str:
-    """A pattern to split at, for RE2; the empty one splits between all characters.
+    """A pattern to split at, for RE2; the empty pattern splits between all characters.
 
     Raises:
-        UnsupportedSQL: it could match nothing, and so separate everywhere and nowhere.
+        UnsupportedSQL: RE2 cannot run the pattern as PostgreSQL does, or it is not empty but matches the empty text.
     """
     if pattern == "":
         return ""
@@ -78,7 +78,7 @@ def separator(pattern: str) -> str:
 
 
 def replacement(text: str, groups: int) -> str:
-    """A replacement text in RE2's syntax: `\\1` to `\\9` a group, `\\&` the match, `\\\\` a backslash."""
+    """Translate a replacement to RE2's syntax. PostgreSQL's: `\\1` to `\\9` a group, `\\&` the match, `\\\\` a `\\`."""
     out, rest = "", iter(text)
     for char in rest:
         if char != "\\":
@@ -97,7 +97,7 @@ def replacement(text: str, groups: int) -> str:
 
 
 class _Parser:
-    """Recursive descent over alternatives, sequences, repeats and atoms."""
+    """A recursive descent parser of alternatives, sequences, repeats and atoms."""
 
     def __init__(self, pattern: str, fold: bool) -> None:
         self.pattern, self.fold, self.position, self.groups = pattern, fold, 0, 0
@@ -218,7 +218,7 @@ class _Parser:
         return self._char(self._escaped(char))
 
     def _escaped(self, char: str) -> str:
-        """The one character that an escape stands for."""
+        """The character that an escape means."""
         if char in _CONTROL:
             return _CONTROL[char]
         if char.isdigit():
@@ -259,7 +259,7 @@ class _Parser:
         return Chars(exactly(text) if self.fold else text, complement(ranges) if negated else ranges)
 
     def _range(self, escaped: bool) -> tuple[str, tuple[tuple[int, int], ...]]:
-        """One character or a range of two, inside brackets."""
+        """A character, or a range between two characters, inside brackets."""
         low = self._member(escaped)
         if self._peek() == "-" and self.pattern[self.position + 1 : self.position + 2] not in ("]", ""):
             self.position += 1

@@ -1,4 +1,4 @@
-"""Whether the first match that backtracking finds is also the longest, so that both engines agree on its extent."""
+"""Decides whether RE2's first match is always PostgreSQL's longest match, so that both agree on its extent."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from halfjoin.sql.functions.regex_nodes import Alternatives, Chars, Group, Node,
 
 
 def ambiguity(tree: Node) -> str | None:
-    """Why the two may differ; None if they cannot.
+    """Why the first and the longest match may differ; None if they cannot.
 
-    They agree if at each choice the next character decides: alternatives begin differently or are equally long, and a
-    repeated or optional part of several characters begins with none that may follow it or that an earlier repeat could
-    have taken. Repeats of single characters give back what later parts need, so they are free.
+    They agree if the next character decides each choice: alternatives begin differently or are equally long, and a
+    repeated or optional part of several characters begins with no character that may follow it, or that an earlier
+    repeat could match. Repeats of single characters backtrack for later parts, so they are always allowed.
     """
     repeats = [node for node in _walk(tree) if isinstance(node, Repeat) and node.low != node.high]
     if len({node.lazy for node in repeats}) > 1:
@@ -23,7 +23,7 @@ def ambiguity(tree: Node) -> str | None:
 
 
 def has_optional_group(tree: Node) -> bool:
-    """Whether a capturing group stands in an alternative or in a repeat of possibly no times."""
+    """Whether a capturing group is inside an alternative, or inside a repeat that may match zero times."""
     return any(
         isinstance(inner, Group) and inner.number is not None
         for node in _walk(tree)
@@ -43,7 +43,7 @@ def _walk(node: Node) -> Iterator[Node]:
 
 
 def _check(node: Node, after: Ranges, taken: list[Ranges]) -> str | None:
-    """`after`: characters that may follow; `taken`: those of the repeats so far, which is added to."""
+    """`ambiguity` of a part. `after`: characters that may follow; `taken`: those of earlier repeats, extended here."""
     match node:
         case Sequence(items=items):
             for i, item in enumerate(items):
@@ -84,7 +84,7 @@ def _alternatives(branches: tuple[Node, ...], after: Ranges, taken: list[Ranges]
 
 
 def _bare(node: Node) -> Node:
-    """Without parentheses around a single item."""
+    """The node without parentheses around a single item."""
     while isinstance(node, Group) or (isinstance(node, Sequence) and len(node.items) == 1):
         node = node.item if isinstance(node, Group) else node.items[0]
     return node

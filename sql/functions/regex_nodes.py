@@ -1,23 +1,23 @@
-"""Parsed regular expressions: their text for RE2, the characters they may begin with, how long a match is."""
+"""Parsed regular expressions: their text for RE2, the characters that a match may begin with, a match's length."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Ranges: TypeAlias = tuple[tuple[int, int], ...]  # code points, ends included
+Ranges: TypeAlias = tuple[tuple[int, int], ...]  # ranges of code points, both ends included
 _LAST = 0x10FFFF
 ALL: Ranges = ((0, _LAST),)
-Width: TypeAlias = tuple[int, int | None]  # least and greatest number of characters; None without limit
+Width: TypeAlias = tuple[int, int | None]  # least and greatest number of characters; None: no limit
 
 
 def ranges_of(ends: str) -> Ranges:
-    """The ranges between each two characters."""
+    """The ranges between each two characters of `ends`."""
     return tuple((ord(low), ord(high)) for low, high in zip(ends[::2], ends[1::2], strict=True))
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """All other characters; those beyond ASCII count as in both, since classes know them only roughly."""
+    """All other characters, and all beyond ASCII: the ranges of classes are only approximate there."""
     out, start = [], 0
     for low, high in sorted(ranges):
         if low > start:
@@ -29,7 +29,7 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 def folded(ranges: Ranges, fold: bool) -> Ranges:
-    """With the other case of ASCII letters; any character beyond ASCII may fold to any other."""
+    """The ranges plus the other case of ASCII letters; any character beyond ASCII may fold to any other there."""
     if not fold:
         return ranges
     more = []
@@ -37,13 +37,13 @@ def folded(ranges: Ranges, fold: bool) -> Ranges:
         for first, last, shift in ((65, 90, 32), (97, 122, -32)):
             if low <= last and high >= first:
                 more.append((max(low, first) + shift, min(high, last) + shift))
-        if high >= 0x80 or (low <= 115 and high >= 75):  # k and s have relatives beyond ASCII
+        if high >= 0x80 or (low <= 115 and high >= 75):  # k and s have other cases beyond ASCII
             more.append((0x80, _LAST))
     return (*ranges, *more)
 
 
 def overlap(a: Ranges, b: Ranges) -> bool:
-    """Whether a character is in both."""
+    """Whether some character is in both."""
     return any(low <= high2 and low2 <= high for low, high in a for low2, high2 in b)
 
 
@@ -55,15 +55,15 @@ class Chars:
     ranges: Ranges
 
     def text(self) -> str:
-        """For RE2."""
+        """The text for RE2."""
         return self.spelled
 
     def first(self) -> Ranges:
-        """Characters that a match may begin with."""
+        """The characters that a match may begin with."""
         return self.ranges
 
     def width(self) -> Width:
-        """Characters in a match."""
+        """The number of characters in a match."""
         return 1, 1
 
 
@@ -74,30 +74,30 @@ class Anchor:
     spelled: str
 
     def text(self) -> str:
-        """For RE2."""
+        """The text for RE2."""
         return self.spelled
 
     def first(self) -> Ranges:
-        """Nothing."""
+        """No characters."""
         return ()
 
     def width(self) -> Width:
-        """Nothing."""
+        """No characters."""
         return 0, 0
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One after the other."""
+    """Items, one after the other."""
 
     items: tuple[Node, ...]
 
     def text(self) -> str:
-        """For RE2."""
+        """The text for RE2."""
         return "".join(item.text() for item in self.items)
 
     def first(self) -> Ranges:
-        """Those of the items up to the first that cannot be empty."""
+        """The first characters of the items, up to the first item that cannot match the empty text."""
         out: Ranges = ()
         for item in self.items:
             out += item.first()
@@ -106,7 +106,7 @@ class Sequence:
         return out
 
     def width(self) -> Width:
-        """The sum."""
+        """The sum of the items' widths."""
         low, high = 0, 0
         limited = True
         for item in self.items:
@@ -119,20 +119,20 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """One of them."""
+    """One of several branches."""
 
     branches: tuple[Node, ...]
 
     def text(self) -> str:
-        """For RE2."""
+        """The text for RE2."""
         return "(?:" + "|".join(branch.text() for branch in self.branches) + ")"
 
     def first(self) -> Ranges:
-        """Those of all."""
+        """The first characters of all branches."""
         return tuple(pair for branch in self.branches for pair in branch.first())
 
     def width(self) -> Width:
-        """The least and the greatest."""
+        """The least and the greatest width of the branches."""
         widths = [branch.width() for branch in self.branches]
         highs = [high for _, high in widths]
         return min(low for low, _ in widths), None if None in highs else max(high or 0 for high in highs)
@@ -140,27 +140,27 @@ class Alternatives:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Parentheses; a capturing group has a number, by which it is named g1, g2, ..."""
+    """Parentheses; a capturing group has a number, and the name g1, g2, ... in RE2's text."""
 
     item: Node
     number: int | None
 
     def text(self) -> str:
-        """For RE2."""
+        """The text for RE2."""
         return f"({'?:' if self.number is None else f'?P<g{self.number}>'}{self.item.text()})"
 
     def first(self) -> Ranges:
-        """The item's."""
+        """The item's first characters."""
         return self.item.first()
 
     def width(self) -> Width:
-        """The item's."""
+        """The item's width."""
         return self.item.width()
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """An item `low` to `high` times (None without limit); `lazy` prefers fewer."""
+    """An item, repeated `low` to `high` times (None: no limit); `lazy` prefers fewer."""
 
     item: Node
     low: int
@@ -168,18 +168,18 @@ class Repeat:
     lazy: bool
 
     def text(self) -> str:
-        """For RE2."""
+        """The text for RE2."""
         bounds = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((self.low, self.high))
         if bounds is None:
             bounds = f"{{{self.low}}}" if self.low == self.high else f"{{{self.low},{self.high or ''}}}"
         return self.item.text() + bounds + ("?" if self.lazy else "")
 
     def first(self) -> Ranges:
-        """The item's."""
+        """The item's first characters."""
         return self.item.first()
 
     def width(self) -> Width:
-        """Times the item's."""
+        """The item's width times the number of repeats."""
         low, high = self.item.width()
         return low * self.low, None if high is None or self.high is None else high * self.high
 

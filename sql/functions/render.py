@@ -1,4 +1,4 @@
-"""Expressions as SQL text, for EXPLAIN and for error messages."""
+"""Prints expressions as SQL text, for EXPLAIN and for error messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now
 from halfjoin.sql.functions.coercion import implicit, same_values
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
-# How tightly an operator binds, loosest first; what is not listed is a call.
+# The precedence of operators, loosest first; functions that are not listed are written as calls.
 _LEVELS = {
     "or": 1, "and": 2, "not": 3,
     "is null": 4, "is not null": 4, "is true": 4, "is not true": 4, "is false": 4, "is not false": 4,
@@ -26,12 +26,12 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_$]*(#\d+)?")
 
 
 def render(expr: Expr) -> str:
-    """SQL text with no more parentheses than needed. Casts that PostgreSQL would add by itself are left out."""
+    """The SQL text, with only the needed parentheses, and without casts that PostgreSQL would add by itself."""
     return _text(expr)[0]
 
 
 def _text(expr: Expr) -> tuple[str, int]:
-    """The text and how tightly its outermost operator binds."""
+    """The text, and the precedence of its outermost operator."""
     match expr:
         case Column(name=name):
             return ".".join(_identifier(part) for part in name.split(".")), _ATOM
@@ -54,7 +54,7 @@ def _text(expr: Expr) -> tuple[str, int]:
 
 
 def _hidden(source: SqlType, target: SqlType) -> bool:
-    """Whether a cast says nothing: a wider integer or numeric of the same value, text of any length."""
+    """Whether to omit a cast, since it keeps the value: to a wider integer or numeric, or to text of any length."""
     if target.kind is Kind.NUMERIC:
         return source.kind in INTEGERS
     return same_values(source, target) or (source.kind in INTEGERS and implicit(source, target) and
@@ -66,7 +66,7 @@ def _operator(name: str, args: tuple[Expr, ...]) -> str:
     if len(args) == 1:
         if name == "not":
             return f"NOT {_at_least(args[0], level)}"
-        return f"{_at_least(args[0], 6)} {spelled}"  # a comparison would do, but reads badly
+        return f"{_at_least(args[0], 6)} {spelled}"  # parentheses around a comparison are for readability
     first = _at_least(args[0], level if name in _ASSOCIATIVE or level >= 7 else level + 1)
     rest = [_at_least(arg, level if name in ("and", "or") else level + 1) for arg in args[1:]]
     return f" {spelled} ".join((first, *rest))
@@ -137,7 +137,7 @@ def _literal(literal: Literal) -> str:
 
 
 def plain(value: object, type: SqlType) -> str:
-    """A constant's text without quotes, as PostgreSQL prints it."""
+    """The text of a constant without quotes, as PostgreSQL prints it."""
     match value:
         case bytes():
             return "\\x" + value.hex()
@@ -153,7 +153,7 @@ def plain(value: object, type: SqlType) -> str:
 
 
 def _interval(months: int, days: int, micros: int) -> str:
-    """Years to days, then the clock; a positive field after a negative one shows its sign."""
+    """An interval's years, months and days, then its time; a positive field after a negative one shows its sign."""
     years, months = int(months / 12), months - 12 * int(months / 12)
     parts: list[str] = []
     below = False

@@ -1,4 +1,4 @@
-"""Which overload a call means, by PostgreSQL's rules, and its arguments cast to exactly that overload's types."""
+"""Resolves calls: finds a call's overload by PostgreSQL's rules, and casts the arguments to exactly its types."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _NAMES = [name for name in (*ENTRIES, *ALIASES) if name[0].isalpha() and " " not
 
 
 def resolve(name: str, args: Sequence[Expr]) -> Expr:
-    """The typed call of function or operator `name`.
+    """The typed call of the function or operator `name`.
 
-    Raises UnknownName for a name the table lacks, UnsupportedSQL where no overload takes the arguments, where several
-    fit equally, and for functions whose answer changes by itself.
+    Raises:
+        UnknownName: the table has no function of that name.
+        UnsupportedSQL: no overload takes the arguments, several fit equally, or the function is refused on purpose.
     """
     name = name.lower()
     if name in REFUSED:
@@ -51,14 +52,14 @@ def call(function: Function, overload: Overload, args: Sequence[Expr]) -> Call:
 
 
 def overload_of(expr: Call) -> Overload | None:
-    """The overload that a resolved call belongs to; None for special forms."""
+    """The overload of a resolved call; None for special forms."""
     function = ENTRIES[expr.function]
     fitting = [o for o in function.overloads if o.takes(len(expr.args)) and _exact(o, expr.args) == len(expr.args)]
     return fitting[0] if fitting else None
 
 
 def choose(function: Function, args: Sequence[Expr]) -> Overload:
-    """PostgreSQL's steps: an exact match; else the most exact arguments, preferred types, text for literals."""
+    """The overload by PostgreSQL's steps: most exact arguments, then preferred types, then text for literals."""
     fitting = [o for o in function.overloads if o.takes(len(args)) and _accepts(function, o, args)]
     if not fitting:
         raise _no_overload(function, args)
@@ -75,7 +76,7 @@ def choose(function: Function, args: Sequence[Expr]) -> Overload:
         fitting = _best(fitting, [_type(o.param(position)).kind in PREFERRED for o in fitting])
     if len(fitting) > 1:
         types = ", ".join(str(arg.type) for arg in args)
-        raise UnsupportedSQL(f"{function.name}({types}) is not unique", remedy="cast the arguments to the types meant")
+        raise UnsupportedSQL(f"{function.name}({types}) is not unique", remedy="cast the arguments")
     return fitting[0]
 
 
@@ -104,7 +105,7 @@ def _accepts(function: Function, overload: Overload, args: Sequence[Expr]) -> bo
 
 
 def _implicit(arg: Expr, wanted: SqlType) -> bool:
-    """Implicit casts but those to real: with another number they would lose digits, so double precision is taken."""
+    """Implicit casts except to real, which would lose digits of other numbers: those go to double precision."""
     if wanted.kind is Kind.REAL:
         return arg.type.kind in (Kind.REAL, Kind.UNKNOWN)
     return implicit(arg.type, wanted)
@@ -136,7 +137,7 @@ def _type(param: str) -> SqlType:
 
 
 def _element(function: Function, overload: Overload, args: Sequence[Expr]) -> SqlType | None:
-    """The common type of all arguments of type any, and of the elements of arrays of any."""
+    """The common type of all ANY arguments and of the elements of all ANY_ARRAY arguments; None if there are none."""
     types: list[SqlType] = []
     for i, arg in enumerate(args):
         if overload.param(i) == ANY:
@@ -147,7 +148,7 @@ def _element(function: Function, overload: Overload, args: Sequence[Expr]) -> Sq
         return None
     if function.category != "comparison":
         return common_type(types)
-    chosen = comparison_type(types)  # decimals of any digits compare as they are
+    chosen = comparison_type(types)  # numerics compare without a change of precision or scale
     return SqlType(Kind.NUMERIC) if chosen.kind is Kind.NUMERIC else chosen
 
 

@@ -1,4 +1,4 @@
-"""Constants made to fit a type: range of integers, digits of numerics, length of strings."""
+"""Fits constants to a type: the range of integers, the digits of numerics, the length of strings."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType
 
 _BITS = {Kind.SMALLINT: 15, Kind.INTEGER: 31, Kind.BIGINT: 63}
-_MOST_DIGITS = 1000  # before the point: many more than any numeric has, few enough to spell out
+_MOST_DIGITS = 1000  # before the point: more than any numeric has, but few enough to write out
 _EXACT = Context(prec=2000, rounding=ROUND_HALF_UP)
 
 
 def integer_of(value: int, type: SqlType) -> int:
-    """The value, if it is in the type's range."""
+    """The value, or UnsupportedSQL if it is outside the type's range."""
     limit = 1 << _BITS[type.kind]
     if not -limit <= value < limit:
         raise UnsupportedSQL(f"{type} out of range: {value}")
@@ -22,12 +22,12 @@ def integer_of(value: int, type: SqlType) -> int:
 
 
 def rounded(value: Decimal, scale: int) -> Decimal:
-    """`value` with `scale` decimals, halves away from zero."""
+    """`value` rounded to `scale` decimals, halves away from zero."""
     return value.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
 
 
 def decimal_of(value: Decimal, type: SqlType) -> Decimal:
-    """The value rounded to the type's scale; digits it has room for, or an error. Without digits, as it is."""
+    """The value rounded to the type's scale, or UnsupportedSQL if it does not fit. Unchanged for a bare `numeric`."""
     if value.adjusted() > _MOST_DIGITS:
         raise UnsupportedSQL(f"numeric field overflow: {value} does not fit {type}")
     if type.precision is None:
@@ -48,7 +48,7 @@ def type_of_decimal(value: Decimal) -> SqlType:
 
 
 def real_of(value: Fraction) -> float | None:
-    """The nearest of the numbers of 24 binary digits that real has; None beyond its range, at either end."""
+    """The nearest value of type real (24 binary digits); None if the number overflows or underflows."""
     if not value:
         return 0.0
     top = abs(value.numerator).bit_length() - value.denominator.bit_length()
@@ -59,7 +59,7 @@ def real_of(value: Fraction) -> float | None:
 
 
 def fit(text: str, type: SqlType, truncate: bool = True) -> str:
-    """A string cut to the type's length; char loses trailing blanks, which its values never carry."""
+    """A string cut to the type's length; unless `truncate`, only blanks may go. A char loses all trailing blanks."""
     short = text if type.precision is None else text[: type.precision]
     if not truncate and text[len(short) :].strip(" "):
         raise UnsupportedSQL(f"value too long for type {type}: '{text}'")

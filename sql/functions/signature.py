@@ -1,4 +1,4 @@
-"""What an entry of the function table is: a name, its overloads, and examples with the known answers."""
+"""The entries of the function table: a name, its overloads, and examples with PostgreSQL's answers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.types import Kind, SqlType, array
 
-ANY = "any"  # a parameter of any type; all of one call have one common type
-ANY_ARRAY = "any[]"  # an array whose elements have the type of ANY
+ANY = "any"  # a parameter of any type; all ANY arguments of a call get one common type
+ANY_ARRAY = "any[]"  # an array whose elements have the common type of ANY
 
 NumericResult: TypeAlias = Callable[[Sequence[Expr]], SqlType]
 Resolve: TypeAlias = Callable[[str, Sequence[Expr]], Expr]
@@ -21,7 +21,7 @@ Special: TypeAlias = Callable[[Resolve, Sequence[Expr]], Expr]
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One row of argument types. `variadic`: the last may be repeated; `fallible`: a value of the types may fail."""
+    """The types of one variant. `variadic`: the last parameter may repeat; `fallible`: some values may fail."""
 
     params: tuple[str, ...]
     result: str
@@ -29,11 +29,11 @@ class Overload:
     fallible: bool = False
 
     def takes(self, count: int) -> bool:
-        """Whether a call with `count` arguments fits."""
+        """Whether the overload accepts `count` arguments."""
         return count >= len(self.params) if self.variadic else count == len(self.params)
 
     def param(self, position: int) -> str:
-        """The type wanted at a position, counted from 0."""
+        """The parameter type at a position, counted from 0."""
         return self.params[min(position, len(self.params) - 1)]
 
 
@@ -49,12 +49,12 @@ class Example:
 class Function:
     """One entry of the function table.
 
-    `numeric` gives precision and scale where an overload's result is `numeric`; `special` replaces overload
-    resolution for forms whose types follow rules of their own (CASE, IN, ...).
-    `safe` tells calls of a fallible overload which cannot fail all the same, such as division by a constant;
-    `evaluator`: Arrow alone, or DuckDB too for arrays or for columns where a constant is usual;
-    `check` refuses arguments that no row could make right, such as a malformed pattern;
-    `blanks` where the blanks that fill a char(n) up count in the first argument, which elsewhere are nothing.
+    `numeric` computes precision and scale if an overload's result is `numeric`.
+    `special` replaces overload resolution for forms whose types follow other rules (CASE, IN, ...).
+    `safe` recognizes calls of a fallible overload that cannot fail, such as division by a constant.
+    `evaluator`: Arrow alone, or Arrow and, for arrays or for columns where a constant is usual, DuckDB.
+    `check` refuses arguments that are wrong for every row, such as a malformed pattern.
+    `blanks`: the padding of a char(n) counts in the first argument; other functions ignore it.
     """
 
     name: str
@@ -83,14 +83,14 @@ def function(
     check: Callable[[Sequence[Expr]], None] | None = None,
     blanks: bool = False,
 ) -> Function:
-    """An entry from signatures such as `"text, integer... -> text or error"`."""
+    """Build an entry from signatures such as `"text, integer... -> text or error"`."""
     overloads = tuple(parse_signature(text) for text in signatures)
     shown = tuple(Example(sql, answer) for sql, answer in examples)
     return Function(name, category, doc, overloads, shown, evaluator, numeric, special, safe, check, blanks)
 
 
 def parse_signature(text: str) -> Overload:
-    """`a, b... -> c or error` as an Overload."""
+    """Parse `a, b... -> c or error` to an Overload."""
     left, right = text.split("->")
     result, fails, _ = right.partition(" or error")
     params = [part.strip() for part in left.split(",") if part.strip()]
@@ -102,7 +102,7 @@ def parse_signature(text: str) -> Overload:
 
 @cache
 def type_named(name: str) -> SqlType:
-    """The type that a signature names; numerics without digits."""
+    """The type for a name in a signature; numerics have no precision and scale."""
     if name.endswith("[]"):
         return array(type_named(name.removesuffix("[]")))
     return SqlType(Kind(name))

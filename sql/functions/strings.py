@@ -1,4 +1,4 @@
-"""Strings, counted in characters (code points)."""
+"""String functions; lengths and positions count characters (code points)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from halfjoin.sql.types import BYTEA, STRINGS, TEXT, Kind, SqlType
 
 
 def _text(resolve: Resolve, arg: Expr) -> Expr:
-    """The argument as `concat` prints it: a boolean as one letter."""
+    """The argument as text, as `concat` prints it: a boolean as one letter."""
     if arg.type.kind is Kind.BOOLEAN:
         letter = [Literal(word, TEXT) for word in ("t", "f")]
         return resolve("case", (resolve("is null", (arg,)), Literal(None, TEXT), arg, letter[0], letter[1]))
@@ -32,7 +32,7 @@ def _concat_ws(resolve: Resolve, args: Sequence[Expr]) -> Expr:
 
 
 def _join(resolve: Resolve, args: Sequence[Expr]) -> Expr:
-    """`||` of text with anything, of bytea, or of arrays."""
+    """`||`: of text with any type, of bytea, or of arrays."""
     if len(args) != 2:
         raise UnsupportedSQL("|| takes two operands")
     left, right = (arg.type for arg in args)

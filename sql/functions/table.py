@@ -1,4 +1,4 @@
-"""The function table: every function and operator that is supported, by category."""
+"""The function table: all supported functions and operators, by category."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TABLE: tuple[Function, ...] = (
 
 ENTRIES: dict[str, Function] = {entry.name: entry for entry in TABLE}
 
-# Other names of the same function.
+# Other names of the same functions.
 ALIASES = {
     "!=": "<>", "mod": "%", "pow": "power", "ceiling": "ceil", "char_length": "length", "character_length": "length",
     "substr": "substring", "trim": "btrim", "log10": "log",

@@ -1,4 +1,4 @@
-"""Functions that give rows: their argument types and columns, for calls in FROM and in a SELECT list."""
+"""Functions that return rows: their argument types and columns, for calls in FROM and in a SELECT list."""
 
 from __future__ import annotations
 
@@ -26,14 +26,19 @@ from halfjoin.sql.types import (
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
 
-# The arguments, cast, and the columns; a column without a name is called as the call's alias, or as the function.
+# The arguments, cast, and the columns; a column without a name gets the call's alias, or the function's name.
 Signature = tuple[tuple[Expr, ...], tuple[tuple[str | None, SqlType], ...]]
 BUILT_IN = ("generate_series", "regexp_split_to_table", "repeat_row", "unnest")
 MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
 def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
-    """The call's arguments, cast, and its columns. UnknownName for no such function, UnsupportedSQL for wrong types."""
+    """The call's arguments, cast, and its columns.
+
+    Raises:
+        UnknownName: no table function has that name.
+        UnsupportedSQL: the function does not take these arguments.
+    """
     match name:
         case "generate_series":
             return _generate_series(args)
@@ -47,18 +52,18 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
     if columns is None:
         raise UnknownName("table function", name, sorted({*BUILT_IN, *schema.table_functions()}))
     if not args:
-        raise UnsupportedSQL(f"{name}() needs an argument: it is called for the rows of its arguments",
+        raise UnsupportedSQL(f"{name}() needs an argument: the engine calls it for the rows of its arguments",
                              remedy=f"write {name}(...) of a column or a constant")
     return tuple(_known(arg) for arg in args), columns
 
 
 def returns_rows(name: str, schema: Schema) -> bool:
-    """Whether a function of that name gives rows."""
+    """Whether a function of that name returns rows."""
     return name in BUILT_IN or schema.table_function(name) is not None
 
 
 def _generate_series(args: Sequence[Expr]) -> Signature:
-    """Numbers of one integer type, or moments with an interval; two dates give timestamptz, as in PostgreSQL."""
+    """A series of integers, or of timestamps with an interval; a series over dates is timestamptz, as in PostgreSQL."""
     kinds = {arg.type.kind for arg in args} - {Kind.UNKNOWN}
     if len(args) not in (2, 3):
         raise _wrong("generate_series", args)

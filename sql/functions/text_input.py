@@ -1,4 +1,4 @@
-"""Text to a constant: PostgreSQL's input syntax of every type, for literals and for casts of literals."""
+"""Parses text to a constant by PostgreSQL's input syntax of every type, for literals and casts of literals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SPACE = " \t\n\r\v\f"
 
 
 def parse(text: str, type: SqlType) -> object:
-    """The Python value (as in `Literal`) that `text` denotes in `type`; UnsupportedSQL with the reason if none."""
+    """The Python value (as in `Literal`) of `text` in `type`; UnsupportedSQL if the text is not a value of the type."""
     if type.kind is Kind.ARRAY:
         return _array(text, type)
     try:
@@ -56,7 +56,7 @@ def _float(text: str, type: SqlType) -> float | None:
         return None
     value: float | None = float(body)
     if value and math.isfinite(value) and type.kind is Kind.REAL:
-        value = real_of(Fraction(body))  # of the text itself: by way of a double it would be rounded twice
+        value = real_of(Fraction(body))  # from the text itself: going through a double would round twice
     if value is None or math.isinf(value) or (value == 0 and Decimal(body) != 0):
         raise UnsupportedSQL(f'"{text}" is out of range for type {type}')
     return value
@@ -92,7 +92,7 @@ def _uuid(text: str, _: SqlType) -> str | None:
 
 
 def _array(text: str, type: SqlType) -> list[object]:
-    """One level of `{a, "b c", NULL}`."""
+    """Parse an array of one dimension, such as `{a, "b c", NULL}`."""
     assert type.element is not None
     body = text.strip(_SPACE)
     malformed = UnsupportedSQL(f'malformed array literal: "{text}"', remedy="write it as ARRAY[...]")

@@ -1,4 +1,4 @@
-"""Text to dates, times and timestamps: ISO 8601 and PostgreSQL's spelled-out forms."""
+"""Parses text to dates, times and timestamps: ISO 8601 and PostgreSQL's forms with names of months."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ _MOVING = ("now", "today", "tomorrow", "yesterday", "allballs")
 
 
 def date_of(text: str) -> date | None:
-    """A date; a time of day behind it is ignored, as PostgreSQL does."""
+    """A date; it ignores a time of day after the date, as PostgreSQL does."""
     moment = _moment(text)
     return moment[0].date() if moment else None
 
 
 def timestamp_of(text: str) -> datetime | None:
-    """A timestamp; a zone behind it is ignored, as PostgreSQL does."""
+    """A timestamp; it ignores a time zone after it, as PostgreSQL does."""
     moment = _moment(text)
     return moment[0] if moment else None
 
 
 def timestamptz_of(text: str) -> datetime | None:
-    """The moment in UTC, which is also the zone of text that names none."""
+    """The moment in UTC; a text without a time zone is in UTC."""
     moment = _moment(text)
     return (moment[0] - moment[1]).replace(tzinfo=UTC) if moment else None
 
 
 def time_of(text: str) -> time | None:
-    """A time of day; a date before it is ignored, as PostgreSQL does."""
+    """A time of day; it ignores a date before the time, as PostgreSQL does."""
     match = _TIME.fullmatch(text.strip().lower())
     if match is None:
         dated = _WITH_DATE.match(text.strip()) if ":" in text else None
@@ -59,7 +59,7 @@ def time_of(text: str) -> time | None:
 
 
 def _moment(text: str) -> tuple[datetime, timedelta] | None:
-    """A date with an optional time, and the offset of its zone from UTC."""
+    """A date with an optional time, and its time zone's offset from UTC."""
     body = text.strip().lower()
     if body in _MOVING:
         raise UnsupportedSQL(f"'{text}' depends on when it is read", remedy="write mz_now() in a temporal filter")

@@ -1,4 +1,4 @@
-"""Text to intervals: fields in any order, each a number and its unit or a time of day; or ISO 8601's `P1Y2DT3H`."""
+"""Parses text to intervals: numbers with units and a time of day, in any order; or ISO 8601's `P1Y2DT3H`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from halfjoin.errors import UnsupportedSQL
 
 Interval = tuple[int, int, int]  # months, days, microseconds
 
-_MOST_MICROS = 9_223_372_036_854_775  # as 64-bit nanoseconds
+_MOST_MICROS = 9_223_372_036_854_775  # the limit of 64-bit nanoseconds
 _SECOND, _DAY = 1_000_000, 86_400_000_000
-_UNITS: dict[str, tuple[str, str, int]] = {}  # name: the unit, the field that it counts in, how many of that it is
+_UNITS: dict[str, tuple[str, str, int]] = {}  # name: the unit, the field that it adds to, and its factor
 for _names, _kind, _factor in (
     ("millennium millennia mil mils", "months", 12000), ("century centuries cent c", "months", 1200),
     ("decade decades dec decs", "months", 120), ("year years yr yrs y", "months", 12),
@@ -38,10 +38,10 @@ _ISO_PLAIN = re.compile(r"P(\d+)-(\d+)(?:-(\d+))?(?:T(\d+):(\d+)(?::(\d+(?:\.\d*
 
 
 def interval_of(text: str) -> Interval | None:
-    """`1 mon 2 days 03:04:05`, `1-2 3 04:05`, `@ 1 day ago`, `P1Y2DT3H`; None for what is no interval.
+    """Parse `1 mon 2 days 03:04:05`, `1-2 3 04:05`, `@ 1 day ago`, `P1Y2DT3H`; None if the text is not an interval.
 
-    Fields are read from the last to the first, since a number without a unit is seconds at the end, and days before a
-    time of day or hours.
+    The loop reads fields from last to first, since a number without a unit counts seconds at the end, and days before
+    a time of day or hours.
     """
     if text.startswith("P") and len(text.strip()) > 1:
         return _iso(text.strip())
@@ -78,7 +78,7 @@ def interval_of(text: str) -> Interval | None:
 
 
 def _fields(body: str) -> list[re.Match[str]] | None:
-    """The fields from left to right; punctuation between them says nothing. None where something else is there."""
+    """The fields from left to right, without the punctuation between them; None if the text has anything else."""
     found: list[re.Match[str]] = []
     position = _skipped(body, 0)
     while position < len(body):
@@ -100,10 +100,10 @@ def _skipped(body: str, position: int) -> int:
 
 @dataclass
 class _Sums:
-    """What the fields add up to.
+    """The sums of the fields.
 
-    As in PostgreSQL: fractions go through floating point, halves towards zero, and a time of day replaces what fields
-    to the right of it had to say of a day's time.
+    As in PostgreSQL, fractions are computed in floating point and halves are rounded towards zero; and a time of day
+    replaces the time that fields to its right have added.
     """
 
     months: int = 0
@@ -111,7 +111,7 @@ class _Sums:
     micros: int = 0
 
     def add(self, number: str, name: str) -> tuple[str, ...]:
-        """Add a number of units; what of a month is no whole one is days, of a day a time. Returns the units given."""
+        """Add a number of units; a fraction of a month adds days, a fraction of a day adds time. Returns the units."""
         number = "".join(number.split())
         whole, _, decimals = number.lstrip("+-").partition(".")
         sign = -1 if number.startswith("-") else 1
@@ -134,7 +134,7 @@ class _Sums:
         return _BELOW_A_SECOND if name == "second" and fraction else (name,)
 
     def take_clock(self, text: str, sign: int) -> bool:
-        """Take `hours:minutes[:seconds]`, or `minutes:seconds.fraction`."""
+        """Set the time from `hours:minutes[:seconds]` or `minutes:seconds.fraction`; False if malformed."""
         match = _TIME.fullmatch(text)
         if match is None:
             return False
@@ -158,7 +158,7 @@ class _Sums:
         self.micros += micros + (rest > 0.5) - (rest < -0.5)
 
     def settled(self, sign: int) -> Interval:
-        """The interval, if its numbers are in range."""
+        """The interval, or UnsupportedSQL if its numbers are out of range."""
         months, days, micros = sign * self.months, sign * self.days, sign * self.micros
         if abs(months) >= 1 << 31 or abs(days) >= 1 << 31 or abs(micros) > _MOST_MICROS:
             raise UnsupportedSQL("interval out of range")
@@ -166,7 +166,7 @@ class _Sums:
 
 
 def _iso(body: str) -> Interval | None:
-    """`P1Y2M3DT4H5M6S`, or `P0001-02-03T04:05:06`."""
+    """Parse `P1Y2M3DT4H5M6S` or `P0001-02-03T04:05:06`."""
     sums = _Sums()
     if plain := _ISO_PLAIN.fullmatch(body):
         for number, unit in zip(plain.groups(), ("year", "month", "day", "hour", "minute", "second"), strict=True):

@@ -1,1 +1,1 @@
-"""SQL text to sqlglot's trees and to statements."""
+"""From SQL text to sqlglot's syntax trees and to statements."""

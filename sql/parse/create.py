@@ -1,4 +1,4 @@
-"""CREATE TABLE, VIEW, INDEX and SINK: from syntax to statements."""
+"""CREATE TABLE, VIEW, INDEX and SINK: from syntax trees to statements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CREATABLE = "create a TABLE, VIEW, MATERIALIZED VIEW, INDEX or SINK"
 
 
 def create(node: exp.Create, text: str) -> Statement:
-    """A CREATE statement; UnsupportedSQL for the kinds and clauses that are not supported."""
+    """A CREATE statement; UnsupportedSQL for an unsupported kind or clause."""
     only(node, text, "CREATE", ("this", "kind", "expression", "exists", "replace", "properties", "unique"))
     kind = node.args["kind"].upper()
     if node.args.get("unique"):
@@ -49,17 +49,17 @@ def create_sink(node: dialect.CreateSink, text: str) -> CreateSink:
 
 
 def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:
-    """The name of a table or view; a schema in front of it is refused."""
+    """The name of a table or view; UnsupportedSQL if a schema qualifies it."""
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         raise refuse(node, text, "expected the name of a table or view")
     if node.args.get("db"):
-        raise refuse(node, text, "there are no schemas", f"write {name_of(node)}")
+        raise refuse(node, text, "schemas are not supported", f"write {name_of(node)}")
     only(node, text, "a name", ("this", "alias") if alias else ("this",))
     return name_of(node)
 
 
 def _properties(node: exp.Create, text: str) -> tuple[bool, int | None]:
-    """Whether MATERIALIZED stands there, and the history to retain."""
+    """Whether the statement says MATERIALIZED, and the history to retain."""
     materialized, retain = False, None
     for item in node.args["properties"].expressions if node.args.get("properties") else ():
         if isinstance(item, exp.MaterializedProperty):
@@ -130,8 +130,8 @@ def _check_names(node: exp.Expr, names: list[str], key: tuple[str, ...], text: s
     for name in names:
         if names.count(name) > 1:
             raise refuse(node, text, f"column {name} is named twice")
-        if name.lower() in ("__time", "__diff"):  # other tools tell no case
-            raise refuse(node, text, f"{name} is the name of an update's own column", "call the column something else")
+        if name.lower() in ("__time", "__diff"):  # other tools ignore case
+            raise refuse(node, text, f"{name} is the name of an update's own column", "give the column another name")
     for name in key:
         if name not in names:
             raise refuse(node, text, f"PRIMARY KEY names column {name}, which the table does not have")
@@ -160,7 +160,7 @@ def _view(node: exp.Create, text: str) -> CreateView:
 
 
 def _renamed(query: exp.Query, text: str, schema: exp.Schema) -> tuple[exp.Query, str]:
-    """The query, and its text, with the view's column list applied."""
+    """The query and its text, both with the view's column list applied."""
     alias = exp.TableAlias(this=schema.this.this.copy(), columns=[column.copy() for column in schema.expressions])
     outer = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=query, alias=alias)))
     return outer, f"SELECT * FROM ({text}) AS {alias.sql('materialize')}"

@@ -1,7 +1,7 @@
-"""The SQL dialect: sqlglot's `materialize`, with the statements it lacks and every function call kept as written.
+"""The SQL dialect: sqlglot's `materialize`, plus the statements it lacks, with function calls parsed as written.
 
-sqlglot's parsers translate while they parse (format strings, argument orders, array offsets), since their aim is to
-write another dialect. Here the text's own meaning is wanted, so a call is a name and its arguments, nothing more.
+sqlglot's parsers translate while they parse (format strings, argument orders, array offsets), since they aim to write
+another dialect. halfjoin needs what the text itself says, so a parsed call is a name and its arguments, nothing more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from halfjoin.sql.parse.string_escapes import unescaped
 
 
 class AsOf(exp.Expression):
-    """A query and the time it is read at: `SELECT ... AS OF 5`."""
+    """A query and the time it reads at: `SELECT ... AS OF 5`."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
 
@@ -32,7 +32,7 @@ class Subscribe(exp.Expression):
 
 
 class Explain(exp.Expression):
-    """EXPLAIN of a view by name (`kind` says which kind) or of a query."""
+    """EXPLAIN of a view by name (`kind` is `view` or `materialized view`) or of a query."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": False}
 
@@ -44,13 +44,13 @@ class RefreshPlan(exp.Expression):
 
 
 class ShowObjects(exp.Expression):
-    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name; `this` is what, in lower case."""
+    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name; `this`: `tables`, `views`, ..."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": False}
 
 
 class CreateSink(exp.Expression):
-    """CREATE SINK name FROM source INTO DELTA target; `exists` where IF NOT EXISTS, `replace` where OR REPLACE is."""
+    """CREATE SINK name FROM source INTO DELTA target; `exists`: with IF NOT EXISTS, `replace`: with OR REPLACE."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True, "source": True, "target": True, "exists": False, "replace": False,
@@ -58,7 +58,7 @@ class CreateSink(exp.Expression):
 
 
 class Reset(exp.Expression):
-    """RESET name: a setting back to its default."""
+    """RESET name: set a setting back to its default."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
@@ -79,7 +79,7 @@ AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.
 
 
 class HalfjoinParser(MaterializeParser):
-    """Parses to sqlglot's tree, and to the nodes above."""
+    """Parses SQL text to sqlglot's syntax trees, and to the nodes above."""
 
     FUNCTIONS: ClassVar = {}
     FUNCTION_PARSERS: ClassVar = {
@@ -111,7 +111,7 @@ class HalfjoinParser(MaterializeParser):
         return self._with_as_of(super()._parse_statement())
 
     def _with_as_of(self, statement: exp.Expr | None) -> exp.Expr | None:
-        """The statement, with the AS OF that follows it."""
+        """The statement together with the AS OF that follows it."""
         if isinstance(statement, (exp.Query, exp.Values)) and (time := self._parse_as_of()):
             return self.expression(AsOf(this=statement, expression=time))
         return statement
@@ -155,7 +155,7 @@ class HalfjoinParser(MaterializeParser):
             if self._match_text_seq(*what.upper().split()):
                 source = self._parse_table_parts() if self._match_texts(("FROM", "ON", "IN")) else None
                 return self.expression(ShowObjects(this=what, source=source))
-        raise self._refused("SHOW needs to know what", "write SHOW " + " | ".join(SHOWN).upper() + " FROM name")
+        raise self._refused("SHOW needs a kind of object", "write SHOW " + " | ".join(SHOWN).upper() + " FROM name")
 
     def _parse_retain_history(self) -> exp.Expr:
         if not self._match_text_seq("HISTORY"):
@@ -165,7 +165,7 @@ class HalfjoinParser(MaterializeParser):
         return self.expression(RetainHistory(this=self._parse_disjunction()))
 
     def _at_as_of(self) -> bool:
-        """Whether AS OF and a time come next, not an alias that is called `of`."""
+        """Whether AS OF and a time come next, not an alias named `of`."""
         if not (self._curr and self._curr.token_type is TokenType.ALIAS and self._next):
             return False
         after = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None
@@ -182,7 +182,7 @@ class HalfjoinParser(MaterializeParser):
         index = self._index
         if not self._match(TokenType.INTERVAL):
             return None
-        if not self._match(TokenType.STRING):  # a column of that name
+        if not self._match(TokenType.STRING):  # `interval` is a column's name here
             self._retreat(index)
             return None
         text = self.expression(exp.Literal(this=self._prev.text, is_string=True), token=self._prev)
@@ -193,7 +193,7 @@ class HalfjoinParser(MaterializeParser):
         return self.expression(exp.Interval(this=text, unit=unit))
 
     def _parse_escapes(self, token: Token) -> exp.Literal:
-        """`E'...'`, read from the text itself: the tokenizer's reading of escapes is not PostgreSQL's."""
+        """Parse `E'...'` from the SQL text, since sqlglot's tokenizer decodes escapes otherwise than PostgreSQL."""
         try:
             text = unescaped(self.sql[token.start + 2 : token.end])
         except UnsupportedSQL as error:
@@ -201,7 +201,7 @@ class HalfjoinParser(MaterializeParser):
         return self.expression(exp.Literal(this=text, is_string=True), token=token)
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
-        """`type 'text'` is a constant as it stands, so that a cast behind it is a cast of the constant."""
+        """Parse `type 'text'` as a constant, so that a `::` after it casts the constant."""
         index = self._index
         if not fallback_to_identifier and self._curr and self._curr.token_type in TYPED:
             type = self._parse_types(check_func=True, allow_identifiers=False)
@@ -258,21 +258,21 @@ class HalfjoinParser(MaterializeParser):
         return query
 
     def _parse_unnest(self, with_alias: bool = True) -> exp.Unnest | None:
-        return None  # a function like any other, so that its alias and ordinality are kept like any other's
+        return None  # parse UNNEST as an ordinary function, which keeps its alias and ordinality
 
     def _parse_join(self, skip_join_token: bool = False, parse_bracket: bool = False,
                     alias_tokens: Collection[TokenType] | None = None) -> exp.Join | None:
         comma = bool(self._curr and self._curr.token_type is TokenType.COMMA)
         join = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
         if join is not None and comma:
-            join.meta["comma"] = True  # binds looser than JOIN, and needs no condition
+            join.meta["comma"] = True  # a comma binds looser than JOIN, and needs no condition
         return join
 
     def _parse_as_command(self, start: Token) -> exp.Command:
         raise self._refused(f"syntax error at {(self._curr or self._prev).text!r}")
 
     def _refused(self, reason: str, instead: str | None = None) -> UnsupportedSQL:
-        """The error at the next token, or at the last one."""
+        """The error at the next token, or at the last token if the text ends."""
         line, column = line_and_column((self._curr or self._prev).start, self.sql)
         return UnsupportedSQL(reason, remedy=instead, sql=self.sql, line=line, column=column)
 
@@ -283,7 +283,7 @@ class Halfjoin(Materialize):
     INDEX_OFFSET = 0  # keep array subscripts as written
 
     class Tokenizer(Materialize.Tokenizer):
-        """The tokens of `materialize`; no statement is swallowed as opaque text."""
+        """The tokens of `materialize`, without the commands that sqlglot would keep as opaque text."""
 
         COMMANDS: ClassVar[set[TokenType]] = set()
 

@@ -1,4 +1,4 @@
-"""Where a syntax node stands in its text, for errors that underline it; and names as PostgreSQL folds them."""
+"""The place of a syntax node in its text, for errors that underline it; and names, folded as in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BARE_VALUES = "_values"  # the alias that sqlglot gives to VALUES without SELECT
 
 
 def place(node: exp.Expr | None, sql: str) -> tuple[int | None, int | None]:
-    """Line and column (from 1) of the node's first token; of the nearest node around it where it has none."""
+    """Line and column (from 1) of the node's first token, or else of the nearest enclosing node with a token."""
     while node is not None:
         starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
         if starts and min(starts) < len(sql):
@@ -29,18 +29,18 @@ def line_and_column(offset: int, sql: str) -> tuple[int, int]:
 
 
 def written(node: exp.Expr) -> str:
-    """A node as SQL text, for messages alone: what PostgreSQL lacks is written all the same."""
+    """A node as SQL text, for messages only: it may contain syntax that PostgreSQL lacks."""
     return str(node.sql("materialize", unsupported_level=ErrorLevel.IGNORE))
 
 
 def refuse(node: exp.Expr | None, sql: str, reason: str, instead: str | None = None) -> UnsupportedSQL:
-    """The error to raise for a node, with its place."""
+    """The error to raise for a node, with the node's place."""
     line, column = place(node, sql)
     return UnsupportedSQL(reason, remedy=instead, sql=sql, line=line, column=column)
 
 
 def name_of(node: exp.Expr | str) -> str:
-    """A name: as written where quoted, else in lower case. Of a table, column or definition, its last part."""
+    """A name: as written if quoted, else in lower case. For a table, column or definition, its last part."""
     if isinstance(node, str):
         return node.lower()
     if isinstance(node.this, exp.Identifier):
@@ -50,7 +50,7 @@ def name_of(node: exp.Expr | str) -> str:
 
 
 def as_query(node: exp.Expr) -> Any:
-    """VALUES as a query of its own, which selects all from them."""
+    """Turn a bare VALUES into `SELECT * FROM (VALUES ...)`; other nodes stay."""
     if not isinstance(node, exp.Values):
         return node
     node.set("alias", exp.TableAlias(this=exp.to_identifier(BARE_VALUES)))
@@ -58,14 +58,14 @@ def as_query(node: exp.Expr) -> Any:
 
 
 def bare_values(node: exp.Expr) -> exp.Values | None:
-    """The VALUES that a query consists of, where it was written without SELECT."""
+    """The VALUES of a query that was written without SELECT, None for another query."""
     clause = node.args.get("from_") if isinstance(node, exp.Select) else None
     values = clause.this if clause is not None else None
     return values if isinstance(values, exp.Values) and values.alias == BARE_VALUES else None
 
 
 def only(node: exp.Expr, sql: str, what: str, allowed: Iterable[str]) -> None:
-    """Refuse the node if it has a clause that is not `allowed`, so that nothing written is ever passed over."""
+    """Refuse the node if it has a clause that is not in `allowed`, so that halfjoin never ignores part of a text."""
     for key, value in node.args.items():
         if value and key not in allowed:
             first = value[0] if isinstance(value, list) else value

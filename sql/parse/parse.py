@@ -1,4 +1,4 @@
-"""From SQL text to statements: syntax, and what each statement may consist of. No names are looked up yet."""
+"""From SQL text to statements. This module checks syntax and clauses; the binder looks names up."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from halfjoin.sql.statements import (
 
 
 def parse(text: str) -> list[Statement]:
-    """The statements of a text, in order. UnsupportedSQL (line, column, remedy) for what is not one of ours."""
+    """The statements of a text, in order; UnsupportedSQL (line, column, remedy) for an unsupported one."""
     return [_statement(node, text) for node in _trees(text)]
 
 
 def parse_query(text: str) -> exp.Query:
-    """The one query that a text consists of; a view's definition is kept as text and read back with this."""
+    """The single query of a text. The catalog keeps a view's query as text, and this function reads it back."""
     trees = _trees(text)
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
@@ -68,7 +68,7 @@ def _too_deep() -> UnsupportedSQL:
 
 
 def _check_depth(tree: exp.Expr) -> None:
-    """Refuse what would exhaust Python's stack later; a chain of AND, OR, UNION ALL, walked in a loop, counts once."""
+    """Refuse a tree that would exhaust Python's stack; a chain of AND, OR or UNION, walked in a loop, counts once."""
     waiting = [(tree, 0)]
     while waiting:
         node, depth = waiting.pop()
@@ -92,7 +92,7 @@ def _syntax_error(error: ParseError, text: str) -> UnsupportedSQL:
 
 
 def _unknown_statement(error: ParseError, text: str) -> UnsupportedSQL | None:
-    """The error for a statement whose first word begins none of ours, or which creates something else."""
+    """The error for a statement that begins with an unknown word, or creates an unsupported kind of thing."""
     first: dict[str, Any] = error.errors[0] if error.errors else {}
     tokens: list[Token] = []
     for token in Halfjoin().tokenize(text):
@@ -164,7 +164,7 @@ def _show(node: dialect.ShowObjects, text: str) -> Statement:
 
 
 def _set(node: exp.Set, text: str) -> Statement:
-    """SET TIME = time, or TO DEFAULT."""
+    """SET TIME = time, or SET TIME TO DEFAULT."""
     item = node.expressions[0] if len(node.expressions) == 1 else None
     given = item.this if isinstance(item, exp.SetItem) and not item.args.get("kind") else None
     if not isinstance(given, exp.EQ) or given.this.sql().upper() != "TIME":
@@ -181,7 +181,7 @@ def _reset(node: dialect.Reset, text: str) -> Statement:
 
 
 def _transaction(node: exp.Transaction | exp.Commit | exp.Rollback, text: str) -> Statement:
-    """BEGIN, COMMIT, ROLLBACK; they take no options."""
+    """BEGIN, COMMIT or ROLLBACK; UnsupportedSQL if it has options."""
     options = {key: value for key, value in node.args.items() if value}
     if options:
         raise refuse(node, text, f"options of {node.key.upper()} are not supported", "write BEGIN; ...; COMMIT")
@@ -206,7 +206,7 @@ def _drop(node: exp.Drop, text: str) -> Statement:
 def _insert(node: exp.Insert, text: str) -> Statement:
     if node.args.get("conflict"):
         raise refuse(node.args["conflict"], text, "ON CONFLICT is not supported",
-                     "a row whose key is taken is an error; replace rows with engine.apply({table: hj.upserts(rows)})")
+                     "a row whose key exists is an error; replace rows with engine.apply({table: hj.upserts(rows)})")
     target, query = node.this, node.expression
     if node.args.get("default"):
         raise refuse(target, text, "DEFAULT VALUES is not supported", "columns have no defaults: name the values")
@@ -251,7 +251,7 @@ def _update(node: exp.Update, text: str) -> Statement:
 
 
 def _target(node: exp.Expr, text: str) -> tuple[str, str]:
-    """The table that is changed and the name its columns go by."""
+    """The table to change, and the alias that qualifies its columns."""
     table = table_name(node, text, alias=True)
     return table, name_of(node.args["alias"].this) if node.args.get("alias") else table
 

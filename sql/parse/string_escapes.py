@@ -1,4 +1,4 @@
-"""The escapes of `E'...'`: octal and hexadecimal ones are bytes of UTF-8, the others characters."""
+"""Decodes the escapes of `E'...'`: octal and hexadecimal escapes are bytes of UTF-8, the others characters."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _PART = re.compile(
 
 
 def unescaped(body: str) -> str:
-    """The text that stands for `body`, which is what is between the quotes.
+    """The text that `body`, the part between the quotes, means.
 
     Raises:
-        UnsupportedSQL: an escape is not a character, or the bytes are not text.
+        UnsupportedSQL: an escape is not a character, the bytes are not UTF-8, or the text contains character 0.
     """
     out = bytearray()
-    high = ""  # the first half of a pair of surrogates, which needs the second at once
+    high = ""  # the first half of a surrogate pair; the second half must follow at once
     for part in _PART.finditer(body):
         code = part["u4"] or part["u8"]
         if part["bad"] or (high and not (code and 0xDC00 <= int(code, 16) < 0xE000)):

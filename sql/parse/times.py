@@ -1,4 +1,4 @@
-"""Constant times and durations in statements: AS OF, UP TO, RETAIN HISTORY FOR."""
+"""Constant times and durations of statements: AS OF, UP TO, SET TIME, RETAIN HISTORY FOR."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TIME_KINDS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
 def constant_time(node: exp.Expr, sql: str) -> Expr:
-    """A time written as a number of time units or as the text of a date or timestamp: a Literal of that type."""
+    """A time, written as a number of time units or as the text of a date or timestamp; a Literal of that type."""
     node = node.unnest()
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
         return Literal(int(node.name), BIGINT)
@@ -32,10 +32,10 @@ def constant_time(node: exp.Expr, sql: str) -> Expr:
 
 
 def duration(value: int | str) -> int:
-    """A length of history in time units: a number of them, or a text as after RETAIN HISTORY FOR, in milliseconds.
+    """A length of history in time units: a number, or a text as after RETAIN HISTORY FOR (units: milliseconds).
 
     Raises:
-        HalfjoinError: it is neither, or negative.
+        HalfjoinError: `value` is neither, or is negative.
     """
     refused = HalfjoinError(f"retain={value!r} is not a length of history",
                             remedy="give a whole number of time units, or a text "
@@ -51,7 +51,7 @@ def duration(value: int | str) -> int:
 
 
 def constant_duration(node: exp.Expr, sql: str) -> int:
-    """A duration in time units: a number, or the text of an interval, which counts in milliseconds."""
+    """A duration in time units: a number, or the text of an interval, which is converted to milliseconds."""
     node = node.unnest()
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
         return int(node.name)

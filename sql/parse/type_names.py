@@ -1,4 +1,4 @@
-"""The types as SQL text names them: from a parsed type to a `SqlType`."""
+"""The names of types in SQL text: from a parsed type to a `SqlType`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMED: dict[exp.DType, SqlType] = {
     exp.DType.UUID: t.UUID,
     exp.DType.INTERVAL: t.INTERVAL,
 }
-FUNCTIONS: dict[str, SqlType] = {  # the types that PostgreSQL also lets one call, as in date(ts)
+FUNCTIONS: dict[str, SqlType] = {  # types that PostgreSQL can also call as functions, as in date(ts)
     "bool": t.BOOLEAN, "int2": t.SMALLINT, "int4": t.INTEGER, "int8": t.BIGINT, "float4": t.REAL, "float8": t.DOUBLE,
     "text": t.TEXT, "date": t.DATE,
 }
@@ -39,12 +39,12 @@ KNOWN = ("boolean, smallint, integer, bigint, real, double precision, numeric(p,
 
 
 def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
-    """The type that a parsed type means; `numeric` has no digits here. UnsupportedSQL for one that is not supported."""
+    """The `SqlType` of a parsed type, or UnsupportedSQL. A bare `numeric` gets neither precision nor scale."""
     kind, sizes = node.this, [_size(part, sql) for part in node.expressions if isinstance(part, exp.DataTypeParam)]
     if kind is exp.DType.ARRAY:
         element = sql_type(node.expressions[0], sql)
         if element.kind is t.Kind.ARRAY:
-            return element  # PostgreSQL's arrays do not say how many dimensions they have
+            return element  # PostgreSQL's array types do not fix the number of dimensions
         return t.array(element)
     if kind is exp.DType.DECIMAL:
         return _numeric(node, sizes, sql)
@@ -56,7 +56,7 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
     if kind in WITH_PRECISION and sizes not in ([], [6]):
         raise refuse(node, sql, f"{NAMED[kind]} has a precision of 6 (microseconds)", f"write {NAMED[kind]}")
     if kind not in NAMED or (sizes and kind not in WITH_PRECISION):
-        # As it was read: sqlglot writes some types as others.
+        # The name as parsed: sqlglot's writer replaces some types by others.
         text = written(node) if kind is exp.DType.USERDEFINED else kind.value
         text += f"({', '.join(map(str, sizes))})" if sizes and kind is not exp.DType.USERDEFINED else ""
         instead = f"write {NEAREST[kind]}" if kind in NEAREST else f"types: {KNOWN}"
@@ -65,7 +65,7 @@ def sql_type(node: exp.DataType, sql: str = "") -> SqlType:
 
 
 def stored_type(node: exp.DataType, sql: str) -> SqlType:
-    """The type of a column: `numeric` alone gets the digits that a column can hold."""
+    """The type of a column; a bare `numeric` gets the default precision and scale of a column."""
     type = sql_type(node, sql)
     if type.kind is t.Kind.INTERVAL:
         raise refuse(node, sql, "a column of type interval is not supported",
@@ -92,7 +92,7 @@ def _size(node: exp.DataTypeParam, sql: str) -> int:
 
 
 def type_named(text: str) -> SqlType:
-    """The type that a text such as `numeric(10,2)` or `bigint[]` names."""
+    """The type for a text such as `numeric(10,2)` or `bigint[]`."""
     try:
         node = exp.DataType.build(text, dialect="materialize", udt=False)
     except ParseError:

@@ -1,4 +1,4 @@
-"""The engine alone in a process of its own: seconds to load and fill, latency per batch, peak memory. Prints JSON."""
+"""Measure the engine alone in a process: seconds to load and fill, latency per batch, peak memory. Prints JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = sum(size * count for size, count in SIZES.items())
 
 
 def loaded(tables: dict[str, Any], warehouse: Path | None = None) -> tuple[hj.Engine, float]:
-    """An engine with Q3's tables in it, and the seconds that took."""
+    """An engine with Q3's tables, and the seconds to load them."""
     engine, started = hj.Engine(warehouse), time.perf_counter()
     for name, columns in Q3_COLUMNS.items():
         engine.execute(create_table(name, columns))
@@ -29,7 +29,7 @@ def loaded(tables: dict[str, Any], warehouse: Path | None = None) -> tuple[hj.En
 
 
 def measure(scale: str, profile: str = "uniform") -> dict[str, Any]:
-    """Run in a fresh process, so that only the engine's memory counts."""
+    """Measure in a fresh process, so that only the engine's memory counts."""
     command = [sys.executable, "-m", "tests.benchmarks.alone", scale, profile]
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root)
@@ -38,7 +38,7 @@ def measure(scale: str, profile: str = "uniform") -> dict[str, Any]:
 
 
 def main(scale: str, profile: str) -> None:
-    """Load, fill, then the batches of a profile."""
+    """Load, fill, then apply the batches of a profile."""
     tables = load(scale, Q3_COLUMNS, Q3_COLUMNS)
     engine, load_seconds = loaded(tables)
     started = time.perf_counter()

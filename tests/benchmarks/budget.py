@@ -1,6 +1,6 @@
-"""A warehouse opened with a budget of a tenth of its data, beside one that fits. `python -m tests.benchmarks.budget`.
+"""Compare a warehouse with a budget of a tenth of its data with one that fits. `python -m tests.benchmarks.budget`.
 
-Each engine has a process of its own, so that its peak memory is its own.
+Each engine runs in a process of its own, so that each peak of memory is its own.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _run(what: str, warehouse: str, scale: str, budget: int) -> dict[str, Any]:
 
 
 def make(warehouse: str, scale: str) -> dict[str, Any]:
-    """Load the tables, fill the view, prepare the batches. Gives what is held in memory."""
+    """Load the tables, fill the view, and prepare the batches. Returns the rows, their bytes in memory, and seconds."""
     tables = load(scale, Q3_COLUMNS, Q3_COLUMNS)
     started = time.perf_counter()
     engine, _ = loaded(tables, Path(warehouse))
@@ -104,12 +104,12 @@ def _held(engine: hj.Engine) -> int:
 
 
 def _alone(batch: dict[str, pa.Table]) -> dict[str, pa.Table]:
-    """The rows without those that they are slices of."""
+    """Copy rows out of the tables that they are slices of."""
     return {name: rows.take(pa.array(range(len(rows)))) for name, rows in batch.items()}
 
 
 def _peak() -> int:
-    """Of this process; what the system counts for it otherwise includes the process that it was started from."""
+    """The peak memory of this process in bytes. Other figures of the system include the process that started it."""
     line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024
 

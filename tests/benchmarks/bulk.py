@@ -1,8 +1,8 @@
-"""TPC-H Q3's join in bulk on Spark: its first fill, and a change of 500,000 rows, beside Spark recomputing the view.
+"""TPC-H Q3's join in bulk on Spark: its first fill, and a change of 500,000 rows, against recomputing it in Spark.
 
-`python -m tests.benchmarks.bulk --sf 1`. Tables with Q3's columns and primary keys, in a warehouse; the changes come as
-DataFrames, which are checked like any batch. Recomputing reads the same rows as plain Parquet files, which know of no
-times and no keys, and writes the view's rows. Both go on in turn, in one session; the medians are in seconds.
+`python -m tests.benchmarks.bulk --sf 1`. A warehouse has tables with Q3's columns and primary keys. The changes come as
+DataFrames, and the engine checks them like any batch. Recomputing reads the same rows from plain Parquet files without
+times and keys, and writes the view's rows. Both take turns in one session. The program prints medians in seconds.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 class _Pair:
-    """Seconds of both, of which the first do not count."""
+    """Seconds of both sides, without the first pair."""
 
     def __init__(self, name: str) -> None:
         self._name, self._both = name, list[tuple[float, float]]()
@@ -90,7 +90,7 @@ class _Pair:
 
 
 def _recomputing(session: Any, plain: Recompute, folder: Path) -> Callable[[], None]:
-    """Spark's own evaluation of the view from what the tables hold now."""
+    """Spark's own evaluation of the view over the tables' current rows."""
     for table in Q3_COLUMNS:
         path = folder / "plain" / f"{table}.parquet"
         path.parent.mkdir(exist_ok=True)

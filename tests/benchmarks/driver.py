@@ -1,9 +1,9 @@
-"""What the driver holds while Spark applies a change, for changes of three sizes: its Python's memory and Java's heap.
+"""Measure the driver's memory while Spark applies changes of three sizes: its Python's memory and Java's heap.
 
-`python -m tests.benchmarks.driver`. Each size runs in a process of its own: a table of as many rows, a view that joins
-it with another, and the change itself, a DataFrame. The tasks are in an executor, a process apart, so that the driver's
-Java has the driver's work alone; its heap may grow to `HEAP`, and what is told is the most that was left of it after a
-collection of garbage, and what was left at the end.
+`python -m tests.benchmarks.driver`. Each size runs in a process of its own: a table with as many rows, a view that
+joins it with another, and the change, a DataFrame. Tasks run in an executor, a separate process, so the driver's Java
+does only the driver's work. Its heap may grow to `HEAP`. The program prints the most that a garbage collection left of
+it, and what was left at the end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def measure(size: int) -> None:
-    """Print how many rows of the view changed, the peak of Python in bytes, and of Java's heap in megabytes."""
+    """Print the changed rows of the view, the peak of Python in bytes, and that of Java's heap in megabytes."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "gc.log"
         session = _session(log)
@@ -56,7 +56,7 @@ def measure(size: int) -> None:
 
 
 def _session(log: Path) -> Any:
-    """Of a cluster of one executor in a process of its own."""
+    """A session of a cluster with one executor in a separate process."""
     from pyspark.sql import SparkSession
 
     os.environ |= {

@@ -1,4 +1,4 @@
-"""Q3's join in memory and in a warehouse on disk, side by side: what it costs that no acknowledged batch is lost."""
+"""Compare Q3's join in memory and in a warehouse on disk: the cost of never losing an acknowledged batch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SYNCS = 100  # of the disk, to be seen beside the figures
 
 
 def durable(scale: str) -> None:
-    """Print latency per batch, then what flushing and opening again take."""
+    """Print the latency per batch, then the times to flush and to open again."""
     tables = load(scale, Q3_COLUMNS, Q3_COLUMNS)
     with tempfile.TemporaryDirectory(dir=".") as folder:
         path = Path(folder) / "warehouse"

@@ -1,7 +1,7 @@
-"""A batch and its inverse in turn: what the last costs beside the first. `python -m tests.benchmarks.history`.
+"""Apply a batch and its inverse in turn, and compare the cost of first and last. `python -m tests.benchmarks.history`.
 
-Prints milliseconds, rows looked up, and rows made by half-joins, of a batch that deletes rows of both sides of a join
-and of the one that brings them back; then the same of a join that is asked for once, and milliseconds of a read.
+Prints milliseconds, rows looked up, and rows made by half-joins, for a batch that deletes rows of both sides of a join
+and for the batch that restores them; then the same for a join as a query, and milliseconds of a read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JOIN = "SELECT o.day, l.price FROM orders o JOIN lines l ON l.o = o.o"
 
 @contextmanager
 def counted() -> Iterator[dict[str, int]]:
-    """Rows that half-joins look up (they come on the stream) and make, while the block runs."""
+    """Count the rows that half-joins look up (rows of the stream) and make while the block runs."""
     counts, whole = {"looked up": 0, "made": 0}, HalfJoinOperator.__call__
 
     def call(self: HalfJoinOperator, stream: Updates, *rest: Any) -> Iterator[Updates]:
@@ -50,7 +50,7 @@ def counted() -> Iterator[dict[str, int]]:
 
 
 def tables(rows: int) -> dict[str, pa.Table]:
-    """An order for every customer on average, two lines for every order."""
+    """On average one order for every customer, and two lines for every order."""
     random, number = np.random.default_rng(9), np.arange(rows)
     lines = {"o": number.repeat(2), "n": np.tile([0, 1], rows), "price": random.integers(0, 1000, 2 * rows)}
     return {

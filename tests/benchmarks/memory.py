@@ -1,7 +1,7 @@
-"""What views hold beyond their inputs: 1 and 10 joins over the same three tables. `python -m tests.benchmarks.memory`.
+"""Measure the memory of views beyond their inputs: 1 and 10 joins of three tables. `python -m tests.benchmarks.memory`.
 
-A view that is joined pairwise keeps every intermediate result; a delta query keeps none. Only the indexes on the
-inputs and the views' own rows are there, and the indexes are shared.
+Pairwise joins keep every intermediate result, and a delta query keeps none. There are only the views' own rows and the
+indexes on the inputs, which the views share.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""TPC-H Q3's join: a maintained view beside recomputing it in DuckDB, on the same contents and batches, in one run.
+"""TPC-H Q3's join: a maintained view against recomputing it in DuckDB, on the same contents and batches, in one run.
 
-`python -m tests.benchmarks.q3 --sf 1`. The tables have Q3's columns and their primary keys. Two profiles:
-`uniform`, TPC-H's refreshes and customers changing segment, of which few rows reach the view; and `hot`, whose
-batches change about as many rows of the view as they have rows. Times are medians of the whole call, in milliseconds;
-`quickest` is the least of them, which says how much else the machine was doing.
+`python -m tests.benchmarks.q3 --sf 1`. The tables have Q3's columns and primary keys. There are two profiles. `uniform`
+has TPC-H's refreshes and customers that change segment; few of its rows reach the view. Batches of `hot` change about
+as many rows of the view as they have rows. Times are medians of the whole call, in milliseconds. `quickest` is the
+least time, which shows how busy the machine was.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _side_by_side(scale: str, profile: str, spark: bool) -> None:
 
 
 def _spark_seconds(duckdb: Recompute) -> float:
-    """Median of three runs over cached tables, after one to warm up."""
+    """The median of three runs over cached tables, after a first run that does not count."""
     from pyspark.sql import SparkSession
 
     session: Any = (

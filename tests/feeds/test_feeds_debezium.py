@@ -262,7 +262,7 @@ GOOD = message("c", None, {"k": 1, "v": "a"})
     ("{bad", r"t: message 1: is not JSON: '\{bad'"),
     ("[1]", "t: message 1: is not a JSON object"),
     ('{"k": 1}', "t: message 1: has no op, .*ExtractNewRecordState"),
-    (message("m"), "t: message 1: has the op 'm', and not one of"),
+    (message("m"), "t: message 1: has the op 'm', which is not one of"),
     (message("c", {"k": 1}), "t: message 1: has the op 'c' and no row after it"),
     (message("d"), "t: message 1: has the op 'd' and no row before it; .*REPLICA IDENTITY"),
     (message("c", None, {"k": None}), "t.k: message 1: is NULL, and the column is NOT NULL"),
@@ -276,7 +276,7 @@ GOOD = message("c", None, {"k": 1, "v": "a"})
     ({1, 2}, "t: message 1: is not a JSON text"),
     (message("c", None, {"k": 1, "a": "2024-13-01"}), "t.a: message 1: '2024-13-01' is not a valid date"),
     (message("c", None, {"k": 1, "a": 2**40}), "t.a: message 1: 1099511627776 is out of range for date"),
-    (message("c", None, {"k": 1, "p": 17}), r"t.p: message 1: 17 is a number of an unknown unit; say which: "
+    (message("c", None, {"k": 1, "p": 17}), r"t.p: message 1: 17 is a number of an unknown unit; name the encoding: "
      r"hj.debezium\(messages, encodings=\{'p': 'Timestamp' or 'MicroTimestamp'\}\)"),
     (message("c", None, {"k": 1, "n": "12"}), "t.n: message 1: '12' may be a number in text or the base64"),
     (message("c", None, {"k": 1, "n": 1.234}), "t.n: message 1: '1.234' is not a valid numeric"),

@@ -151,7 +151,7 @@ def test_what_rows_mean(spark: Any) -> None:
             engine.sink("t", name="more", format="upserts")(frame([(1, "a"), (1, "b"), (1, "c")]), 0)
         with pytest.raises(hj.HalfjoinError, match="unknown format 'avro'"):
             engine.sink("t", format="avro")  # type: ignore[arg-type]
-        with pytest.raises(hj.HalfjoinError, match="a sink of them takes no column of times"):
+        with pytest.raises(hj.HalfjoinError, match="a sink of messages takes no column of times"):
             engine.sink("t", format="debezium", time="v")
         with pytest.raises(hj.UnknownName, match="tt"):
             engine.sink("tt")

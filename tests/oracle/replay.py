@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from hypothesis import assume
+
 import halfjoin as hj
 from tests.oracle.duck import Oracle
 from tests.oracle.rows import Bag, Update, bag, nonzero, summed, updates
@@ -81,7 +83,11 @@ class Replay:
         return self.oracle.contents(view.name, [name for name, _ in view.query.columns], time)
 
     def _create(self, view: View) -> None:
-        self.engine.execute(view.ddl)
+        try:
+            self.engine.execute(view.ddl)
+        except hj.UnsupportedSQL as refused:  # unions of views over unions multiply; the refusal is right, the try void
+            assume("joins over UNION ALL make" not in str(refused))
+            raise
         self.oracle.create_view(view.name, view.query.sql, view.query.oracle)
         if view.materialized:
             # Of a view that is made before anything is closed, even constant rows are changes of the first time closed.

@@ -41,7 +41,7 @@ def _in_child(work: Callable[[], object]) -> None:
 
 
 def _refused(call: Callable[[], object]) -> None:
-    says = f"process {os.getppid()}, of which this one, {os.getpid()}, is a fork.*spawn"
+    says = f"process {os.getppid()}; this process, {os.getpid()}, is a fork of it.*spawn"
     with pytest.raises(hj.Conflict, match=says):
         call()
 

@@ -109,7 +109,7 @@ def test_refused(engine: hj.Engine, folder: Path, sql: str, error: type[Exceptio
 
 def test_names_of_sinks(engine: hj.Engine) -> None:
     engine.execute("CREATE SINK big FROM big INTO DELTA 'a'; CREATE SINK IF NOT EXISTS big FROM big INTO DELTA 'b'")
-    with pytest.raises(hj.Conflict, match="big is a sink already"):
+    with pytest.raises(hj.Conflict, match="big is already a sink"):
         engine.execute("CREATE SINK big FROM big INTO DELTA 'b'")
     with pytest.raises(hj.UnknownName, match=r"unknown sink 'bib'.*big"):
         engine.execute("DROP SINK bib")
@@ -149,7 +149,7 @@ def test_an_unreachable_sink_lets_the_warehouse_open(
     def unreachable(*_: object) -> LocalPlace:
         raise OSError("no way")
 
-    monkeypatch.setattr(sinks, "place_of", unreachable)
+    monkeypatch.setattr(sinks, "target_place", unreachable)
     with hj.Engine(folder) as again:
         put(again, 1, 1)
         assert "no way" in str(shown(again)[0]["error"])
@@ -163,6 +163,6 @@ def test_catalogs_of_warehouses_without_sinks_can_be_read() -> None:
 def test_columns_that_a_delta_table_cannot_have_are_refused(tmp_path: Path) -> None:
     with hj.Engine() as engine:
         engine.execute('CREATE TABLE t ("A" bigint, a bigint)')
-        with pytest.raises(hj.UnsupportedSQL, match="differ in case alone"):
+        with pytest.raises(hj.UnsupportedSQL, match="differ only in case"):
             engine.execute(f"CREATE SINK s FROM t INTO DELTA '{tmp_path / 's'}'")
         assert engine.execute("SHOW SINKS").num_rows == 0  # type: ignore[union-attr]

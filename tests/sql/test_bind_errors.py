@@ -19,7 +19,7 @@ def test_an_ambiguous_column_names_both() -> None:
         bound("SELECT a FROM t, u")
     assert str(caught.value) == (
         "column a is ambiguous: it could be t.a or u.a (line 1, column 8)\n"
-        "  SELECT a FROM t, u\n         ^\n  write the one that is meant")
+        "  SELECT a FROM t, u\n         ^\n  write one of them")
 
 
 @pytest.mark.parametrize(("sql", "message", "at"), [
@@ -40,15 +40,15 @@ def test_unknown_names(sql: str, message: str, at: str) -> None:
 
 
 @pytest.mark.parametrize(("sql", "reason", "instead"), [
-    ("SELECT a, b AS a FROM t", "column a stands twice in the output", "give each an alias"),
-    ("SELECT a + 1, b + 1 FROM t", "an unnamed column stands twice in the output", "give each an alias"),
-    ("SELECT * FROM t, u", "column a stands twice in the output", "give each an alias"),
+    ("SELECT a, b AS a FROM t", "column a appears twice in the output", "give each an alias"),
+    ("SELECT a + 1, b + 1 FROM t", "an unnamed column appears twice in the output", "give each an alias"),
+    ("SELECT * FROM t, u", "column a appears twice in the output", "give each an alias"),
     ("SELECT a AS __diff FROM t", "__diff is the name of an update's own column", "another alias"),
     ('SELECT a AS "__Diff" FROM t', "__Diff is the name of an update's own column", "another alias"),
     ("SELECT FROM t", "a view needs at least one column", None),
     ("SELECT ts - ts AS k FROM t", "column k is an interval, which a view cannot hold", "extract(epoch from k)"),
-    ("SELECT 1 FROM t, t", "table name t stands in FROM twice", "t AS t2"),
-    ("SELECT 1 FROM s.t", "there are no schemas", "write t"),
+    ("SELECT 1 FROM t, t", "table name t appears in FROM twice", "t AS t2"),
+    ("SELECT 1 FROM s.t", "schemas are not supported", "write t"),
     ("SELECT t FROM t", "t is a table, not a column", "t.*"),
     ("SELECT x.k FROM (SELECT a AS k, b AS k FROM t) x", "column k is ambiguous: x has two of that name", "alias"),
     ("SELECT 1 FROM t, (SELECT t.a AS q) s", "t is to the left of the subquery", "write LATERAL"),

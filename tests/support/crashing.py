@@ -1,6 +1,6 @@
-"""The process that is killed: numbered steps whose outcome anyone can work out, each noted once it is acknowledged.
+"""The process that a test kills: numbered steps with known outcomes, each noted once it is acknowledged.
 
-`python -m tests.support.crashing FOLDER NOTES FIRST` carries out step FIRST, FIRST + 1, ... until it is killed.
+`python -m tests.support.crashing FOLDER NOTES FIRST` carries out the steps FIRST, FIRST + 1, ... until it is killed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROWS = 6  # inserted into t by a batch
 
 
 def kind(step: int) -> str:
-    """What a step does: one in five defines something, three in 16 flush, compact, plan anew, others are batches."""
+    """The kind of a step: one in five defines something, three in 16 flush, compact, plan anew, others are batches."""
     if step < 2:
         return "first definitions"
     if step % 5 == 2:
@@ -37,7 +37,7 @@ def kind(step: int) -> str:
 
 
 def batch(step: int) -> dict[str, list[dict[str, object]]]:
-    """Rows in, one row of the batch before the last out."""
+    """The batch of a step: it inserts rows, and at times deletes a row of an earlier batch."""
     rows: list[dict[str, object]] = [{"k": step * 10 + i, "v": f"row {i} " * (step % 40)} for i in range(ROWS)]
     if step % 3 == 0 and step > 12 and kind(step - 6) == "batch":
         rows.append({"k": (step - 6) * 10, "v": "row 0 " * ((step - 6) % 40), "__diff": -1})
@@ -45,7 +45,7 @@ def batch(step: int) -> dict[str, list[dict[str, object]]]:
 
 
 def carry_out(engine: hj.Engine, step: int) -> None:
-    """One step; it returns when the step is acknowledged."""
+    """Carry out one step. Returns when the step is acknowledged."""
     match kind(step):
         case "first definitions":
             engine.execute(f"{VIEW}; {SINKS}" if step else TABLES)
@@ -64,7 +64,7 @@ def carry_out(engine: hj.Engine, step: int) -> None:
 
 
 def contents(last: int) -> dict[str, Bag]:
-    """What the tables and views hold when the steps up to `last` are done."""
+    """The contents of the tables and views after the steps up to `last`."""
     t: Bag = Counter()
     u: Bag = Counter()
     extra = None
@@ -91,7 +91,7 @@ def contents(last: int) -> dict[str, Bag]:
 
 
 def main(folder: Path, notes: Path, first: int) -> None:
-    """Steps for ever."""
+    """Carry out steps for ever."""
     warehouse.FLUSH_BYTES = 6_000  # flushing is nearly always under way
     stored_run.SEARCHED_ROWS = 20
     filing.BULK_ROWS = 7

@@ -1,7 +1,7 @@
-"""Spark's own Delta reader over a warehouse, in a process of its own: it needs a session that has its JAR.
+"""Read a warehouse with Spark's own Delta reader, in a separate process: its session needs the reader's JAR.
 
-`python -m tests.support.delta_spark FOLDER`, in an environment with `delta-spark`. What the reader sees in the tables
-of a warehouse and of sinks must be what the engine says, after each step of a history.
+`python -m tests.support.delta_spark FOLDER`, in an environment with `delta-spark`. After each step of a history, the
+reader must see in the tables of a warehouse and of sinks what the engine says.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NOT_TO_BE_HAD = 77  # says the exit code of the JAR, or of a Java to run it
 
 
 def main(folder: Path) -> None:
-    """A history, looked at after each step."""
+    """Run a history, and compare after each step."""
     filing.BULK_ROWS = 1000  # from the first in files of their own
     runner.FEW = runners.NEAR = 0
     delta.KEEP_HOURS = table.KEEP_HOURS = 0  # each merge removes the files that it has replaced
@@ -71,7 +71,7 @@ def _session() -> Any:
 
 
 def _history(engine: hj.Engine, session: Any, folder: Path) -> Iterator[str]:
-    """Frames are carried out by Spark, all else by this process."""
+    """Run the history. Spark carries out DataFrames, this process all else."""
     rows = """SELECT id AS k, cast(id / 4 AS decimal(10, 2)) AS n, date'2020-02-29' AS d, concat('w', id % 7) AS w,
                      timestamp'2020-01-01 00:00:00Z' AS m, if(id = 3, double('Infinity'), id / 3) AS f"""
     engine.apply({
@@ -112,7 +112,7 @@ def _compare(engine: hj.Engine, session: Any, place: Path, done: str) -> None:
 
 
 def _as_of(session: Any, table: Path, time: int) -> Bag:
-    """What a reader makes of a table of updates: those at or before a time, added up."""
+    """A reader's sum of a table of updates: those at or before a time, added up."""
     frame = session.read.format("delta").load(str(table)).where(f"__time <= {time}")
     columns = [f"`{name}`" for name in frame.columns if name not in ("__time", "__diff")]
     summed = frame.groupBy(*columns).sum("__diff").where("`sum(__diff)` <> 0")

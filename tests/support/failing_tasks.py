@@ -1,8 +1,8 @@
-"""A small Spark cluster whose tasks die midway, in a process of its own: two hosts of one executor each.
+"""A small Spark cluster whose tasks die midway, in a separate process: two hosts with one executor each.
 
-`python -m tests.support.failing_tasks FOLDER`. In every job the first task that has written a file fails: its Python
-process is killed, or its executor, or it is so slow that another attempt overtakes it. What a batch changes, and the
-files that it leaves, must be as if nothing had happened.
+`python -m tests.support.failing_tasks FOLDER`. In every job the first task that has written a file fails: the test
+kills its Python process or its executor, or makes it so slow that another attempt overtakes it. A batch's changes, and
+the files that it leaves, must be as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SQL = """
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """A task of which one attempt in all fails, once it has written a file. `note` is the file that says so."""
+    """A task with one attempt that fails after it has written a file. The file `note` says that it has failed."""
 
     task: Callable[[Any], Iterator[Any]]
     how: How
@@ -74,7 +74,7 @@ class Failing:
 
 
 def main(folder: Path) -> None:
-    """A history beside that of the local runner. Jobs take turns in how their task fails."""
+    """Run a history here and on the local runner. The ways in which a task fails take turns."""
     runner.FEW = runners.NEAR = 0
     primary_keys.CHECKED_ROWS, probing.SHARE_ROWS = 50, 1  # several tasks a job: only those are overtaken
     answers, numbers = writing.answers, count()
@@ -134,7 +134,7 @@ _BATCHES: tuple[tuple[str, Callable[[Any], Any], str], ...] = (
 
 @contextmanager
 def _session(folder: Path) -> Iterator[Any]:
-    """A session of a cluster of two hosts, as another attempt is never made on the same one."""
+    """A session of a cluster of two hosts, because Spark never repeats a slow task on the same host."""
     from pyspark.sql import SparkSession
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Sources to follow: Delta tables beside dictionaries of what they should hold, and an engine for them."""
+"""Sources to follow: Delta tables, each with a dictionary of its expected rows, and an engine for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rows_of(rows: dict[int, int]) -> pa.Table:
 
 
 class Source:
-    """A Delta table beside a dictionary of what it should hold at each version."""
+    """A Delta table, and a dictionary of its expected rows at each version."""
 
     def __init__(self, path: Path, rows: dict[int, int], configuration: dict[str, str]) -> None:
         self.path, self.rows, self.at = str(path), dict(rows), list[dict[int, int]]()
@@ -60,7 +60,7 @@ class Source:
 
 
 def opened(folder: Path | None = None) -> hj.Engine:
-    """With a table to follow a source, made if it is not there."""
+    """An engine with a table for following a source. Creates the table if it is missing."""
     engine = hj.Engine(folder)
     if not engine.stats().collections:
         engine.execute("CREATE TABLE t (k bigint, v bigint)")

@@ -1,4 +1,4 @@
-"""A schema made from CREATE statements, for tests of the SQL front."""
+"""A schema from CREATE statements, for tests of the SQL front."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SCHEMA = FakeSchema()
 
 
 def bound(sql: str) -> Relation:
-    """The relation of one query."""
+    """The relation of a query."""
     (statement,) = parse(sql)
     assert isinstance(statement, Select)
     return bind(statement.query, SCHEMA, sql)
@@ -66,5 +66,5 @@ def shown(sql: str) -> str:
 
 
 def outputs(sql: str) -> list[str]:
-    """Names and types of the columns of a query."""
+    """Names and types of a query's columns."""
     return [f"{column.name} {column.type}" for column in bound(sql).columns]

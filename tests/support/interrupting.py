@@ -1,4 +1,4 @@
-"""Exceptions at any line: a call is carried out again and again, ended before its first line, its second, its third."""
+"""End a call by an exception at any line: repeat it, and end it before its first line, its second, its third, ..."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LATE = 60  # lines at the end, some of which are always among the points: there
 
 
 class Ender:
-    """Carries calls out, and ends them before a line of the engine."""
+    """Runs calls, and ends them before a line of the engine."""
 
     def __init__(self, kind: type[BaseException]) -> None:
         self._kind = kind
@@ -29,7 +29,7 @@ class Ender:
         self.where = "nowhere"
 
     def points(self, call: Callable[[], Any]) -> list[int]:
-        """Lines of a call at which to end it: it is carried out once to count them."""
+        """The lines of a call at which to end it. Runs the call once to count its lines."""
         self._run(call, 0)
         lines, every = self._lines, POINTS >= ALL
         step = 1 if every else max(1, lines // POINTS)
@@ -37,7 +37,7 @@ class Ender:
         return sorted({*range(1, lines + 1, step), *late})
 
     def ends(self, call: Callable[[], Any], at: int) -> bool:
-        """Carry the call out, but for what comes after so many lines; whether there were as many."""
+        """Run the call, and end it after `at` lines. Returns whether it has so many lines."""
         with suppress(self._kind, hj.HalfjoinError):
             self._run(call, at)
         return self._lines >= at

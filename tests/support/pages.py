@@ -1,12 +1,12 @@
-"""The parts of the documents that come from the program: outputs, pictures, refusals, functions, rules, rooms.
+"""The parts of the documents that the program writes: outputs, pictures, refusals, functions, rules, rooms.
 
-`fresh` gives a page with these parts as they are now; `tests/test_readme.py` compares, and writes if asked to.
+`fresh` gives a page with the current parts. `tests/test_readme.py` compares, and writes the page if asked to.
 
 A page's code runs from top to bottom, in a folder of its own:
 
-- `python` blocks share their names; `spark` blocks do too, and have a `session`;
+- `python` blocks share their names; so do `spark` blocks, which also have a `session`;
 - `sql` blocks run in one engine;
-- of `sh` blocks the lines that begin with `halfjoin` run.
+- in `sh` blocks the lines that begin with `halfjoin` run.
 
 A `text` block shows what the code block before it prints. A `mermaid` block after `sql` is the picture of its view.
 """
@@ -44,7 +44,7 @@ def pages() -> list[str]:
 
 
 def fresh(page: str, session: Any = None) -> str:
-    """The page as it should be. Its code runs in the current folder, `spark` blocks in a Spark `session`."""
+    """The page with current parts. Its code runs in the current folder, `spark` blocks in a Spark `session`."""
     if page == "docs/functions.md":
         return functions_page()
     text = _with_output((ROOT / page).read_text(), session)
@@ -68,13 +68,13 @@ def functions_page() -> str:
 
 @dataclass(slots=True)
 class _Page:
-    """What the blocks of one page share."""
+    """The state that the blocks of one page share."""
 
     names: dict[str, Any]
     engine: hj.Engine = field(default_factory=hj.Engine)
 
     def printed(self, language: str, code: str, shown_as: str) -> str | None:
-        """What a block prints; None if nothing of it runs."""
+        """The output of a block. None if nothing in it runs."""
         if language == "python" or (language == "spark" and self.names["session"] is not None):
             return self._output(lambda: exec(compile(code, "page", "exec"), self.names))
         if language == "sql":
@@ -94,14 +94,14 @@ class _Page:
 
 
 def _typed(line: str) -> str:
-    """What a command prints on standard output."""
+    """A command's standard output."""
     done = CliRunner().invoke(app, shlex.split(line)[1:])
     assert done.exit_code == 0, f"{line}: {done.output}"
     return done.stdout
 
 
 def _with_output(text: str, session: Any) -> str:
-    """The text with each block of output as its code prints it now."""
+    """The text, with the current output in each block of output."""
     page, parts, end = _Page({"session": session}), [], 0
     found = list(BLOCK.finditer(text))
     printed: str | None = None
@@ -123,7 +123,7 @@ def _with_output(text: str, session: Any) -> str:
 
 
 def _table(text: str, header: str, make: Callable[[str], str]) -> str:
-    """The rows below a table's header, if the text has it, are what `make` makes of those that stand there."""
+    """Replace the rows below a table's header, if the text has it, by what `make` makes of them."""
     if header not in text:
         return text
     before, _, rest = text.partition(header)
@@ -140,7 +140,7 @@ def _functions(_: str) -> str:
 
 
 def _refusals(rows: str, text: str) -> str:
-    """For each statement in the table the reason for which it is refused, and the remedy; the schema stands above."""
+    """For each statement in the table, the reason for its refusal, and the remedy. The text above has the schema."""
     schema = next(block[2] for block in BLOCK.finditer(text) if block[1] == "sql")
     return "".join(_refusal(row.split("`")[1], schema) for row in rows.splitlines())
 
@@ -160,7 +160,7 @@ def _cell(text: str) -> str:
 
 
 def _between(text: str, name: str, content: Callable[[], str]) -> str:
-    """The text with `content` between the comments that mark a part, if the text has them."""
+    """Put `content` between the comments that mark a part, if the text has them."""
     start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     if start not in text:
         return text

@@ -1,4 +1,4 @@
-"""Stand-ins for what the planner asks about collections, and plans of SQL text over them."""
+"""Stand-ins for the facts that the planner asks for, and plans of SQL text over them."""
 
 from __future__ import annotations
 

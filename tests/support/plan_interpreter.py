@@ -1,6 +1,6 @@
-"""Plans and relations executed row by row over Python integers: what they mean, without an engine.
+"""Run plans and relations row by row over Python integers: their meaning, without an engine.
 
-`evaluate` is the meaning of a bound relation; `Maintained` runs a `ViewPlan`. They share the scalars and nothing else.
+`evaluate` is the meaning of a bound relation; `Maintained` runs a `ViewPlan`. They share only the scalars.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def scalar(expr: Expr, row: Row) -> Any:
 
 
 def _connective(is_and: bool, args: tuple[Expr, ...], row: Row) -> Any:
-    """An argument that decides does so even if another fails."""
+    """AND or OR: an argument that decides does so even if another fails."""
     values, failed = [], False
     for arg in args:
         try:
@@ -139,7 +139,7 @@ def _rows(relation: rel.Relation, contents: Mapping[str, Any], now: int) -> Iter
 
 
 def _holds_for(predicate: Expr, row: Row) -> bool:
-    """Whether a predicate is true; it fails only where no part that does not fail decides, and NULL decides an AND."""
+    """Whether a predicate is true. It fails only if no part decides without failing; a NULL decides an AND."""
     match predicate:
         case Call("and" | "or" as name, args):
             deciding, failed = name == "or", False
@@ -162,7 +162,7 @@ Lookup = Callable[[str, Version], list[Update]]
 
 
 class Maintained:
-    """A plan's answers to batches: output and error updates."""
+    """Runs a plan over batches, and collects its output and error updates."""
 
     def __init__(self, plan: ViewPlan) -> None:
         self.plan = plan
@@ -257,7 +257,7 @@ def _half_join(half_join: HalfJoin, stream: list[Update], rows: list[Update]) ->
 
 
 def _keys(half_join: HalfJoin, row: Row) -> list[list[Any]]:
-    """The index entries of a row; none where its key fails."""
+    """The index entries of a row. None of them if its key fails."""
     updates: list[Update] = [(row, 0, 1)]
     for step in half_join.arrangement.through.steps if half_join.arrangement.through else ():
         updates = [made for update in updates for made in _step(step, update, [])]

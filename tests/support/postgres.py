@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own on a free port of loopback, for what SQL means; skipped where there is none."""
+"""A PostgreSQL server for tests of SQL's meaning, on a free port of loopback. Tests skip if there is none."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def postgres() -> Iterator[Any]:
 
 
 def _binaries() -> Path | None:
-    """The folder with initdb, of the newest version."""
+    """The folder with the newest version's initdb."""
     found = [path for pattern in _BINARIES for path in Path("/").glob(pattern[1:]) if (path / "initdb").exists()]
     if found:
         return max(found, key=lambda path: [int(part) for part in path.parent.name.split(".") if part.isdigit()])

@@ -3,9 +3,9 @@
 `python -m tests.support.rooms` prints each room, from top to bottom, with the first docstring line of each file.
 `python -m tests.support.rooms --diagram` prints the imports between rooms, as in docs/architecture/rooms.md.
 
-A room is a folder of the package. An import counts wherever it stands: at the top of a file, inside a function or
-under TYPE_CHECKING. The rooms' order is computed from the imports. It exists only if no room imports, through others,
-itself; both commands report such a circle and the imports that close it, and end with status 1.
+A room is a folder of the package. An import counts wherever it is: at the top of a file, inside a function or under
+TYPE_CHECKING. The rooms' order follows from the imports. It exists only if no room imports itself through others.
+Otherwise both commands report the circle and the imports that close it, and end with status 1.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Graph: TypeAlias = Mapping[str, Set[str]]
 
 @dataclass(frozen=True)
 class Import:
-    """One import statement: the module that has it, the module that it names, and its place in the source."""
+    """One import statement: the module that contains it, the module that it names, and its place in the source."""
 
     importer: str
     imported: str
@@ -56,7 +56,7 @@ class House:
         return [one for one in self._all if one.imported in self.files]
 
     def outside(self, libraries: Set[str], rooms: str) -> list[Import]:
-        """The imports of some libraries by the rooms whose names begin so."""
+        """The imports of some libraries in the rooms whose names begin with `rooms`."""
         found = (one for one in self._all if self.room(one.importer).startswith(rooms))
         return [one for one in found if one.imported.partition(".")[0] in libraries]
 
@@ -82,7 +82,7 @@ class House:
         return ONE.get(folder, folder)
 
     def file_circles(self) -> dict[str, list[set[str]]]:
-        """By room: its modules that import each other."""
+        """For each room: its sets of modules that import each other."""
         graph: dict[str, set[str]] = {module: set() for module in self.files}
         for one in self.imports:
             graph[one.importer].add(one.imported)
@@ -93,7 +93,7 @@ class House:
         return found
 
     def between(self, circle: Set[str]) -> dict[tuple[str, str], list[Import]]:
-        """The imports between the rooms of a circle, by the two rooms; the pair with the fewest imports first."""
+        """The imports between the rooms of a circle, for each pair of rooms; the pair with the fewest imports first."""
         pairs: dict[tuple[str, str], list[Import]] = {}
         for one in dict.fromkeys(self.imports):
             pair = self.room(one.importer), self.room(one.imported)
@@ -121,7 +121,7 @@ class House:
 
 
 def house(root: Path = ROOT) -> House:
-    """The package's modules as they are on disk; links to other folders are left out."""
+    """The package's modules on disk, without links to other folders."""
     files = {}
     for package in PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
@@ -145,7 +145,7 @@ def circles(graph: Graph) -> list[set[str]]:
 
 
 def order(graph: Graph) -> list[str]:
-    """The nodes from top to bottom: each before those that it imports. Ties go by name.
+    """The nodes from top to bottom: each before those that it imports. Names break ties.
 
     Raises:
         ValueError: some nodes import each other.
@@ -161,7 +161,7 @@ def order(graph: Graph) -> list[str]:
 
 
 def direct(graph: Graph) -> dict[str, set[str]]:
-    """The imports that do not follow from others: from `a` to `c` goes if `a` imports `b` and `b` reaches `c`."""
+    """The imports that do not follow from others: `a` to `c` follows if `a` imports `b` and `b` reaches `c`."""
     reached = {node: _reached(graph, node) for node in graph}
     return {
         node: {other for other in others if not any(other in reached[between] for between in others - {other})}
@@ -210,9 +210,9 @@ def listing(found: House) -> str:
 
 
 def report(found: House) -> str:
-    """What is wrong: each circle of rooms and its imports. Empty if the rooms have an order.
+    """Each circle of rooms and its imports. Empty if the rooms have an order.
 
-    Most circles are closed by few imports against many, so those come first.
+    In most circles few imports go against many, so the few come first.
     """
     lines = []
     for circle in found.circles:

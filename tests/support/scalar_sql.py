@@ -1,4 +1,4 @@
-"""Scalar expressions in tests: from SQL text to values, as constants and over columns."""
+"""Evaluate scalar expressions in tests: from SQL text to values, as constants and over columns."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def expression(sql: str) -> Expr:
 
 @dataclass
 class Columns:
-    """Replaces constants by columns c0, c1, ... that hold them in every other row and NULL between.
+    """Replaces constants by columns c0, c1, ... that have them in every other row and NULL in between.
 
-    `first`: only those in the first argument of a call, so that kernels for constant arguments are run on arrays.
+    `first`: replace only constants in the first argument of a call, so that kernels for constant arguments get arrays.
     """
 
     first: bool = False
@@ -73,12 +73,12 @@ def over_columns(expr: Expr, first: bool = False) -> Result:
 
 
 def shown(expr: Expr) -> Expr:
-    """As text, where the type has one."""
+    """The expression cast to text, unless it is an array."""
     return expr if expr.type.kind is Kind.ARRAY else cast(expr, TEXT, explicit=True)
 
 
 def text_of(value: object) -> str | None:
-    """An array as PostgreSQL prints it; text as it is."""
+    """A value as text, with an array as PostgreSQL prints it."""
     if isinstance(value, list):
         return "{" + ",".join(_item(item) for item in value) + "}"
     assert value is None or isinstance(value, str)
@@ -100,7 +100,7 @@ def answer(result: Result, row: int) -> str | None:
 
 
 def same(got: str | None, wanted: str | None) -> bool:
-    """Equal; numerics of more or fewer decimals once they are rounded to the fewer."""
+    """Whether two texts are equal. Numerics with different decimals are compared after rounding to the fewer."""
     if got == wanted or got is None or wanted is None or "ERROR" in got + wanted:
         return got == wanted
     try:
@@ -114,7 +114,7 @@ def same(got: str | None, wanted: str | None) -> bool:
 
 
 def wrong(sql: str, wanted: str | None) -> list[str | None]:
-    """The answers of an expression that are not the one wanted, as a constant and over columns; its refusal is one."""
+    """The answers that differ from the wanted one, as a constant and over columns. A refusal is one answer."""
     try:
         expr = shown(expression(sql))
     except UnsupportedSQL as error:

@@ -1,4 +1,4 @@
-"""Where new random examples begin: at a seed that `make fuzz` names, so that all processes try the same ones."""
+"""The first seed of new random examples. `make fuzz` names it, so that all processes try the same examples."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ import random
 
 
 def first_seed() -> int:
-    """`HALFJOIN_SEED`, or one that nobody has tried."""
+    """`HALFJOIN_SEED`, or a seed that nobody has tried."""
     return int(os.environ.get("HALFJOIN_SEED") or random.SystemRandom().randrange(2**32))

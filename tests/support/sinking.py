@@ -1,4 +1,4 @@
-"""A warehouse with views for sinks, what goes into it, and what is in the sinks' tables."""
+"""A warehouse with views for sinks, batches for it, and the contents of the sinks' tables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def opened(folder: Path) -> Iterator[hj.Engine]:
 
 
 def put(engine: hj.Engine, time: int, *keys: int, v: int = 9) -> None:
-    """A batch of rows."""
+    """Apply a batch of rows."""
     engine.apply({"t": [{"k": key, "v": v} for key in keys]}, time=time)
 
 
@@ -39,7 +39,7 @@ def rows(path: Path, version: int | None = None) -> Bag:
 
 
 def shown(engine: hj.Engine) -> list[dict[str, object]]:
-    """What SHOW SINKS shows."""
+    """The rows of SHOW SINKS."""
     found = engine.execute("SHOW SINKS")
     assert found is not None
     return found.to_pylist()

@@ -1,4 +1,4 @@
-"""A round trip through a Spark Connect server, in a process of its own: a process has one kind of session only."""
+"""A round trip through a Spark Connect server, in a separate process: a process has only one kind of session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import halfjoin as hj
 
 
 def main() -> None:
-    """Start a server and a session, then a batch, a first fill, a failing row, a DataFrame, and a sink."""
+    """Start a server and a session, then run a batch, a first fill, a failing row, a DataFrame, and a sink."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _in_a_warehouse(session: Any) -> None:
-    """Tasks check rows and messages, hold them against a key, and leave what they make in the warehouse's files."""
+    """Let tasks check rows and messages, compare them with a key, and write their results to the warehouse's files."""
     from halfjoin.engine.spark import runner, runners
     from halfjoin.engine.storage.stored_run import StoredRun
 

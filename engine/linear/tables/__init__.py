@@ -1,4 +1,4 @@
-"""Table functions: one row in, several weighted rows out. The general form of a linear operator."""
+"""Table functions: they take one row and give several weighted rows. They are the general form of a linear operator."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ def is_built_in(name: str) -> bool:
 
 
 def table_function(step: Explode, registry: Registry) -> TableFunction:
-    """The function that a step calls: arguments (one array each) and the number of rows to `Exploded`.
+    """The function that a step calls. It maps the arguments (an array each) and the number of rows to `Exploded`.
 
-    A user's function is looked up when it is called: a warehouse keeps its name, not its code.
+    A user's function is looked up at each call, because a warehouse keeps its name, not its code. The call raises
+    HalfjoinError if the function is not registered.
     """
     built_in = _BUILT_IN.get(step.function)
     if built_in is not None:

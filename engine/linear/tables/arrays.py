@@ -1,4 +1,4 @@
-"""unnest(array) and regexp_split_to_table(text, pattern): one result per element."""
+"""unnest(array) and regexp_split_to_table(text, pattern): they give one result per element."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from halfjoin.sql.functions.regex import separator
 
 
 def unnest(arguments: list[pa.Array], length: int) -> Exploded:
-    """Arguments: an array. Its elements in order; nothing for NULL and for the empty array."""
+    """Argument: an array. Gives its elements in order, and nothing for NULL or an empty array."""
     lists = arguments[0]
     rows = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
     return Exploded(rows, (lists.flatten(),))
 
 
 def regexp_split_to_table(arguments: list[pa.Array], length: int) -> Exploded:
-    """Arguments: text and pattern. The parts between matches; nothing where either is NULL."""
+    """Arguments: text and pattern. Gives the parts between matches, and nothing where either is NULL."""
     text, pattern = arguments
     rows: list[Ints] = []
     parts = []
     failed: list[Ints] = []
     message = ""
-    for value in pattern.unique().to_pylist():  # a literal pattern, as good as always, is one round
+    for value in pattern.unique().to_pylist():  # almost always a literal pattern: one round
         if value is None:
             continue
         chosen = pc.equal(pattern, value).fill_null(False).to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""What a table function gives back for a batch of argument rows."""
+"""The result of a table function for a batch of argument rows."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from halfjoin.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Exploded:
-    """Result rows in columns; result `i` belongs to argument row `rows[i]`.
+    """Result rows in columns. Result `i` belongs to argument row `rows[i]`.
 
-    `time`, `diff`: earliest time and weight of each result (None: always, once). `failed`: argument rows for which the
-    function fails, with the one reason `message`, or one for each.
+    `time`, `diff`: the earliest time and the weight of each result (None: always, once). `failed`: the argument rows
+    for which the function fails. `message`: one reason for all of them, or a list of one reason each.
     """
 
     rows: Ints
@@ -30,22 +30,26 @@ class Exploded:
 
     @property
     def messages(self) -> Sequence[str]:
-        """The reason of each failed row."""
+        """The reason for each failed row."""
         count = 0 if self.failed is None else len(self.failed)
         return [self.message] * count if isinstance(self.message, str) else self.message
 
 
 def repeated(counts: Ints, function: str) -> tuple[Ints, Ints]:
-    """For `counts[i]` results of each row `i`: the row of each result and its number within the row, from 0."""
+    """If row `i` has `counts[i]` results: the row of each result, and the result's number within its row, from 0.
+
+    Raises:
+        DataError: there would be more than `limits.MOST_ROWS` results.
+    """
     total = float(counts.sum(dtype=np.float64))
     if total > limits.MOST_ROWS:
-        raise DataError(f"{function} would make {total:,.0f} rows of this batch, the most are {limits.MOST_ROWS:,}")
+        raise DataError(f"{function} would make {total:,.0f} rows from this batch; the most are {limits.MOST_ROWS:,}")
     rows = np.repeat(np.arange(len(counts)), counts)
     return rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def ordinality(rows: Ints) -> Ints:
-    """WITH ORDINALITY: the number of each result within its argument row, from 1; a row's results stand together."""
+    """WITH ORDINALITY: the number of each result within its argument row, from 1. A row's results must be adjacent."""
     if not len(rows):
         return rows
     starts = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]]))

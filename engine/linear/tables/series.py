@@ -1,4 +1,4 @@
-"""generate_series(start, stop[, step]): inclusive, as PostgreSQL has it. `(1, 0)` is empty, NULL gives nothing."""
+"""generate_series(start, stop[, step]): inclusive, as in PostgreSQL. `(1, 0)` is empty, and NULL gives nothing."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from halfjoin.sql.expr import Call, Column
 from halfjoin.sql.types import INTERVAL, RESULT_ROWS
 
 _US_PER_DAY = 86_400_000_000
-_US_PER_MONTH = 30 * _US_PER_DAY  # by which PostgreSQL orders intervals
+_US_PER_MONTH = 30 * _US_PER_DAY  # PostgreSQL counts this much when it orders intervals
 _ZERO_STEP = "step size cannot equal zero"
 _TOO_MANY = f"generate_series makes {{:,}} rows of one, the most are {RESULT_ROWS:,}"
 
 
 def generate_series(arguments: list[pa.Array], length: int) -> Exploded:
-    """Arguments: start and stop of one integer or timestamp type, step of that type or an interval (1 if left out)."""
+    """Arguments: start and stop of one integer or timestamp type; step of that type or an interval (default 1)."""
     start, stop = arguments[0], arguments[1]
     step = arguments[2] if len(arguments) > 2 else pa.array(np.ones(length, np.int64))
     known: Mask = pc.and_(pc.and_(start.is_valid(), stop.is_valid()), step.is_valid()).to_numpy(zero_copy_only=False)
     if pt.is_interval(step.type):
         months, days, micros = _interval_parts(step)
-        if not months[known].any():  # every month counted is a calendar's, everything else is a fixed length
+        if not months[known].any():  # only months have no fixed length
             return _numbers(start, stop, days * _US_PER_DAY + micros, known)
         return _calendar(start, stop, step, months * _US_PER_MONTH + days * _US_PER_DAY + micros, known)
     return _numbers(start, stop, step.cast(pa.int64()).fill_null(0).to_numpy(), known)
 
 
 def _numbers(start: pa.Array, stop: pa.Array, step: Ints, known: Mask) -> Exploded:
-    """Steps of fixed length: all values at once."""
+    """Series with steps of fixed length. All values are computed at once."""
     low, high = (column.cast(pa.int64()).fill_null(0).to_numpy() for column in (start, stop))
     failed = np.flatnonzero(known & (step == 0))
     rising, falling = known & (step > 0) & (low <= high), known & (step < 0) & (low >= high)
-    # The distance between two int64 may need 64 bits, so it is counted unsigned, where wrapping around is exact.
+    # The distance between two int64s may need 64 bits. So compute it unsigned, where wrapping around is exact.
     a, b, width = low.view(np.uint64), high.view(np.uint64), np.abs(step).astype(np.uint64)
     width = np.maximum(width, np.uint64(1))
     distance = np.where(rising, b - a, np.where(falling, a - b, np.uint64(0)))
@@ -56,9 +56,9 @@ def _numbers(start: pa.Array, stop: pa.Array, step: Ints, known: Mask) -> Explod
 
 
 def _calendar(start: pa.Array, stop: pa.Array, step: pa.Array, sign: Ints, known: Mask) -> Exploded:
-    """Steps with months: each value is the one before plus the step, which clamps to the end of a month for good.
+    """Series with steps of months. Each value is the one before plus the step, so a clamp to a month's end persists.
 
-    A step of months less some days can stand still or lead back, and then might never end; such a row fails.
+    A step of months minus some days can stand still or go back, so the series may never end. Such a row fails.
     """
     kind = sql_type(start.type)
     add = compile(Call("+", (Column("value", kind), Column("step", INTERVAL)), kind))
@@ -87,7 +87,7 @@ def _calendar(start: pa.Array, stop: pa.Array, step: pa.Array, sign: Ints, known
         return Exploded(np.zeros(0, np.int64), (start.slice(0, 0),), failed=failed if len(failed) else None,
                         message=_ZERO_STEP)
     every = np.concatenate(rows)
-    order = np.argsort(every, kind="stable")  # a row's results stand together, in their order
+    order = np.argsort(every, kind="stable")  # put a row's results together, in their order
     order = order[~np.isin(every[order], failed)]
     made = pa.concat_arrays(values).take(pa.array(order))
     return Exploded(every[order], (made,), failed=np.sort(failed) if len(failed) else None, message=_ZERO_STEP)
@@ -101,7 +101,7 @@ def _scatter(values: pa.Array, positions: Ints, length: int) -> pa.Array:
 
 
 def _interval_parts(step: pa.Array) -> tuple[Ints, Ints, Ints]:
-    """Months, days and microseconds of an interval column; NULL as zeros."""
+    """Months, days and microseconds of an interval column. NULL becomes zeros."""
     raw = np.frombuffer(
         step.buffers()[1], np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")]), len(step) + step.offset
     )[step.offset :]

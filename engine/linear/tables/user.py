@@ -1,7 +1,7 @@
-"""The user's own table functions: a pure function from a batch of arguments to a batch of results.
+"""Calls the user's table functions: pure functions from a batch of arguments to a batch of results.
 
-What goes wrong in one is an error of the row that it goes wrong for. Which one that is a function of batches does not
-say, so it is called with halves of the batch, and halves of those.
+If a function fails for a row, that row becomes an error. A failed call does not say which row it failed for. So the
+function is called again on halves of the batch, and on halves of those.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROW = "__row"
 
 @dataclass(frozen=True, slots=True)
 class UserFunction:
-    """A registered function and the columns it promises."""
+    """A registered function, and the columns that it promises to return."""
 
     name: str
     function: Callable[[pa.RecordBatch], Any]
@@ -33,10 +33,10 @@ class UserFunction:
 
 
 def call_user_function(user: UserFunction, arguments: list[pa.Array], length: int) -> Exploded:
-    """Call it on a RecordBatch of columns `0`, `1`, ... and check what comes back.
+    """Call the function on a RecordBatch with columns `0`, `1`, ... and check its result.
 
-    A row fails for which it raises, or gives other columns than it promised, a `__row` that is not an argument row, or
-    more than `RESULT_ROWS` rows.
+    A row fails if the function raises for it, returns other columns than it promised, returns a `__row` that is not an
+    argument row, or returns more than `RESULT_ROWS` rows.
     """
     batch = pa.RecordBatch.from_arrays(arguments, names=[str(i) for i in range(len(arguments))])
     parts: list[tuple[int, Exploded]] = []
@@ -90,7 +90,7 @@ def _call(user: UserFunction, batch: pa.RecordBatch) -> Exploded:
 
 
 def _joined(user: UserFunction, parts: list[tuple[int, Exploded]]) -> Exploded:
-    """What was made of pieces of a batch, in their order, each with the row that it begins at."""
+    """The joined results of pieces of a batch. `parts` has, in order, each piece's first row and its result."""
     if not parts:
         return Exploded(np.zeros(0, np.int64), tuple(pa.nulls(0, arrow_type(kind)) for kind in user.returns.values()))
     rows = np.concatenate([start + part.rows for start, part in parts])
