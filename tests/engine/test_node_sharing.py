@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
-from halfjoin.engine.storage import filling, journal
+from halfjoin.engine.storage import filling, journal_file
 from halfjoin.engine.updates import limits
 from halfjoin.planner import cut
 from tests.oracle.rows import Bag, bag
@@ -222,7 +222,7 @@ def test_versions_without_nodes_do_not_open_the_warehouse(tmp_path: Path, monkey
     assert found.fetchone() == (2,)
     with hj.Engine(tmp_path / "w") as engine:
         engine.execute(VIEW.format("v"))
-    monkeypatch.setattr(journal, "FORMAT", 2)
+    monkeypatch.setattr(journal_file, "FORMAT", 2)
     with pytest.raises(hj.StorageError, match=r"has format 3.*open it with a newer one"):
         hj.Engine(tmp_path / "w")
 

@@ -14,7 +14,7 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.arrange import index
 from halfjoin.engine.statements import replan
-from halfjoin.engine.storage import warehouse as warehouse_module
+from halfjoin.engine.storage import filing
 from tests.oracle.rows import bag
 
 TABLES = """
@@ -322,7 +322,7 @@ def _odd(relation: Any, facts: Any, name: str) -> Any:
 
 
 def test_a_collection_in_files_is_planned_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warehouse_module, "BULK_ROWS", 500)
+    monkeypatch.setattr(filing, "BULK_ROWS", 500)
     with hj.Engine(tmp_path / "w", clock="own", memory=1) as engine, late(None) as after:
         engine.execute(f"{TABLES};{VIEWS}")
         given = rows()
