@@ -25,8 +25,8 @@ WITH_EXAMPLES = sorted(
     if ">>> " in file.read_text() and "spark" not in file.parts
 )  # fmt: skip
 LAWS = {
-    "planner.linear", "planner.plan", "engine.linear.temporal", "engine.linear.failures", "engine.arrange.run",
-    "engine.storage.journal",
+    "planner.linear", "planner.plan", "engine.linear.temporal", "engine.linear.failures",
+    "engine.arrange.merging", "engine.storage.journal",
 }  # fmt: skip
 EXTRAS = ("test", "test-postgres")  # what the job with the oldest versions installs
 

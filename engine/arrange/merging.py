@@ -27,6 +27,7 @@ def merge_runs(
     Compaction law. Times below `since` may be moved up to `since`, after which equal rows are added up and zeros
     dropped. No read at or above `since` can tell.
 
+    >>> import pyarrow as pa
     >>> def run(*updates):
     ...     rows, times, diffs = zip(*updates)
     ...     return make_run(Updates({"x": pa.array(rows)}, np.array(times), np.array(diffs)), 6)
