@@ -52,7 +52,7 @@ def summed(frame: Frame, layout: Layout, *, by_time: bool = True) -> Frame:
     halves = [F.expr(f"sum(shiftright({DIFF}, 32)) AS __upper"), F.expr(f"sum({DIFF} & 4294967295L) AS __lower")]
     groups = frame.groupBy(*names).agg(*halves, *given).where("__upper <> 0 OR __lower <> 0")
     groups = groups.withColumn("__upper", F.expr("__upper + shiftright(__lower, 32)"))
-    total = _PIECES if by_time else f"if({_FITS}, {_TOTAL}, raise_error('{TOO_MANY} {packed(DataError(TOO_MANY))}'))"
+    total = _PIECES if by_time else f"if({_FITS}, {_TOTAL}, raise_error('{_TOO_MANY}'))"
     kept = (f"{name}_given AS {name}" if name in floats else name for name in names)
     return groups.selectExpr(*kept, f"{total} AS {DIFF}").where(f"{DIFF} <> 0")
 
@@ -62,6 +62,7 @@ _FITS = "__upper BETWEEN -2147483648L AND 2147483647L"
 _TOTAL = "shiftleft(__upper, 32) | (__lower & 4294967295L)"
 _EXACT = "(cast(__upper AS decimal(20, 0)) * 4294967296BD + cast(__lower & 4294967295L AS decimal(20, 0)))"
 _MOST = "if(__upper > 0, 9223372036854775807L, -9223372036854775807L - 1L)"
+_TOO_MANY = f"DataError: {TOO_MANY} {packed(DataError(TOO_MANY))}"  # for people, and for `unpacked`
 _PIECES = (
     f"explode(if({_FITS}, array({_TOTAL}), concat("
     f"array_repeat({_MOST}, cast({_EXACT} div {_MOST} AS int)), array(cast({_EXACT} % {_MOST} AS bigint)))))"
