@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hypothesis import assume
+from hypothesis import reject
 
 import halfjoin as hj
 from tests.oracle.duck import Oracle
@@ -86,7 +86,9 @@ class Replay:
         try:
             self.engine.execute(view.ddl)
         except hj.UnsupportedSQL as refused:  # unions of views over unions multiply; the refusal is right, the try void
-            assume("joins over UNION ALL make" not in str(refused))
+            if "joins over UNION ALL make" in str(refused):
+                self.engine.close()  # it may be writing to the folder, which goes with this try
+                reject()
             raise
         self.oracle.create_view(view.name, view.query.sql, view.query.oracle)
         if view.materialized:
