@@ -101,7 +101,8 @@ class UnknownName(_InStatement):
 
     def __post_init__(self) -> None:
         """Find names similar to the unknown one, and render the text."""
-        self.reason, self.candidates = f"unknown {self.kind} {self.name!r}", tuple(self.candidates)
+        kind, of, owner = self.kind.partition(" of ")  # unknown column 'amout' of orders
+        self.reason, self.candidates = f"unknown {kind} {self.name!r}{of}{owner}", tuple(self.candidates)
         if self.remedy is None and self.candidates:
             near = get_close_matches(str(self.name), self.candidates, n=3, cutoff=0.5)
             shown, more = sorted(self.candidates)[:_CANDIDATES], len(self.candidates) > _CANDIDATES

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from halfjoin.planner.plan import Join, Node, Path, ViewPlan
+from halfjoin.planner.plan import ViewPlan
 
 GROWTH = 8
 FEW = 16  # rows; any plan is good for fewer
@@ -45,8 +45,4 @@ def same_work(one: ViewPlan, other: ViewPlan) -> bool:
 
     The nodes below a view do not depend on figures (`planner.cut`), and one that is kept keeps its own plan.
     """
-    return _paths(one.output) == _paths(other.output)
-
-
-def _paths(node: Node) -> list[tuple[Path, ...]]:
-    return [branch.paths for branch in node.branches] if isinstance(node, Join) else []
+    return [branch.paths for branch in one.branches] == [branch.paths for branch in other.branches]

@@ -27,7 +27,7 @@ from halfjoin.sql.types import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PathJoin:
     """A join as the path of one of its inputs sees it.
 
     `inner`: the padded inputs whose default rows cannot be part of what this path makes. They are looked up as plain
@@ -63,7 +63,7 @@ def check(block: Block) -> None:
                                  remedy="compare extract(epoch from ...) of both")  # fmt: skip
 
 
-def seen_from(block: Block, start: Input) -> View:
+def seen_from(block: Block, start: Input) -> PathJoin:
     """The join as the path of an input that is not plain sees it: with columns for its key, to which the others are
     equal.
 
@@ -84,7 +84,7 @@ def seen_from(block: Block, start: Input) -> View:
             due += [(other, [match.key for match in other.on]) for other in found]
     seen = replace(start, columns=(*columns, *(column for column, _ in keys)), default=())
     inputs = tuple(seen if item is start else item for item in block.inputs)
-    return View(replace(block, inputs=inputs, equalities=merged(equalities)), frozenset(inner))
+    return PathJoin(replace(block, inputs=inputs, equalities=merged(equalities)), frozenset(inner))
 
 
 def source(item: Input) -> list[Step]:

@@ -14,7 +14,7 @@ from halfjoin.planner.agenda import Agenda
 from halfjoin.planner.block import Block, Input
 from halfjoin.planner.cost import path_cost
 from halfjoin.planner.estimates import Estimates, selectivity
-from halfjoin.planner.kinds import View
+from halfjoin.planner.kinds import PathJoin
 from halfjoin.planner.linear import Filter, Linear, Reports, Step
 from halfjoin.planner.liveness import Draft, finished
 from halfjoin.planner.lookups import Lookup, Lookups
@@ -40,7 +40,7 @@ def branch(block: Block, number: int, estimates: Estimates, chosen: set[Arrangem
     paths = {}
     for i in order:
         if i in plain:
-            paths[i] = _path(block, View(block), number, i, estimates, lookups, shares)
+            paths[i] = _path(block, PathJoin(block), number, i, estimates, lookups, shares)
         else:
             view = kinds.seen_from(block, block.inputs[i])
             paths[i] = _path(block, view, number, i, estimates, Lookups(view.block, estimates, chosen), shares)
@@ -48,7 +48,7 @@ def branch(block: Block, number: int, estimates: Estimates, chosen: set[Arrangem
     return Branch(tuple(paths[i] for i in range(len(block.inputs))), fill)
 
 
-def _path(block: Block, view: View, branch: int, start: int, estimates: Estimates, lookups: Lookups,
+def _path(block: Block, view: PathJoin, branch: int, start: int, estimates: Estimates, lookups: Lookups,
           shares: Mapping[str, float]) -> Path:
     agenda = Agenda(view.block)
     first = view.block.inputs[start]

@@ -67,7 +67,6 @@ class CompiledPath:
 
         Rows of a present or an absent input add nothing, but for the errors of those that fail.
 
-
         Raises:
             TooLarge: it is more than a view takes.
         """

@@ -53,7 +53,7 @@ def reconsider(state: State, runners: Runners, changed: Collection[str], keep: K
         with suppress(HalfjoinError, MemoryError):
             keep(lambda: _plan_anew(state, runners, due))
         for name in due:
-            view = state.views[name]
+            view = state.maintained[name]
             view.limits = raised(view.limits, view.limits, state.rows)
 
 

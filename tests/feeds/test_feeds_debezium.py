@@ -249,7 +249,7 @@ def test_of_what_is_gone_the_key_alone_counts() -> None:
 def test_columns_chooses_among_fields() -> None:
     engine = _engine()
     batch = [message("c", None, {"k": 1, "v": "a", "secret": {"x": 1}})]
-    with pytest.raises(hj.UnknownName, match="unknown column of t 'secret'"):
+    with pytest.raises(hj.UnknownName, match="unknown column 'secret' of t"):
         engine.apply({"t": hj.debezium(batch)}, time=1)
     engine.apply({"t": hj.debezium(batch, columns=["k"])}, time=1)
     assert engine.read("t").to_pylist() == [{"k": 1, "v": None}]

@@ -231,7 +231,7 @@ GOOD = message("c", None, {"k": 1, "v": "a"})
     (message("m"), hj.InvalidRow, "t: the message of partition 0, offset 1: has the op 'm'"),
     (message("c", None, {"k": None}), hj.InvalidRow, "t.k: the message of partition 0, offset 1: is NULL, and"),
     (message("c", None, {"k": "1"}), hj.InvalidRow, "t.k: the message of partition 0, offset 1: '1' is not a valid"),
-    (message("c", None, {"k": 2, "w": 1}), hj.UnknownName, "unknown column of t 'w'"),
+    (message("c", None, {"k": 2, "w": 1}), hj.UnknownName, "unknown column 'w' of t"),
 ])  # fmt: skip
 def test_what_is_wrong_with_a_message(session: Any, bad: str, error: type[Exception], text: str) -> None:
     for setting in ("spark", "local"):

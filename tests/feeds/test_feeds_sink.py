@@ -109,7 +109,7 @@ def test_what_the_engine_raises_ends_the_query(source: Source) -> None:
     source.add([{"k": 1, "v": "a"}])
     engine = _engine(source.spark)
     engine.execute("CREATE TABLE narrow (k bigint)")
-    with pytest.raises(Exception, match="unknown column of narrow 'v'"):
+    with pytest.raises(Exception, match="unknown column 'v' of narrow"):
         source.run(engine.sink("narrow"), "one")
     sink = engine.sink("t")
     engine.close()
@@ -124,7 +124,7 @@ def test_the_column_of_times_is_the_one_of_that_name(spark: Any) -> None:
         odd = spark.createDataFrame([(1, 2)], "k bigint, x bigint").toDF("k", "a.b`")
         engine.sink("t", name="dots", time="a.b`")(odd, 0)
         rows = spark.createDataFrame([(1, 7)], "k bigint, at bigint")
-        with pytest.raises(hj.UnknownName, match="unknown column of the rows for t 'AT'; known: at, k"):
+        with pytest.raises(hj.UnknownName, match="unknown column 'AT' of the rows for t; known: at, k"):
             engine.sink("t", name="case", time="AT")(rows, 0)
         engine.sink("t", name="both", time="at")(rows, 0)
         subscription = engine.subscribe("v", as_of=2, up_to=8)

@@ -71,7 +71,7 @@ def test_update_gives_the_rows_before_and_after() -> None:
 
 @pytest.mark.parametrize(("sql", "error", "text"), [
     ("INSERT INTO nosuch VALUES (1)", UnknownName, "unknown table 'nosuch'"),
-    ("INSERT INTO u (nosuch) VALUES (1)", UnknownName, "unknown column of u 'nosuch'"),
+    ("INSERT INTO u (nosuch) VALUES (1)", UnknownName, "unknown column 'nosuch' of u"),
     ("INSERT INTO u (a, a) VALUES (1, 2)", UnsupportedSQL, "column a is named twice"),
     ("INSERT INTO u VALUES (1, 2, 3, 4)", UnsupportedSQL, "INSERT has 4 values for 3 columns"),
     ("INSERT INTO u VALUES (1, 2, 3), (1, 2)", UnsupportedSQL, "a row of VALUES has 2 values, the first one 3"),
