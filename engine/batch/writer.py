@@ -1,6 +1,6 @@
 """The writer of an engine: it carries batches and definitions out, each step in its order, all of it or nothing.
 
-A batch (`DESIGN.md`, section 3): its rows are checked, a runner is chosen, every view is staged, the store appends one
+A batch: its rows are checked, a runner is chosen, every view is staged, the store appends one
 entry (from then on the batch is acknowledged), the runs are published, and sinks and subscribers get what has changed.
 Whoever calls holds the engine's lock.
 """
