@@ -411,7 +411,7 @@ class Engine:
         self._check_open()
         with self._store.moment(self._state) as self._state:
             yield self._state
-            self._store.settle(self._state)
+            self._store.do_due_work(self._state)
 
     def _wait(self) -> None:
         """For the turn to write, while others may call; what they have left is put right as before any call."""
@@ -430,7 +430,7 @@ class Engine:
         if self._closed is None:
             self._turns.recover()
             self._store.recover()
-            self._commits.settle()
+            self._commits.finish()
             reading.recover(self._state)
 
     def _check_open(self) -> None:

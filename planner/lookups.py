@@ -32,7 +32,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class LookupWay:
     """A way to look one input up."""
 
     input: Input
@@ -57,7 +57,7 @@ class Lookups:
                   if frozenset({item.bare(column.name)}) in estimates.unique_keys(item.collection)}  # fmt: skip
         self._partners = [sorted(_plain(members), key=lambda m: _preference(m, unique)) for members in block.classes]
         self._own = {item.alias: _own(block, item) for item in block.inputs}
-        self._found: dict[tuple[object, ...], Lookup] = {}
+        self._found: dict[tuple[object, ...], LookupWay] = {}
 
     def choose(self, arrangement: ArrangementKey) -> None:
         """Prefer an arrangement from now on, as this plan has it anyway."""
@@ -65,7 +65,7 @@ class Lookups:
             self._chosen.add(arrangement)
             self._found.clear()
 
-    def ways(self, agenda: Agenda, waiting: Iterable[Input]) -> list[Lookup]:
+    def ways(self, agenda: Agenda, waiting: Iterable[Input]) -> list[LookupWay]:
         """The best way to look each input up from what the agenda has bound; those that nothing connects come last,
         and are left out while there are others."""
         partners = [self._partner(members, agenda) for members in self._partners]
@@ -90,14 +90,14 @@ class Lookups:
                 first = first or member
         return first
 
-    def _remembered(self, agenda: Agenda, item: Input, pairs: Sequence[tuple[int, Known, Known]]) -> Lookup:
+    def _remembered(self, agenda: Agenda, item: Input, pairs: Sequence[tuple[int, Known, Known]]) -> LookupWay:
         probes = ((position, id(partner), partner.expr in agenda.computed) for position, _, partner in pairs)
         asked = (item.alias, *probes)
         if asked not in self._found:
             self._found[asked] = self._lookup(agenda, item, _pairs(agenda, item, pairs))
         return self._found[asked]
 
-    def _lookup(self, agenda: Agenda, item: Input, pairs: Sequence[Pair]) -> Lookup:
+    def _lookup(self, agenda: Agenda, item: Input, pairs: Sequence[Pair]) -> LookupWay:
         """The best way to look `item` up by these equalities.
 
         A unique key, if they cover one; else the key of all equalities; or the longest key of an arrangement that
@@ -114,9 +114,9 @@ class Lookups:
         def exists(key: ArrangementKey) -> bool:
             return estimates.exists(key) or key in self._chosen
 
-        def way(parts: Iterable[Pair], steps: Linear | None = None) -> Lookup:
+        def way(parts: Iterable[Pair], steps: Linear | None = None) -> LookupWay:
             key, ordered = keyed(parts, steps)
-            return Lookup(
+            return LookupWay(
                 item, key, ordered, estimates.is_unique(key), exists(key),
                 estimates.fan_out(key, [pair.probe for pair in ordered], self._sources),
             )  # fmt: skip

@@ -17,7 +17,7 @@ from halfjoin.planner.estimates import Estimates, selectivity
 from halfjoin.planner.kinds import PathJoin
 from halfjoin.planner.linear import Filter, Linear, Reports, Step
 from halfjoin.planner.liveness import Draft, finished
-from halfjoin.planner.lookups import Lookup, Lookups
+from halfjoin.planner.lookups import Lookups, LookupWay
 from halfjoin.planner.plan import ArrangementKey, Branch, HalfJoin, InputKind, Path, Version
 
 _ALIKE = 4.0  # sizes within this factor count as equal, since they are guesses
@@ -84,7 +84,7 @@ def _path(block: Block, view: PathJoin, branch: int, start: int, estimates: Esti
     return finished(draft, block.inputs, [column.name for column, _ in block.outputs])
 
 
-def _half_join(way: Lookup, number: int, start: int) -> HalfJoin:
+def _half_join(way: LookupWay, number: int, start: int) -> HalfJoin:
     """The half-join of an input that this path looks up as a plain one; what it fetches is not known yet."""
     probe, null_safe = tuple(pair.probe for pair in way.pairs), tuple(pair.null_safe for pair in way.pairs)
     return HalfJoin(number, way.input.alias, way.arrangement, probe, null_safe, _version(number, start), ())
@@ -94,14 +94,14 @@ def _version(number: int, start: int) -> Version:
     return Version.AFTER if number < start else Version.BEFORE
 
 
-def _best(ways: Sequence[Lookup], estimates: Estimates, shares: Mapping[str, float]) -> Lookup:
+def _best(ways: Sequence[LookupWay], estimates: Estimates, shares: Mapping[str, float]) -> LookupWay:
     """The next input: by a unique key, not a cross product, and finding about as few rows as any other; among those
     one whose arrangement exists, by a longer key, with selective predicates, of fewer rows."""
 
-    def growth(way: Lookup) -> float:
+    def growth(way: LookupWay) -> float:
         return way.fan_out * shares[way.input.alias]
 
-    def kind(way: Lookup) -> tuple[bool, bool]:
+    def kind(way: LookupWay) -> tuple[bool, bool]:
         return not way.unique, not way.pairs
 
     first = min(map(kind, ways))

@@ -95,7 +95,7 @@ class Collection:
         stored = [part for part in self.held if not part.in_memory]
         indexes = INDEXED * len(self.arrangements) * sum(map(len, stored))
         # What the rows take is asked of the files, so only where they are not too many anyway.
-        if memory.invites(indexes) and memory.invites(indexes + sum(part.loaded_bytes for part in stored)):
+        if memory.recommends(indexes) and memory.recommends(indexes + sum(part.loaded_bytes for part in stored)):
             self.held = tuple(run for part in self.held for run in part.loaded(upper))
 
     def unload(self) -> None:

@@ -15,7 +15,7 @@ from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.updates import Ints, Mask
 
-Rows = NDArray[np.uint32]
+RowNumbers = NDArray[np.uint32]
 
 _GUIDE_FROM = 1 << 10  # entries
 _GUIDED_FROM = 1 << 20  # probes times entries; below it a plain search is faster: no setup, and most reads hit a cache
@@ -32,7 +32,7 @@ class Index:
     """
 
     codes: Ints
-    rows: Rows
+    rows: RowNumbers
     exact: bool
     guide: Guide | None = None
 
@@ -48,7 +48,7 @@ class Index:
         """The number of distinct codes."""
         return int(np.count_nonzero(self.codes[1:] != self.codes[:-1])) + 1 if len(self.codes) else 0
 
-    def find(self, probes: Ints) -> Iterable[tuple[Ints, Rows]]:
+    def find(self, probes: Ints) -> Iterable[tuple[Ints, RowNumbers]]:
         """Pairs (position in `probes`, row number) whose codes are equal, in pieces.
 
         A piece has at most `limits.PIECE_ROWS` pairs, even if one probe finds more. (If no code repeats, there is one
@@ -71,7 +71,7 @@ class Index:
         entries = np.arange(found) + np.repeat(low - (ends - counts), counts)
         return ((positions.repeat(counts), self.rows[entries]),)
 
-    def _pieces(self, positions: Ints, low: Ints, counts: Ints, ends: Ints) -> Iterator[tuple[Ints, Rows]]:
+    def _pieces(self, positions: Ints, low: Ints, counts: Ints, ends: Ints) -> Iterator[tuple[Ints, RowNumbers]]:
         """All pairs, a piece at a time. Pairs are numbered 0, 1, ...; those of `positions[i]` end before `ends[i]`."""
         first, found = low - (ends - counts), int(ends[-1])  # `first` plus a pair's number is the pair's entry
         for start in range(0, found, limits.PIECE_ROWS):
@@ -121,7 +121,7 @@ class Index:
         first, second = (_index(self.codes[part], self.rows[part], self.exact) for part in (mine, ~mine))
         return first, second
 
-    def between(self, low: int, high: int) -> Rows:
+    def between(self, low: int, high: int) -> RowNumbers:
         """Rows whose codes are in `[low, high)`. It has a meaning only where codes are the key's numbers (`exact`)."""
         start, stop = np.searchsorted(self.codes, [low, high], "left")
         return self.rows[start:stop]

@@ -31,11 +31,11 @@ class Memory:
         """The bytes that all parts hold."""
         return sum(part.row_bytes + part.index_bytes for part in self.held())
 
-    def takes(self, size: int) -> bool:
+    def allows(self, size: int) -> bool:
         """Whether `size` more bytes fit into the budget."""
         return self.limit is None or self.used() + size <= self.limit
 
-    def invites(self, size: int) -> bool:
+    def recommends(self, size: int) -> bool:
         """Whether to load `size` bytes that could stay on disk: they fit into the share `_FILLED` of the budget."""
         return self.limit is None or self.used() + size <= self.limit * _FILLED
 
@@ -45,7 +45,7 @@ class Memory:
         Raises:
             StorageError: names the bytes that the state would take, and the budget.
         """
-        if not self.takes(size):
+        if not self.allows(size):
             raise StorageError(
                 f"this would bring the state to {self.used() + size:,} bytes, over the budget of {self.limit:,}",
                 remedy="give "

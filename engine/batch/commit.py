@@ -59,9 +59,9 @@ class Commits:
                 raise
             change.kept = True
         finally:
-            self.settle()
+            self.finish()
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Bring what is under way to its end."""
         change = self._under_way
         if change is None:

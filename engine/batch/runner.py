@@ -27,7 +27,7 @@ class Held(Protocol):
 
 
 class Versioned(Protocol):
-    """A collection's parts before or after a batch, as `dataflow.Lookup`; or as they are kept, without loading them."""
+    """A collection's parts before or after a batch, as `dataflow.RunsOf`; or as they are kept, without loading them."""
 
     @property
     def closing(self) -> Closing:
@@ -35,7 +35,7 @@ class Versioned(Protocol):
 
     def __call__(self, name: str, version: Version) -> Sequence[Part]: ...  # noqa: D102
 
-    def kept(self, name: str, version: Version) -> Sequence[Part]:
+    def as_files(self, name: str, version: Version) -> Sequence[Part]:
         """All that is in files left there."""
 
 
@@ -93,7 +93,7 @@ class Filed(Protocol):
     @property
     def length(self) -> int: ...  # noqa: D102
 
-    def near(self) -> Submitted:
+    def loaded(self) -> Submitted:
         """The rows, read into this process."""
 
 

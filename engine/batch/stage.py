@@ -132,13 +132,13 @@ def runs_of(
         if table.primary_key:
             arrangement = arrangement_of(table)
             key = PrimaryKey(table, arrangement, collection.arrangements[arrangement].columns)
-            near = key.near(collection.runs, updates)
+            candidates = key.candidates(collection.runs, updates)
             if rows.unnamed:
-                updates = filled(key, near, updates, rows.unnamed, upsert=rows.upsert)
+                updates = filled(key, candidates, updates, rows.unnamed, upsert=rows.upsert)
             if rows.upsert:
-                updates = key.replaced(near, updates)
+                updates = key.replaced(candidates, updates)
             try:
-                indexes[arrangement] = key.check(near, updates)
+                indexes[arrangement] = key.check(candidates, updates)
             except InvalidRow as problem:
                 raise problem if rows.numbered else unnumbered(problem, table, None) from None
         if not updates.diff.all():

@@ -48,7 +48,7 @@ class MaintainedView:
 class Home(Protocol):
     """Where the rows of a state lie, and what is remembered of its batches: the store that opened it."""
 
-    def kept(self, collection: Collection) -> Sequence[Part] | None:
+    def as_files(self, collection: Collection) -> Sequence[Part] | None:
         """A collection's acknowledged updates, all that is in files left there; None where that is not to be had."""
 
     def closed_by(self, time: int) -> Closed | None:
@@ -121,9 +121,9 @@ class State:
     def release(self, size: int) -> None:
         """Where the budget does not take so many bytes more: let go of the largest of what is on disk, until there is
         room for a while."""
-        if not self.memory.takes(size):
+        if not self.memory.allows(size):
             for collection in sorted(self.collections(), key=_held, reverse=True):
-                if self.memory.invites(size):
+                if self.memory.recommends(size):
                     break
                 collection.unload()
 
@@ -169,7 +169,7 @@ class State:
         """Whether changed tables, and all that the views over them look up, are in memory, or likely to fit there."""
         found = [self.collection(name) for name in {*changed, *self._read(changed)}]
         cold = sum(len(collection) for collection in found if collection.cold is not None)
-        return not any(collection.in_files for collection in found) and self.memory.takes(cold * ROW_BYTES)
+        return not any(collection.in_files for collection in found) and self.memory.allows(cold * ROW_BYTES)
 
     def stored(self, changed: Iterable[str]) -> int:
         """Rows that stay on disk, of all collections which are read by views that read a changed one."""
@@ -243,7 +243,7 @@ class Versions:
     state: State
     staged: Mapping[str, Part]
     upper: int  # below which times are closed after the batch
-    found: dict[str, Sequence[Part]] = field(default_factory=dict)  # what `kept` gave, the same for a whole batch
+    found: dict[str, Sequence[Part]] = field(default_factory=dict)  # what `as_files` gave, the same for a whole batch
 
     @property
     def closing(self) -> Closing:
@@ -261,11 +261,11 @@ class Versions:
             collection.bring_in(self.state.memory, self.state.upper)
         return self._with_staged(name, version, collection.runs)
 
-    def kept(self, name: str, version: Version) -> Sequence[Part]:
+    def as_files(self, name: str, version: Version) -> Sequence[Part]:
         """The same as files where they are files, without loading anything."""
         if name not in self.found:
             collection = self.state.collection(name)
-            kept = self.state.home.kept(collection)
+            kept = self.state.home.as_files(collection)
             self.found[name] = collection.runs if kept is None else kept
         return self._with_staged(name, version, self.found[name])
 

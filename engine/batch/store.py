@@ -66,7 +66,7 @@ class ReaderStore(Protocol):
     def overtaken(self) -> bool:
         """Whether another process has defined something since the last moment, and removed what that had to read."""
 
-    def settle(self, state: State) -> None:
+    def do_due_work(self, state: State) -> None:
         """A chance for work that is due between calls; never fails."""
 
     def close(self) -> None:
@@ -97,7 +97,7 @@ class WriterStore(ReaderStore, Protocol):
     def adopt(self, state: State, staged: Staged) -> Staged:
         """A batch with its files where they stay; without effect as long as it is not kept."""
 
-    def room(self, state: State, staged: Staged) -> Staged:
+    def make_room(self, state: State, staged: Staged) -> Staged:
         """Room within the budget for what is held and for a batch; some of that may come back in files.
 
         Raises:

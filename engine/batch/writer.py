@@ -39,12 +39,12 @@ _REPLACED = "it was dropped, or replaced, under this subscription; subscribe to 
 class Choice(Tasks, Protocol):
     """Who carries out a batch; for the rows of Spark DataFrames it also checks them, and makes runs of them."""
 
-    def taken(
+    def checked(
         self, batch: Mapping[str, Any], table: Callable[[str], Table], time: int, *, marked: bool
     ) -> dict[str, Checked]:
         """Rows of a batch, checked; `time` is that of rows without one of their own."""
 
-    def near(
+    def brought_in(
         self, rows: Mapping[str, Checked], in_memory: Callable[[Iterable[str]], bool]
     ) -> Mapping[str, Checked]:
         """Checked rows, in this process if they are few enough and what they are looked up in is in its memory."""
@@ -91,14 +91,14 @@ class Writer:
         given_time = None if time is None else to_time(time)
         default = present(state.clock, state.upper) if given_time is None else given_time
         rows: Mapping[str, Checked]
-        rows = self.choice.taken(batches, state.catalog.table, default, marked=batch_id is not None)
+        rows = self.choice.checked(batches, state.catalog.table, default, marked=batch_id is not None)
         batch = None
         if batch_id is not None:
             batch = BatchId(batch_id, digest(fingerprints(state, rows), given_time, close))
             known = self._answered(batch)
             if known is not None:
                 return known
-        rows = dict(self.choice.near(rows, state.in_memory))
+        rows = dict(self.choice.brought_in(rows, state.in_memory))
         times = batch_times(state, rows, given_time, default, close=close)
         runs = runs_of(state, rows, times.time, times.upper, self.choice)
         chosen = self.choice.choose(
@@ -143,7 +143,7 @@ class Writer:
             self.store.errors_renewed()
         staged = replace(stage(self.state, runs, times.upper, runner), clock=times.clock)
         staged = self.store.adopt(self.state, staged)
-        staged = self.store.room(self.state, staged)
+        staged = self.store.make_room(self.state, staged)
         applied = Applied(
             times.time, times.upper, runner.name, perf_counter() - started, diffs_of(staged.diffs), reason,
             partial(self.frames, staged.diffs), {name: str(one.error) for name, one in staged.failures.items()},
@@ -155,7 +155,7 @@ class Writer:
         with suppress(HalfjoinError, MemoryError):  # the batch is done; what is not tidied now is so after a later one
             state.tidy()
         self.reconsider(staged.runs, self.define)
-        self.store.settle(state)
+        self.store.do_due_work(state)
         return replace(applied, seconds=perf_counter() - started)
 
     def _prepared(self, staged: Staged, applied: Applied, batch: BatchId | None) -> tuple[Entry, Step]:
@@ -178,7 +178,7 @@ class Writer:
 
         def prepare() -> tuple[Entry, Step]:
             change()
-            self.store.room(state, Staged({}, {}, state.upper))
+            self.store.make_room(state, Staged({}, {}, state.upper))
             return self.store.define(state), done
 
         def done() -> None:
@@ -189,7 +189,7 @@ class Writer:
                     subscription.fail(UnknownName("materialized view", name, remedy=_REPLACED))
 
         self.commits.carry_out(prepare, state.checkpoint())
-        self.store.settle(state)
+        self.store.do_due_work(state)
 
     def flush(self) -> None:
         """Do what the store has left to later batches."""

@@ -21,7 +21,7 @@ from halfjoin.engine.feeds.encodings import Encoding, from_schema, from_user
 from halfjoin.engine.feeds.envelopes import Images, images
 from halfjoin.engine.feeds.messages import Texts, invalid_message, texts
 from halfjoin.engine.feeds.order import Places, last_of_keys, unplaced
-from halfjoin.engine.intake.rows import Rows, Submitted
+from halfjoin.engine.intake.rows import GivenRows, Submitted
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.columns import convert
 from halfjoin.engine.scalar.duck import rows_of
@@ -31,7 +31,7 @@ from halfjoin.errors import InvalidRow, UnknownName
 
 
 @dataclass(frozen=True, slots=True)
-class Messages(Rows):
+class Messages(GivenRows):
     """Debezium's messages as rows of a batch. `debezium` makes them."""
 
     encodings: Mapping[str, str] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from halfjoin.engine.batch.applied import Applied
 from halfjoin.engine.batch.ids import CHANGES, ROWS, WHOLE, Position, follow_id, follow_prefix, position_of
 from halfjoin.engine.batch.writer import Writer
 from halfjoin.engine.feeds.delta_source import RESTART, DeltaSource, Piece
-from halfjoin.engine.intake.rows import Rows, submitted
+from halfjoin.engine.intake.rows import GivenRows, submitted
 from halfjoin.engine.intake.times import Time, to_time
 from halfjoin.engine.system.turns import Turns
 from halfjoin.errors import Conflict
@@ -91,7 +91,7 @@ def versions(table: Table, source: DeltaSource, last: Position | None, *, restar
         return
     if restart:
         start = Position(last.start + 1, source.id, source.version)
-        yield [Due(lambda: Rows(source.snapshot(), "contents"), follow_id(table.name, start), source.version)]
+        yield [Due(lambda: GivenRows(source.snapshot(), "contents"), follow_id(table.name, start), source.version)]
         return
     if last.source != source.id:
         raise Conflict(

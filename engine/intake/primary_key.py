@@ -23,18 +23,18 @@ from halfjoin.sql.expr import Column
 
 @dataclass(frozen=True, slots=True)
 class PrimaryKey:
-    """A table's key and the arrangement by the key. A batch looks up the table's rows once (`near`)."""
+    """A table's key and the arrangement by the key. A batch looks up the table's rows once (`candidates`)."""
 
     table: Table
     arrangement: ArrangementKey
     columns: KeyColumns
 
-    def near(self, there: Iterable[Part], updates: Updates) -> list[Run]:
+    def candidates(self, there: Iterable[Part], updates: Updates) -> list[Run]:
         """The table's rows that share a key with the updates, and maybe others, as runs in memory."""
         arrays, _ = self.columns(updates)
         return [run for part in there for run in part.narrowed(self.arrangement, self.columns, arrays, updates.columns)]
 
-    def check(self, near: Sequence[Run], updates: Updates) -> Index:
+    def check(self, candidates: Sequence[Run], updates: Updates) -> Index:
         """Refuse updates that give a key two rows at some time, or a row a negative count.
 
         Only keys that are in the table, come twice in the batch, or are deleted can break the rule. Any other key costs
@@ -51,7 +51,7 @@ class PrimaryKey:
         first = np.ones(len(index), np.bool_)
         first[1:] = index.codes[1:] != index.codes[:-1]
         distinct = index.codes if first.all() else index.codes[first]
-        held = self._held(near, distinct)
+        held = self._held(candidates, distinct)
         if not held and len(distinct) == len(updates) and bool((updates.diff == 1).all()):
             return index
         keys = first.cumsum() - 1
@@ -62,19 +62,19 @@ class PrimaryKey:
             self._check(concat([updates.slice(0, 0), *theirs]), updates.take(positions), positions)
         return index
 
-    def there(self, near: Sequence[Run], first: Updates) -> Updates:
+    def there(self, candidates: Sequence[Run], first: Updates) -> Updates:
         """The negated row of the table for each key of `first` at its time, if any. `first` must not repeat a key."""
         arrays, _ = self.columns(first)
-        held = self._held(near, np.unique(codes(arrays, len(first))))
+        held = self._held(candidates, np.unique(codes(arrays, len(first))))
         if not held:
             return first.slice(0, 0)
         ended = self._ended(concat([place.updates.take(place.rows) for place in held]), first)
         return ended.filter(ended.diff < 0)
 
-    def _held(self, near: Sequence[Run], wanted: Ints) -> list[KeyedRows]:
+    def _held(self, candidates: Sequence[Run], wanted: Ints) -> list[KeyedRows]:
         """The table's rows with these distinct codes. The key's number is the code's position in `wanted`."""
         found = []
-        for run in near:
+        for run in candidates:
             for numbers, rows in run.index(self.arrangement, self.columns).find(wanted):
                 found.append(_place(run, rows, numbers))
         return found
@@ -97,7 +97,7 @@ class PrimaryKey:
                              remedy="delete the first in the same batch, or submit hj.upserts(rows)",
                              table=self.table.name, row=int(positions[double - before]), key=self._key(both, double))
 
-    def replaced(self, near: Sequence[Run], updates: Updates) -> Updates:
+    def replaced(self, candidates: Sequence[Run], updates: Updates) -> Updates:
         """The updates of upserts: the new rows, and for each the deletion of the row with its key at its time, if any.
 
         A row with the diff 0 adds only the deletion. If several rows have the same key and time, the last one counts.
@@ -112,7 +112,7 @@ class PrimaryKey:
         parts = [new, Updates(ended.columns, new.time[follows + 1], -ended.diff)]
         first = new.take(np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
         arrays, _ = self.columns(first)  # in the arrangement's order of columns
-        held = self._held(near, np.unique(codes(arrays, len(first))))
+        held = self._held(candidates, np.unique(codes(arrays, len(first))))
         if held:
             parts.append(self._ended(concat([place.updates.take(place.rows) for place in held]), first))
         every = concat(parts)

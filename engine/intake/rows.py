@@ -25,7 +25,7 @@ _MOST_COPIES = 2**31  # per update, so that the product of two diffs fits into a
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class GivenRows:
     """Rows and their meaning. `inserts`, `deletes`, `upserts` and feeds make them.
 
     `plain` rows have their meaning from `__diff`, if they have that column. `contents` replace all rows of the table.
@@ -51,21 +51,21 @@ class Rows:
         return rows
 
 
-def inserts(rows: Any) -> Rows:
+def inserts(rows: Any) -> GivenRows:
     """Rows to add, one copy each."""
-    return Rows(rows, "inserts")
+    return GivenRows(rows, "inserts")
 
 
-def deletes(rows: Any) -> Rows:
+def deletes(rows: Any) -> GivenRows:
     """Rows to delete, one copy each. The columns that a row names must have the values that the table has.
 
     In a table with a PRIMARY KEY, a row may name only the key. In a table without one, a column that a row does not
     name is NULL, as in inserts.
     """
-    return Rows(rows, "deletes")
+    return GivenRows(rows, "deletes")
 
 
-def upserts(rows: Any) -> Rows:
+def upserts(rows: Any) -> GivenRows:
     """Rows that replace the row with the same PRIMARY KEY, if there is one.
 
     A row names the key and any other columns. A column that a row does not name keeps its value; in a new row it is
@@ -74,7 +74,7 @@ def upserts(rows: Any) -> Rows:
 
     The rows of a Spark DataFrame have no order, so no key may come twice in it.
     """
-    return Rows(rows, "upserts")
+    return GivenRows(rows, "upserts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def submitted(table: Table, rows: Any) -> Submitted:
         InvalidRow: a value does not fit its column's type, or is NULL in a column that is NOT NULL.
         InvalidTime: a value of `__time` is not a time.
     """
-    return rows.checked(table) if isinstance(rows, Rows) else _checked(table, rows, "plain")
+    return rows.checked(table) if isinstance(rows, GivenRows) else _checked(table, rows, "plain")
 
 
 def _checked(table: Table, rows: Any, meaning: str) -> Submitted:

@@ -20,12 +20,12 @@ from halfjoin.errors import InvalidRow
 
 
 def filled(
-    key: PrimaryKey, near: Sequence[Run], rows: Updates, unnamed: Mapping[str, Mask], *, upsert: bool
+    key: PrimaryKey, candidates: Sequence[Run], rows: Updates, unnamed: Mapping[str, Mask], *, upsert: bool
 ) -> Updates:
     """The rows with a value in each column. `unnamed` has, by column, the mask of the rows that do not name it.
 
-    The table's row is looked up in `near`, at the time of the key's first row only. If the table has later changes of
-    the key, the batch is refused (`PrimaryKey.check`).
+    The table's row is looked up in `candidates`, at the time of the key's first row only. If the table has later
+    changes of the key, the batch is refused (`PrimaryKey.check`).
 
     Raises:
         InvalidRow: an upsert adds a new row and does not name a column that is NOT NULL.
@@ -35,7 +35,7 @@ def filled(
     first = np.ones(len(rows), np.bool_)
     first[1:] = numbers[order][1:] != numbers[order][:-1]
     begins = rows.take(order[first])
-    there = key.there(near, begins)
+    there = key.there(candidates, begins)
     beside = _partners(key, begins, there)[np.cumsum(first) - 1]  # for each row in order, its row of `there` or -1
     columns = {}
     for name, missing in unnamed.items():

@@ -30,7 +30,7 @@ MOST_BYTES = machine_memory() // 4  # of the rows that one batch makes of a view
 _STEPS = 8  # in which the rows that one batch makes of a view come to a bound, added up after each
 
 # The runs of a collection before or after the batch.
-Lookup = Callable[[str, Version], Sequence[Part]]
+RunsOf = Callable[[str, Version], Sequence[Part]]
 
 
 class Closing(NamedTuple):
@@ -62,7 +62,7 @@ class CompiledPath:
         """The input's columns."""
         return [column for column, _ in self.spec.fetch]
 
-    def run(self, change: Updates, lookup: Lookup, made: Made, closing: Closing) -> Iterator[None]:
+    def run(self, change: Updates, lookup: RunsOf, made: Made, closing: Closing) -> Iterator[None]:
         """Put what a change of this path's input adds to the view into `made`, and pause after each piece of it.
 
         Rows of a present or an absent input add nothing, but for the errors of those that fail.
@@ -81,7 +81,7 @@ class CompiledPath:
                         problem.consider(first, self._entering(each, []), runs)
                 raise
 
-    def appear(self, lookup: Lookup, made: Made, closing: Closing) -> Iterator[None]:
+    def appear(self, lookup: RunsOf, made: Made, closing: Closing) -> Iterator[None]:
         """As `run`, for the keys that come and go at the times that close, where the input is not plain."""
         name = self.spec.collection
         updates = closing.updates(name) if self.appearing is not None else None
@@ -98,7 +98,7 @@ class CompiledPath:
             return stream
         return self.then(stream, errors) if self.spec.kind is InputKind.PADDED else stream.slice(0, 0)
 
-    def _onward(self, stream: Updates, number: int, lookup: Lookup, made: Made, closing: Closing) -> Iterator[None]:
+    def _onward(self, stream: Updates, number: int, lookup: RunsOf, made: Made, closing: Closing) -> Iterator[None]:
         """The stream through the stages from `number` on: each piece that a lookup finds goes on to the end before the
         next one is looked for."""
         if not len(stream):  # an operator that ran empty has not made all its columns
@@ -143,7 +143,7 @@ class Dataflow:
         self.asked = frozenset(plan.asked)  # the collections whose closing updates matter
 
     def changes(
-        self, staged: Mapping[str, Part], lookup: Lookup, closing: Closing
+        self, staged: Mapping[str, Part], lookup: RunsOf, closing: Closing
     ) -> tuple[Updates, Updates]:
         """The view's output and error updates for a batch's staged runs and for what it closes, both consolidated.
 
@@ -169,7 +169,7 @@ class Dataflow:
         return made.given()
 
     def fill(
-        self, lookup: Lookup, upper: int, closed: int = MINIMUM, *, gathered: bool = False
+        self, lookup: RunsOf, upper: int, closed: int = MINIMUM, *, gathered: bool = False
     ) -> Iterator[tuple[Updates, Updates]]:
         """The view's whole history so far, from one path per branch, in parts that memory holds.
 
@@ -203,7 +203,7 @@ class Dataflow:
             raise problem.told(f"{self.name} would hold {problem.bound}") from None
         yield made.given()
 
-    def _with_constants(self, lookup: Lookup) -> Lookup:
+    def _with_constants(self, lookup: RunsOf) -> RunsOf:
         return lambda name, version: self.constants[name] if name in self.constants else lookup(name, version)
 
 

@@ -38,7 +38,7 @@ _PROBE = "#probe"  # no SQL column has such a name
 _FEW = 16  # pairs, whose texts are no matter: they are in memory as it is
 _NET_FROM = 256  # partners: to carry fewer on, some of which cancel, costs less than to add them up
 _SORT_FROM = 1 << 14  # probes; searching so many sorted keeps to memory that is near
-Rows = NDArray[Any]
+RowNumbers = NDArray[Any]
 Fetch = tuple[tuple[str, str], ...]  # columns of the collection, and their names in the stream
 
 
@@ -47,7 +47,7 @@ class _Pairs(NamedTuple):
 
     positions: Ints
     run: Run
-    rows: Rows
+    rows: RowNumbers
     certain: bool
 
 
@@ -167,7 +167,7 @@ class HalfJoinOperator:
         indices = pa.array(positions)
         return [key.take(indices) for key in keys], stream.take(positions)
 
-    def verified(self, keys: list[pa.Array], positions: Ints, run: Run, rows: Rows) -> tuple[Ints, Rows]:
+    def verified(self, keys: list[pa.Array], positions: Ints, run: Run, rows: RowNumbers) -> tuple[Ints, RowNumbers]:
         """Without the pairs whose codes are equal and whose keys are not."""
         candidates = run.updates.select(self.needed).take(rows)
         arrays, origins = self.columns(candidates)
@@ -214,8 +214,8 @@ class HalfJoinOperator:
         return Updates(columns, np.maximum(left.time, partners.time), product(left.diff, partners.diff))
 
     def _admitted(
-        self, keys: list[pa.Array], positions: Ints, run: Run, rows: Rows, certain: bool
-    ) -> tuple[Ints, Run, Rows]:
+        self, keys: list[pa.Array], positions: Ints, run: Run, rows: RowNumbers, certain: bool
+    ) -> tuple[Ints, Run, RowNumbers]:
         """Without the pairs that are none, or whose partner does not meet a condition."""
         if not certain:
             positions, rows = self.verified(keys, positions, run, rows)
@@ -267,7 +267,7 @@ def _text_bytes(column: pa.Array) -> int:
     return int(column.nbytes) if pt.is_string(kind) or pt.is_binary(kind) or pt.is_list(kind) else 0
 
 
-def _lengths_at(column: pa.Array, rows: Rows) -> Ints:
+def _lengths_at(column: pa.Array, rows: RowNumbers) -> Ints:
     """The bytes of the values at some positions; of arrays what their elements take on average."""
     offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset :]
     rows = rows.astype(np.int64)

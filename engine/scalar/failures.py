@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Rows = NDArray[np.int64]
+RowNumbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Failures:
     """The failing rows: `rows` are ascending positions in the batch, and `messages[i]` is the reason of `rows[i]`."""
 
-    rows: Rows
+    rows: RowNumbers
     messages: NDArray[Any]
 
     @classmethod
-    def of(cls, rows: Rows, message: str) -> Failures:
+    def of(cls, rows: RowNumbers, message: str) -> Failures:
         """Failures of all these rows for the same reason."""
         messages = np.empty(len(rows), object)
         messages[:] = message
@@ -30,7 +30,7 @@ class Failures:
         kept = mask[self.rows]
         return Failures(self.rows[kept], self.messages[kept]) if kept.any() else None
 
-    def at(self, positions: Rows) -> Failures:
+    def at(self, positions: RowNumbers) -> Failures:
         """The same failures in the larger batch, in which row `i` is row `positions[i]`. `positions` ascend."""
         return Failures(positions[self.rows], self.messages)
 

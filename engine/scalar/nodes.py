@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from halfjoin.engine.scalar.failures import Failed, Failures, Rows, merge
+from halfjoin.engine.scalar.failures import Failed, Failures, RowNumbers, merge
 from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, valid
 from halfjoin.engine.updates.updates import TOO_LONG
 from halfjoin.errors import DataError
@@ -25,7 +25,7 @@ class Batch:
     columns: Mapping[str, Any]
     n: int
 
-    def take(self, rows: Rows, names: Iterable[str]) -> Batch:
+    def take(self, rows: RowNumbers, names: Iterable[str]) -> Batch:
         """Some of the rows, with only the named columns."""
         index = pa.array(rows)
         return Batch({name: self.columns[name].take(index) for name in names}, len(rows))

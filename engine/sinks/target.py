@@ -19,7 +19,7 @@ SINK = "halfjoin.sink"  # in each commit of a sink's table: the sink's id
 FOLDER = "sinks"  # the folder of a warehouse that relative paths start from
 
 
-def settled(target: str) -> str:
+def normalized(target: str) -> str:
     """The path or URL of a new sink as the catalog keeps it: every reader finds the same place, from anywhere.
 
     Raises:
@@ -42,7 +42,7 @@ def settled(target: str) -> str:
 
 
 def target_place(target: str, home: Place | None) -> Place:
-    """The place that a settled path or URL means, for an engine whose warehouse is at `home`.
+    """The place that a normalized path or URL means, for an engine whose warehouse is at `home`.
 
     Raises:
             StorageError: a link leads out of the folder for relative paths.
@@ -63,7 +63,7 @@ def target_place(target: str, home: Place | None) -> Place:
 
 
 def check(target: str, home: Place | None, others: Iterable[Sink], former: Container[str]) -> None:
-    """Check that a new sink may write to a settled path. It may take over the table of a `former` sink (sinks' ids).
+    """Check that a new sink may write to a normalized path. It may take over the table of a `former` sink (sinks' ids).
 
     Raises:
         UnsupportedSQL: the path overlaps with the warehouse or with another sink.

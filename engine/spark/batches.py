@@ -17,7 +17,7 @@ import pyarrow as pa
 from halfjoin.catalog.models import Table
 from halfjoin.engine.feeds.debezium import Messages
 from halfjoin.engine.intake.fingerprint import Partial, partial
-from halfjoin.engine.intake.rows import Rows, Submitted, submitted, unnumbered
+from halfjoin.engine.intake.rows import GivenRows, Submitted, submitted, unnumbered
 from halfjoin.engine.intake.upserts import refuse_unordered
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.intake import Intake
@@ -56,7 +56,7 @@ class FrameRows:
         """The number of rows."""
         return self.part.rows
 
-    def near(self) -> Submitted:
+    def loaded(self) -> Submitted:
         """The rows, read into this process.
 
         Raises:
@@ -74,14 +74,14 @@ class FrameRows:
 
 @dataclass(frozen=True, slots=True)
 class GivenFrame:
-    """A table's rows as submitted: a frame, and the meaning of its rows (`Rows` without data).
+    """A table's rows as submitted: a frame, and the meaning of its rows (`GivenRows` without data).
 
     `whole`: as in `Submitted`.
     """
 
     table: Table
     frame: Frame
-    meant: Rows
+    meant: GivenRows
     whole: bool = False
 
 
@@ -145,7 +145,7 @@ class _Check:
     """The task that checks submitted rows and writes files of updates. `names`: the names of the columns, in order."""
 
     names: tuple[str, ...]
-    meant: Rows
+    meant: GivenRows
     intake: Intake
 
     def __call__(self, batches: Batches) -> Batches:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.runner import Held
-from halfjoin.engine.join.dataflow import Lookup
+from halfjoin.engine.join.dataflow import RunsOf
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.spark.files import StateFiles
@@ -50,7 +50,7 @@ class SparkFlow:
     registry: Registry
     session: Any
     held: Held
-    parts_of: Lookup
+    parts_of: RunsOf
     files: StateFiles
     _between: list[StoredRun] = field(default_factory=list)  # files that jobs have written and frames read
 
@@ -172,7 +172,7 @@ class SparkFlow:
                 streams.append(probe.onward(self._between[-1]))
         return streams
 
-    def _carried(self, streams: list[_Stream], parts_of: Lookup) -> list[Frame]:
+    def _carried(self, streams: list[_Stream], parts_of: RunsOf) -> list[Frame]:
         """What streams add to the view. Streams with equal remaining stages continue as one."""
         results = [stream for stream in streams if not stream.stages]
         waiting = [stream for stream in streams if stream.stages]
@@ -191,7 +191,7 @@ class SparkFlow:
         frame, layout = self._apply(stream.frame, stream.layout, [stream.due], probe)
         return replace(stream, frame=frame, layout=layout, due=Linear())
 
-    def _past_stage(self, stream: _Stream, parts_of: Lookup) -> _Stream:
+    def _past_stage(self, stream: _Stream, parts_of: RunsOf) -> _Stream:
         stage, frame = stream.stages[0], stream.frame
         key, how = stage.half_join.arrangement, None
         runs = self._within(stream.spans, parts_of(key.collection, stage.half_join.version))

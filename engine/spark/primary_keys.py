@@ -44,8 +44,8 @@ def keyed(
         first, whole = rows.table.primary_key[0], rows.run.schema
         names = rows.table.primary_key if rows.inserts and not rows.upsert else tuple(whole)
         span = range_of(rows.run, first, whole[first])
-        near = there if span is None else [span.files(part, first) for part in there]
-        old = [run for part in near for run in files.runs(part)]
+        parts = there if span is None else [span.files(part, first) for part in there]
+        old = [run for part in parts for run in files.runs(part)]
         lots, (new,) = tuple(lots_of(rows.run, rows.table.primary_key, CHECKED_ROWS)), files.runs(rows.run)
         task = _Keys(rows.table, names, new, lots, tuple(old), place.path, rows.upsert, rows.unnamed)
         kinds.append((session.range(0, len(lots), 1, len(lots)), task))
@@ -76,16 +76,16 @@ class _Keys:
             changed = self.lots[number].read(self.new, self.names)
             arrangement = arrangement_of(self.table)
             key = PrimaryKey(self.table, arrangement, key_columns(arrangement, {}))
-            near = key.near(self.there, changed)
+            candidates = key.candidates(self.there, changed)
             try:
                 if self.upsert:
                     refuse_unordered(self.table, Submitted(changed.columns, len(changed), changed.time, None, True))
                 if self.unnamed:
                     unnamed = dict.fromkeys(self.unnamed, np.ones(len(changed), np.bool_))
-                    changed = filled(key, near, changed, unnamed, upsert=self.upsert)
+                    changed = filled(key, candidates, changed, unnamed, upsert=self.upsert)
                 if self.upsert:
-                    changed = key.replaced(near, changed)
-                key.check(near, changed)  # later existing rows stay
+                    changed = key.replaced(candidates, changed)
+                key.check(candidates, changed)  # later existing rows stay
                 if self.upsert or self.unnamed:
                     yield from in_files(self.folder, changed, self.table.primary_key)
             except InvalidRow as problem:

@@ -96,13 +96,13 @@ class SparkRunner:
 
     def runs_of(self, batch: Sequence[FrameRows], lookup: Versioned, time: int) -> dict[str, Output]:
         """The updates that checked rows mean at a time, held against the tables' keys."""
-        whole = {rows.table.name: lookup.kept(rows.table.name, Version.BEFORE) for rows in batch if rows.whole}
+        whole = {rows.table.name: lookup.as_files(rows.table.name, Version.BEFORE) for rows in batch if rows.whole}
         if whole:
             with progress(f"taking all rows of {', '.join(whole)} away"):
                 batch = [self._in_place_of(rows, whole[rows.table.name], time) if rows.whole else rows
                          for rows in batch]  # fmt: skip
         runs = {rows.table.name: rows.run for rows in batch}
-        due = [(rows, lookup.kept(rows.table.name, Version.BEFORE))
+        due = [(rows, lookup.as_files(rows.table.name, Version.BEFORE))
                for rows in batch if rows.table.primary_key and rows.run]  # fmt: skip
         if due:
             with progress(f"holding rows of {', '.join(rows.table.name for rows, _ in due)} against their keys"):
@@ -160,7 +160,7 @@ class SparkRunner:
         """The plan bound to the files of the parts that a lookup gives, which stay if they are to be held."""
 
         def parts(name: str, version: Version) -> Sequence[Part]:
-            found = flow.constants[name] if name in flow.constants else lookup.kept(name, version)
+            found = flow.constants[name] if name in flow.constants else lookup.as_files(name, version)
             return [self._files.hold(part) for part in found] if hold else found
 
         known = _Known(held, flow.constants)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from halfjoin.engine.batch.runner import LOCAL, Checked, Runner
-from halfjoin.engine.intake.rows import Rows, Submitted, submitted
+from halfjoin.engine.intake.rows import GivenRows, Submitted, submitted
 from halfjoin.errors import HalfjoinError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Runners:
             return LOCAL, f"{rows:,} changed rows, enough for Spark, but the engine has no Spark session"
         return self.spark, f"{rows:,} changed rows; Spark takes over from {BULK:,}"
 
-    def near(
+    def brought_in(
         self, rows: Mapping[str, Checked], in_memory: Callable[[Iterable[str]], bool]
     ) -> Mapping[str, Checked]:
         """Checked rows, in this process if they are few enough and what they are looked up in is in its memory.
@@ -77,9 +77,9 @@ class Runners:
             return rows
         if sum(given.length for given in rows.values()) > NEAR or not in_memory(rows):
             return rows
-        return {name: given if isinstance(given, Submitted) else given.near() for name, given in rows.items()}
+        return {name: given if isinstance(given, Submitted) else given.loaded() for name, given in rows.items()}
 
-    def taken(
+    def checked(
         self, batch: Mapping[str, Any], table: Callable[[str], Table], time: int, *, marked: bool
     ) -> dict[str, Checked]:
         """Rows of a batch, checked: those of Spark DataFrames by tasks, unless this process is to do everything.
@@ -89,11 +89,11 @@ class Runners:
         Raises:
             UnknownName, InvalidRow, InvalidTime: as `rows.submitted`.
         """
-        frames: dict[str, tuple[Table, Any, Rows]] = {}
+        frames: dict[str, tuple[Table, Any, GivenRows]] = {}
         rows: dict[str, Checked] = {}
         for name, given in batch.items():
-            meant = given if isinstance(given, Rows) else Rows(given, "plain")
-            if is_frame(meant.data) and type(meant) is Rows:  # messages have columns of their source's
+            meant = given if isinstance(given, GivenRows) else GivenRows(given, "plain")
+            if is_frame(meant.data) and type(meant) is GivenRows:  # messages have columns of their source's
                 from halfjoin.engine.spark.types import check_columns
 
                 check_columns(name, meant.data.schema)
@@ -110,7 +110,7 @@ class Runners:
 
     def arrow(self, rows: Any) -> Any:
         """Rows of a batch; those of a Spark DataFrame as an Arrow table, all else as it is."""
-        if isinstance(rows, Rows):
+        if isinstance(rows, GivenRows):
             return replace(rows, data=self.arrow(rows.data), ordered=not is_frame(rows.data))
         if not is_frame(rows):
             return rows

@@ -13,10 +13,10 @@ from halfjoin.engine.batch.enter import arranged, empty_view, enter_table, order
 from halfjoin.engine.batch.runner import LOCAL
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.sinks.sinks import Sinks
-from halfjoin.engine.sinks.target import check, settled
+from halfjoin.engine.sinks.target import check, normalized
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.statistics import Statistics
-from halfjoin.engine.storage.filling import fill_nodes, settle_node, take_in
+from halfjoin.engine.storage.filling import fill_nodes, forget_past, take_in
 from halfjoin.engine.storage.names import check_columns
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.planner.figures import Noted
@@ -161,7 +161,7 @@ def _with_nodes(state: State, view: MaintainedView, nodes: Mapping[str, Maintain
     for name, made in nodes.items():
         there = state.maintained.get(name)
         if there is None:
-            settle_node(state, made)
+            forget_past(state, made)
             state.maintained[name] = made
         elif there.errors.since > view.contents.since:
             state.maintained[name] = replace(there, errors=made.errors, standing=None)
@@ -207,7 +207,7 @@ def create_sink(state: State, sinks: Sinks, statement: CreateSink) -> None:
     _check_sink(state, name)
     if statement.or_replace and statement.name in catalog.sinks:
         catalog.remove(catalog.sinks[statement.name])
-    sink = Sink(name=statement.name, collection=name, target=settled(statement.target), id=uuid.uuid4().hex)
+    sink = Sink(name=statement.name, collection=name, target=normalized(statement.target), id=uuid.uuid4().hex)
     catalog.add(sink)
     others = [other for other in catalog.sinks.values() if other is not sink]
     check(sink.target, sinks.home, others, catalog.former_sinks)

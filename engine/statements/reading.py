@@ -59,7 +59,7 @@ def frame(state: State, runners: Runners, name: str, as_of: int | None) -> Any:
     state = closed(state)
     if state.catalog.columns(name) is not None:
         time, collection = readable(state, [name], as_of), state.collection(name)
-        return runners.spark.dataframe(collection, state.before_and_after({}).kept(name, Version.AFTER), time)
+        return runners.spark.dataframe(collection, state.before_and_after({}).as_files(name, Version.AFTER), time)
     planned = plan(bind(parse_query(f"SELECT * FROM {quoted(name)}"), state.catalog, ""), state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
     over, nodes = fill_nodes(state, planned, time, runners.spark, runners.staging)

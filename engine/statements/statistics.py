@@ -67,7 +67,7 @@ class Statistics:
             return None
         collection = self.state.collection(key.collection)
         cold = collection.cold
-        few = cold is not None and cold.rows < BULK and self.state.memory.takes(cold.rows * ROW_BYTES)
+        few = cold is not None and cold.rows < BULK and self.state.memory.allows(cold.rows * ROW_BYTES)
         parts = collection.runs if few else collection.held
         runs = [run for part in parts if part.in_memory for run in part.loaded(0)]
         run = max(runs, key=len, default=None)

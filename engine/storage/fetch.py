@@ -41,7 +41,7 @@ class Disk:
         recent = self._recent(kept, pieces, collection)
         size = base.loaded_bytes + recent.loaded_bytes
         size += INDEXED * len(collection.arrangements) * (len(base) + len(recent))
-        if not self.memory.invites(size):
+        if not self.memory.recommends(size):
             base = replace(base, arranged=self._arranged(kept, collection, versions))
             stored: list[Part] = [run for run in (base, recent) if len(run)]
         elif len(base) + len(recent):
@@ -72,7 +72,7 @@ class Disk:
         if not isinstance(self.site.place, LocalPlace):
             return {}
         found = {}
-        for kept in self.journal.kept():
+        for kept in self.journal.collections():
             table = DeltaFolder(collection_place(self.site, kept), app_of(self.journal, kept.id))
             problem = table.foreign(kept.version)
             if problem is not None:
@@ -81,7 +81,7 @@ class Disk:
 
     def _look(self, number: int, collection: Collection) -> tuple[Kept, StoredRun, Sequence[bytes | StoredFile]]:
         """The collection's entry in the journal, its Delta table, and the pieces that are not in the table yet."""
-        kept = next(item for item in self.journal.kept() if item.id == number)
+        kept = next(item for item in self.journal.collections() if item.id == number)
         place = collection_place(self.site, kept)
         files = DeltaFolder(place, app_of(self.journal, number)).files(kept.version, kept.stored)
         return kept, StoredRun(place, files, collection.schema), self.journal.pieces(number, kept.flushed)

@@ -62,7 +62,7 @@ def fill_missing(state: State) -> None:
                 there = state.maintained[name]
                 there.contents.held, there.errors.held = made[name].contents.held, made[name].errors.held
                 there.contents.since = there.errors.since = view.contents.since
-                settle_node(state, there)
+                forget_past(state, there)
 
 
 def unfilled(state: State) -> list[str]:
@@ -71,7 +71,7 @@ def unfilled(state: State) -> list[str]:
     return [name for name, contents in nodes if contents.stored is None and not contents.held]
 
 
-def settle_node(state: State, node: MaintainedView) -> None:
+def forget_past(state: State, node: MaintainedView) -> None:
     """Forget the past of a node that was filled: whoever needs it fills anew."""
     node.contents.advance(state.upper)
     if not node.contents.in_files:
@@ -96,7 +96,7 @@ def take_in(
     updates = made.not_before(collection.since)
     (run,) = loaded_runs([updates], state.upper)
     size = sum(part.row_bytes + part.index_bytes for part in (*collection.held, *beside, run))
-    if state.spill is None or state.memory.invites(size):
+    if state.spill is None or state.memory.recommends(size):
         collection.publish(run)
     elif len(updates):
         written = state.spill(kind, name, updates, ()) if scratch is None else _scratched(scratch, updates)

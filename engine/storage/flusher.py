@@ -84,7 +84,7 @@ class Flusher:
             with self._journal.beside() as journal:
                 journal.raise_since({target.id: target.since for target in targets})
                 entry = journal.number("entry")
-                kept = {item.id: item for item in journal.kept()}
+                kept = {item.id: item for item in journal.collections()}
                 for target in targets:
                     try:
                         with naming(collection_place(self._site, kept[target.id]), DeltaError):

@@ -103,7 +103,7 @@ class Journal(JournalFile):
         finally:
             other.close()
 
-    def kept(self) -> list[Kept]:
+    def collections(self) -> list[Kept]:
         """All collections, in the order in which they were made."""
         with self._guarded():
             rows = self._db.execute(

@@ -79,7 +79,7 @@ class Reader:
         self._flushes = journal.number("flushes")
         self._retain = journal.number("retain", RETAIN)
         catalog, upper = journal.meta("catalog"), journal.number("upper")
-        kept = {(item.kind, item.name): item for item in journal.kept()}
+        kept = {(item.kind, item.name): item for item in journal.collections()}
         with naming(f"the catalog in {journal.where}"):
             document = Document.model_validate_json(catalog) if catalog else Document()
             clock = opened(journal.meta("clock"), None, upper)
@@ -93,7 +93,7 @@ class Reader:
         upper = self._journal.number("upper")
         state.move_to(upper, opened(self._journal.meta("clock"), None, upper))
         newer = self._flushes != self._journal.number("flushes")
-        for kept in self._journal.kept():
+        for kept in self._journal.collections():
             collection = self._collections.get(kept.id)
             if collection is None:
                 continue  # a node that no view has, as this version plans it
@@ -110,7 +110,7 @@ class Reader:
         self._entry, self._flushes = entry, self._journal.number("flushes")
         self._defined = defined
 
-    def kept(self, collection: Collection) -> Sequence[Part] | None:
+    def as_files(self, collection: Collection) -> Sequence[Part] | None:
         """The files of the collection's Delta table, and what is not there yet."""
         return self._disk.left(self._collections, collection)
 
@@ -133,7 +133,7 @@ class Reader:
         with self._journal.snapshot():
             return self._defined not in (_UNKNOWN, self._journal.number("defined"))
 
-    def settle(self, state: State) -> None:
+    def do_due_work(self, state: State) -> None:
         """Hold no more than the budget: what has to go is opened again as files."""
         state.release(0)
 

@@ -69,7 +69,7 @@ class Nowhere:
     staging = None
     spill = None
 
-    def kept(self, collection: Collection) -> None:
+    def as_files(self, collection: Collection) -> None:
         """There are no files."""
 
     def has_stale_nodes(self) -> bool:
@@ -94,7 +94,7 @@ class Nowhere:
         """The greatest batch id that begins with a prefix, None if there is none."""
         return max((batch for batch in self._answers if batch.startswith(prefix)), default=None)
 
-    def room(self, state: State, staged: Staged) -> Staged:
+    def make_room(self, state: State, staged: Staged) -> Staged:
         """All is in memory, and stays there."""
         state.memory.check(staged.size)
         return staged
@@ -143,7 +143,7 @@ class Nowhere:
         """There are no other processes."""
         return False
 
-    def settle(self, state: State) -> None:
+    def do_due_work(self, state: State) -> None:
         """Nothing is due."""
 
     def flush(self, state: State) -> None:

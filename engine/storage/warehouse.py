@@ -93,7 +93,7 @@ class Warehouse:
             retain = RETAIN if known < 0 else known
         if known != retain:
             journal.keep(retain=retain)
-        kept = {(item.kind, item.name): item for item in journal.kept()}
+        kept = {(item.kind, item.name): item for item in journal.collections()}
         self._folders.known = {folder_of(item) for item in kept.values()}
         self._folders.remove_unclaimed()
         self._catalog = journal.meta("catalog")
@@ -142,7 +142,7 @@ class Warehouse:
         """Who closed a time, if it was one of the last batches."""
         return closing_of(self._journal.closings(), time)
 
-    def kept(self, collection: Collection) -> Sequence[Part] | None:
+    def as_files(self, collection: Collection) -> Sequence[Part] | None:
         """The files of the collection's Delta table, and what is not there yet."""
         return self._disk.left(self._ids, collection)
 
@@ -156,14 +156,14 @@ class Warehouse:
         """The greatest batch id that begins with a prefix, None if there is none."""
         return self._journal.newest(prefix)
 
-    def room(self, state: State, staged: Staged) -> Staged:
+    def make_room(self, state: State, staged: Staged) -> Staged:
         """Room within the budget: what is held goes to disk, the largest first, and if need be parts of the batch."""
-        if state.memory.takes(staged.size):
+        if state.memory.allows(staged.size):
             return staged
         self.flush(state)
         state.release(staged.size)
         for part, kind, name in sorted(parts(state, staged), key=lambda found: len(found[0]), reverse=True):
-            if state.memory.takes(staged.size):
+            if state.memory.allows(staged.size):
                 break
             others = staged.errors if kind == "errors" else staged.runs
             sort = sort_columns(collection_of(state, kind, name))
@@ -247,7 +247,7 @@ class Warehouse:
             self._flusher.wait()
         files: dict[tuple[str, str], set[str]] = {}
         made = [New(kind, name, c.since, list(self._filing.first(kind, name, c, files))) for kind, name, c in new]
-        dropped = [item for item in self._journal.kept() if item.id in gone] if gone else []
+        dropped = [item for item in self._journal.collections() if item.id in gone] if gone else []
         left = [folder for item in dropped for folder in (folder_of(item), arrangements_folder(item))]
         claimed = {f"{kind}/{folder_name(name)}" for kind, name, _ in new}
         forgotten = [prefix_of(item.name) for item in dropped if item.kind == "tables"]
@@ -256,7 +256,7 @@ class Warehouse:
             self._journal.define(catalog, state.upper, made, gone, forgotten, left, claimed)
 
         def follow() -> None:
-            kept = {(item.kind, item.name): item for item in self._journal.kept()}
+            kept = {(item.kind, item.name): item for item in self._journal.collections()}
             found = [(kept[kind, name], collection) for kind, name, collection in now]
             for item, collection in found:
                 if collection.stored is None:
@@ -281,13 +281,13 @@ class Warehouse:
         """No other process defines anything."""
         return False
 
-    def settle(self, state: State) -> None:
+    def do_due_work(self, state: State) -> None:
         """Take newer files, start to flush once enough has gathered (waiting for the last flush only where batches come
         faster than it goes), and hold no more than the budget."""
         limit = state.memory.limit
         most = FLUSH_BYTES if limit is None else max(1, min(FLUSH_BYTES, limit // _JOURNAL_SHARE))
         try:
-            if not state.memory.takes(0):
+            if not state.memory.allows(0):
                 self.flush(state)
                 state.release(0)
             if not self._flusher.busy:

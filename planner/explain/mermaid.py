@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from halfjoin.planner.explain.model import Lookup, PathModel, explanation
+from halfjoin.planner.explain.model import LookupStep, PathModel, explanation
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.plan import ViewPlan
 
@@ -40,7 +40,7 @@ def _path(path: PathModel, prefix: str, end: str) -> list[str]:
     return lines
 
 
-def _lookup(lookup: Lookup) -> list[str]:
+def _lookup(lookup: LookupStep) -> list[str]:
     when = "after the batch" if lookup.after else "before the batch"
     return [f"⋈ {lookup.arrangement.name}", f"{lookup.arrangement.state}, {when}", *lookup.steps]
 

@@ -33,7 +33,7 @@ class Arrangement:
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class LookupStep:
     """One half-join. `lookups`, `found` and `left` are expected numbers of rows for each changed row of the path."""
 
     input: str
@@ -57,7 +57,7 @@ class PathModel:
     constant: bool  # never changes, so the path only ever fills
     fills: bool
     source: tuple[str, ...]
-    lookups: tuple[Lookup, ...]
+    lookups: tuple[LookupStep, ...]
     final: tuple[str, ...]
     expected_lookups: float
     expected_found: float
@@ -154,9 +154,9 @@ def _path(path: Path, fills: bool, estimates: Estimates, name: str) -> PathModel
     )
 
 
-def _lookup(stage: Stage, cost: StageCost, words: Words, estimates: Estimates, name: str) -> Lookup:
+def _lookup(stage: Stage, cost: StageCost, words: Words, estimates: Estimates, name: str) -> LookupStep:
     half_join = stage.half_join
-    return Lookup(
+    return LookupStep(
         half_join.alias,
         _arrangement(half_join.arrangement, estimates, name),
         tuple(map(words.expr, half_join.probe)),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import zip_longest
 
-from halfjoin.planner.explain.model import Explanation, Lookup, NodeModel, PathModel
+from halfjoin.planner.explain.model import Explanation, LookupStep, NodeModel, PathModel
 from halfjoin.planner.explain.text import number, times
 
 CHARACTERS = 34  # in a line of a box, at the most
@@ -87,7 +87,7 @@ def _boxes(path: PathModel, most: int) -> list[_Box]:
     return [first, *middle, *([_box("final", "then", steps, most)] if steps else [])]
 
 
-def _lookup(lookup: Lookup, most: int) -> _Box:
+def _lookup(lookup: LookupStep, most: int) -> _Box:
     when = "after" if lookup.after else "before"
     arrangement = lookup.arrangement
     each = number(lookup.found / lookup.lookups) if lookup.lookups else "0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from halfjoin.planner.explain.model import Explanation, Lookup, PathModel, explanation
+from halfjoin.planner.explain.model import Explanation, LookupStep, PathModel, explanation
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.plan import ViewPlan
 
@@ -84,7 +84,7 @@ def _path(path: PathModel) -> _Node:
     return _Node(head, tuple(below))
 
 
-def _lookup(lookup: Lookup) -> _Node:
+def _lookup(lookup: LookupStep) -> _Node:
     when = "after" if lookup.after else "before"
     head = f"look up {lookup.arrangement.name}"
     named = lookup.arrangement.name.partition("(")[0]

@@ -43,7 +43,7 @@ def test_nobody_assigns_to_a_state_from_outside() -> None:
 
 
 def test_a_reader_has_nothing_that_only_writers_need() -> None:
-    writing = ("answered", "newest", "adopt", "room", "append", "define", "flush", "compact", "has_older_errors")
+    writing = ("answered", "newest", "adopt", "make_room", "append", "define", "flush", "compact", "has_older_errors")
     assert [name for name in writing if hasattr(Reader, name)] == []
 
 

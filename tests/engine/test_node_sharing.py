@@ -156,7 +156,7 @@ def test_a_view_that_fails_half_way_leaves_no_node(tmp_path: Path, monkeypatch: 
     with hj.Engine(tmp_path / "w", clock="own") as engine:
         engine.execute(TABLES)
         world.apply(engine, 1)
-        for name in ("fill_nodes", "settle_node"):
+        for name in ("fill_nodes", "forget_past"):
             with monkeypatch.context() as patch, pytest.raises(hj.StorageError, match="no more"):
                 patch.setattr(f"halfjoin.engine.statements.definitions.{name}", _failing(getattr(filling, name)))
                 engine.execute(VIEW.format("v"))

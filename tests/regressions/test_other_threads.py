@@ -57,11 +57,11 @@ def test_a_waiting_batch_begins_once_others_are_put_right(monkeypatch):
             waits.clear()
             later.start()
             assert waits.wait(30)
-            settle = engine._commits.settle
-            monkeypatch.setattr(type(engine._commits), "settle", ended)
+            settle = engine._commits.finish
+            monkeypatch.setattr(type(engine._commits), "finish", ended)
             with pytest.raises(Ended):
                 engine.apply({"t": [{"k": 1}]}, time=1)
-            monkeypatch.setattr(type(engine._commits), "settle", settle.__func__)
+            monkeypatch.setattr(type(engine._commits), "finish", settle.__func__)
         later.join()
         assert sorted(row["k"] for row in engine.read("t").to_pylist()) == [1, 2]
 
@@ -81,7 +81,7 @@ def test_nothing_fails_on_account_of_work_that_is_due_later(tmp_path, monkeypatc
 
         monkeypatch.setattr(engine._store._flusher, "flush", flush)
         monkeypatch.setattr(type(engine._memory), "takes", lambda memory, size: False)
-        engine._store.settle(engine._state)
+        engine._store.do_due_work(engine._state)
         monkeypatch.undo()
         assert engine.read("t").num_rows == 1
 
