@@ -80,7 +80,7 @@ def test_nothing_fails_on_account_of_work_that_is_due_later(tmp_path, monkeypatc
             raise hj.Conflict("the warehouse is being written by another")
 
         monkeypatch.setattr(engine._store._flusher, "flush", flush)
-        monkeypatch.setattr(type(engine._memory), "takes", lambda memory, size: False)
+        monkeypatch.setattr(type(engine._memory), "allows", lambda memory, size: False)
         engine._store.do_due_work(engine._state)
         monkeypatch.undo()
         assert engine.read("t").num_rows == 1
