@@ -20,8 +20,7 @@ Admits = Callable[[Aliases], bool]
 
 
 class Agenda:
-    """The steps of a block that one path has not run yet. Its methods return the steps that are due, and remove
-    them."""
+    """The steps of a block that one path has not run yet. Methods return the steps that are due, and remove them."""
 
     def __init__(self, block: Block) -> None:
         self.block, self.owners = block, block.owners
@@ -40,8 +39,7 @@ class Agenda:
         self._early: set[str] = set()
 
     def arrive(self, item: Input, *, report: bool, used: tuple[Expr, ...] = ()) -> list[Step]:
-        """The steps that read one input alone, which are due once its columns are bound. They are the same in every
-        path.
+        """The steps that read one input alone, due once its columns are bound. They are the same in every path.
 
         `report`: compute every equality member that may fail, so that the failure is reported. Without it, skip the
         members that the lookup `used`: the lookup does not find a row whose key fails.
@@ -86,7 +84,7 @@ class Agenda:
         return names <= self.present
 
     def _due(self, admits: Admits, fallible_too: bool) -> list[Step]:
-        """Repeat until no step is due: filters first, then temporal filters, then table functions, which add
+        """The steps until none is due: filters first, then temporal filters, then table functions, which add
         columns."""
         steps: list[Step] = []
         while True:
@@ -180,8 +178,7 @@ def _all(formulas: list[Formula]) -> Formula:
 
 
 def through(block: Block, item: Input, member: Expr) -> tuple[Step, ...]:
-    """The steps that compute the columns of `member` from an input's row: table functions, and filters that cannot
-    fail."""
+    """The steps that compute the columns of `member` from an input's row: table functions and infallible filters."""
     steps = Agenda(block).arrive(item, report=False)
     wanted = columns_of(member)
     functions: list[Explode] = []

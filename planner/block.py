@@ -18,7 +18,7 @@ Aliases: TypeAlias = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One part of the key of an input that is not plain: `key` over its columns equals `probe` over other inputs'
+    """A part of the key of an input that is not plain: `key` over its columns equals `probe` over other inputs'
     columns.
 
     `null_safe`: IS NOT DISTINCT FROM, so NULL matches NULL.
@@ -79,8 +79,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """Expressions that are all equal and not NULL. `null_safe`: two expressions that are not distinct; NULL equals
-    NULL."""
+    """Expressions that are all equal and not NULL. `null_safe`: two that are not distinct, so NULL equals NULL."""
 
     members: tuple[Expr, ...]
     null_safe: bool = False
@@ -98,8 +97,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Block:
-    """One join. A combination of its inputs' rows that satisfies every condition makes a row of the view, the
-    `outputs`."""
+    """One join. Each combination of its inputs' rows that satisfies every condition makes a row, the `outputs`."""
 
     inputs: tuple[Input, ...]
     functions: tuple[Function, ...]

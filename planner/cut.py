@@ -54,8 +54,7 @@ class _Cutter:
     nodes: dict[str, CutNode] = field(default_factory=dict)
 
     def region(self, relation: Relation) -> tuple[Relation, int]:
-        """The relation after the cut, and the number of joins that are left of it. A region ends at the UNION ALLs in
-        it."""
+        """The relation after the cut, and how many joins are left of it. A region ends at the UNION ALLs in it."""
         unions = list(_unions(relation))
         parts: dict[int, UnionAll | CutNode] = {}  # what takes the place of each union
         counts: dict[int, int] = {}

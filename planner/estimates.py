@@ -51,8 +51,7 @@ class Estimates:
         return collection in self.constants or self.facts.rows(collection) > 0
 
     def is_measured(self, key: ArrangementKey) -> bool:
-        """Whether the distinct keys of an arrangement are known, from enough rows to say what later rows will be
-        like."""
+        """Whether the distinct keys of an arrangement are known, from enough rows to predict later ones."""
         if key.collection in self.constants:
             return True
         return self.facts.rows(key.collection) >= UNKNOWN_ROWS and self.facts.distinct(key) is not None
