@@ -56,8 +56,7 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Explode:
-    """Pair each row with each row that a table function gives for `args`; columns as in
-    `sql.relation.TableFunction`."""
+    """Pair each row with each row that a table function gives for `args`; columns as in `relation.TableFunction`."""
 
     function: str
     alias: str

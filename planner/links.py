@@ -32,8 +32,7 @@ class Links:
         self._unite(position, members.index(left), members.index(right))
 
     def missing(self, available: Callable[[Known], bool]) -> list[tuple[int, Expr, Expr]]:
-        """Pairs (class, member, member) that make the available members of each class equal. From now on they are
-        equal."""
+        """Pairs (class, member, member) that make the available members of each class equal from now on."""
         pairs = []
         for position in sorted(self._open):
             members, groups = self._classes[position], self._groups[position]

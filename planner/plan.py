@@ -100,8 +100,8 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Appearing:
-    """How the path of a present, absent or padded input begins, besides with its rows: with keys that come to be there
-    or go.
+    """How the path of a present, absent or padded input begins, besides with rows: with keys that come to be there or
+    go.
 
     Reduce law. Whether a key is there at a time is a function of the rows at or below it. The path asks this anew for
     each key with an update whose time closes now, whichever batch brought it. Wrong: to ask for the keys of the batch's
@@ -214,8 +214,7 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A name that a loop defines by nodes. The output of the last node is its contents. Its nodes may read every
-    binding."""
+    """A name that a loop defines by nodes. The last node's output is its contents. The nodes may read every binding."""
 
     name: str
     nodes: tuple[Node, ...]

@@ -35,8 +35,7 @@ def _cross_product(changed: str, stage: Stage) -> Iterator[str]:
 
 
 def _filtered(stage: Stage, estimates: Estimates) -> Iterator[str]:
-    """Warn about an index made for this view that holds all rows of a collection, also those that the view filters
-    out."""
+    """Warn of an index made for this view that also holds all the rows that the view filters out."""
     key = stage.half_join.arrangement
     if not key.keys or estimates.exists(key) or (estimates.is_known(key.collection)
                                                  and estimates.rows(key.collection) < _SMALL):  # fmt: skip

@@ -20,7 +20,7 @@ def find_temporal(blocks: Blocks) -> Blocks:
     """The same blocks with mz_now() only in temporal formulas.
 
     Raises:
-        UnsupportedSQL: mz_now() stands where it does not say from when until when a row is in.
+        UnsupportedSQL: mz_now() stands where it does not say from which time until which time a row is in.
     """
     return tuple(_found(block) for block in blocks)
 
@@ -58,6 +58,6 @@ def formula(expr: Expr) -> Formula:
 
 def _refused(expr: Expr) -> UnsupportedSQL:
     return UnsupportedSQL(
-        f"mz_now() is used in {render(expr)}, which does not say from when until when a row is in the view",
+        f"mz_now() is used in {render(expr)}, which does not say from which time until which time a row is in",
         remedy="compare it in WHERE, alone on one side: mz_now() < expires_at",
     )
