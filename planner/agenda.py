@@ -84,8 +84,7 @@ class Agenda:
         return names <= self.present
 
     def _due(self, admits: Admits, fallible_too: bool) -> list[Step]:
-        """The steps until none is due: filters first, then temporal filters, then table functions, which add
-        columns."""
+        """The steps until none is due: filters, then temporal filters, then table functions, which add columns."""
         steps: list[Step] = []
         while True:
             size = len(steps)

@@ -50,7 +50,7 @@ def _function_fallible(step: Explode) -> bool:
             return not isinstance(step.args[1], Literal)
         case "repeat_row" | "unnest":
             return False
-        case _:  # a user's
+        case _:  # a user's own function
             return True
 
 

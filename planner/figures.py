@@ -83,7 +83,7 @@ class Noted(_Answers):
         return self._keys[key]
 
     def figures(self, upper: int) -> Figures:
-        """The answers given so far."""
+        """All answers so far, as the figures of a plan made at `upper`."""
         keys = {arrangement_name(key): count for key, count in self._keys.items()}
         return Figures(upper=upper, rows=self._rows, keys=keys, shared=tuple(self._shared))
 

@@ -64,10 +64,10 @@ def check(block: Block) -> None:
 
 
 def seen_from(block: Block, start: Input) -> PathJoin:
-    """The join as the path of an input that is not plain sees it: the input has columns for its key, equal to the
+    """The join as the path of an input that is not plain sees it: with columns for its key, which are equal to the
     probes.
 
-    If such an equality is not true of any default row of another padded input, that one's own key makes equalities,
+    If such an equality is false for every default row of another padded input, that input's own key makes equalities,
     too.
     """
     keys = key_columns(start)

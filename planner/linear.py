@@ -56,7 +56,7 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Explode:
-    """Pair each row with each row that a table function gives for `args`; columns as in `relation.TableFunction`."""
+    """Pair each row with each row that a table function gives for `args` (as `sql.relation.TableFunction`)."""
 
     function: str
     alias: str

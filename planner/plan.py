@@ -100,8 +100,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Appearing:
-    """How the path of a present, absent or padded input begins, besides with rows: with keys that come to be there or
-    go.
+    """How the path of an input that is not plain begins, besides with its rows: with keys that come to be there or go.
 
     Reduce law. Whether a key is there at a time is a function of the rows at or below it. The path asks this anew for
     each key with an update whose time closes now, whichever batch brought it. Wrong: to ask for the keys of the batch's

@@ -28,8 +28,7 @@ def plan(relation: Relation, facts: Facts, name: str = "query") -> ViewPlan:
 
 
 def trace(relation: Relation, facts: Facts, name: str = "query") -> tuple[tuple[tuple[str, Blocks], ...], ViewPlan]:
-    """The normal form after each rule, by the rule's name, and the plan. The name of a rule of a node ends with the
-    node's."""
+    """The normal form after each rule, by the rule's name, and the plan. For a node the name is `rule of node`."""
     estimates = Estimates(facts, {}, name)
     steps: list[tuple[str, Blocks]] = []
     nodes: list[Node] = []

@@ -1,4 +1,4 @@
-"""Fit the outputs into types that can be stored: a stored numeric has at most 38 digits, an intermediate one 76."""
+"""Fit the outputs into types that can be stored: a stored numeric has up to 38 digits, an intermediate one up to 76."""
 
 from __future__ import annotations
 
