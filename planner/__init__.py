@@ -1,1 +1,1 @@
-"""A bound view to a dataflow: normal form, rules, join orders, arrangements, explain."""
+"""Turns a bound view into a plan, a graph of nodes: normal form, rules, join orders, arrangements."""

@@ -1,7 +1,7 @@
-"""The agenda of one path: what is still to be done to its rows, and what can be done now.
+"""The agenda of one path: the steps that its rows still need, and which of them can run now.
 
-Predicates, table functions, temporal filters and computed columns run as soon as their columns are there, with one
-exception: what may fail runs where its failure is reported (see `planner.fallibility`).
+Predicates, table functions, temporal filters and computed columns run as soon as their columns are bound, with one
+exception: a step that may fail runs where its failure is reported (see `planner.fallibility`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Admits = Callable[[Aliases], bool]
 
 
 class Agenda:
-    """What is left of a block for the rows of one path. Methods give the steps that are due, and strike them off."""
+    """The steps of a block that one path has not run yet. Methods return the steps that are due, and remove them."""
 
     def __init__(self, block: Block) -> None:
         self.block, self.owners = block, block.owners
         self.present: set[str] = set()
         self.bound: set[str] = set()
         self.links = Links(block.classes)
-        self.computed: dict[Expr, Column] = {}  # members of equalities that are columns now
+        self.computed: dict[Expr, Column] = {}  # equality members that are columns now
         self._predicates = list(block.conditions)
         self._temporal = list(block.temporal)
         self._functions = list(block.functions)
@@ -39,13 +39,13 @@ class Agenda:
         self._early: set[str] = set()
 
     def arrive(self, item: Input, *, report: bool, used: tuple[Expr, ...] = ()) -> list[Step]:
-        """The steps of one input alone, once its columns are there; the same in every path.
+        """The steps that read one input alone, due once its columns are bound. They are the same in every path.
 
-        `report`: equality members that may fail are computed here, so that the failure is reported. So are they where
-        the input is looked up, unless the lookup `used` them: a row whose key fails is not found.
+        `report`: compute every equality member that may fail, so that the failure is reported. Without it, skip the
+        members that the lookup `used`: the lookup does not find a row whose key fails.
 
-        Of an input that is not plain nothing is done here. What reads a padded one's columns reads its default row as
-        well, so if it may fail, it fails on complete rows.
+        For an input that is not plain, no predicate, temporal filter or table function runs here. A step that reads a
+        padded input's columns also reads its default row; if it may fail, it fails on complete rows.
         """
         self.bound.add(item.alias)
         self.links.arrive(item.alias)
@@ -67,24 +67,24 @@ class Agenda:
         return steps
 
     def finish(self) -> list[Step]:
-        """The rest, on complete rows, and the view's columns."""
+        """The remaining steps, which run on complete rows, and the view's columns."""
         steps = self._due(lambda inputs: True, fallible_too=True)
         items = tuple((column, expr) for column, expr in self.block.outputs if column.name not in self._early)
         return [*steps, Extend(items)] if items else steps
 
     def usable(self, member: Known) -> bool:
-        """Whether an equality's member can be computed from the inputs and columns that are there."""
+        """Whether an equality member can be computed from the inputs and columns that are bound."""
         return member.inputs <= self.bound and self._has(member.columns)
 
     def value(self, member: Expr) -> Expr:
-        """An equality's member, by its column if it has been computed."""
+        """An equality member, as its column if it has been computed."""
         return self.computed.get(member, member)
 
     def _has(self, names: frozenset[str]) -> bool:
         return names <= self.present
 
     def _due(self, admits: Admits, fallible_too: bool) -> list[Step]:
-        """Steps until none is due: filters first, then temporal filters, then table functions, which bring columns."""
+        """The steps until none is due: filters, then temporal filters, then table functions, which add columns."""
         steps: list[Step] = []
         while True:
             size = len(steps)
@@ -139,7 +139,7 @@ class Agenda:
                 self.present |= {column.name for column in function.columns}
 
     def _members(self, alone: Aliases, used: tuple[Expr, ...]) -> list[Step]:
-        """Members of equalities that may fail, and what inputs are looked up by, as columns."""
+        """Compute as columns the equality members and probes that read this input alone and may fail."""
         items: list[tuple[Column, Expr]] = []
         every = (known for members in (*self.block.classes, self.block.probes) for known in members)
         own = (known for known in every if known.fallible and known.inputs == alone)
@@ -152,16 +152,16 @@ class Agenda:
         return [Extend(tuple(items), members=True)] if items else []
 
     def _name(self, expr: Expr) -> str:
-        name = f"={render(expr)}"  # which no column of a collection is called
+        name = f"={render(expr)}"  # no collection has a column of this name
         taken = {column.name for column in self.computed.values()}
-        while name in self.owners or name in taken:  # members that differ in an implied cast alone are written alike
+        while name in self.owners or name in taken:  # members that differ only in an implied cast render alike
             name += "'"
         return name
 
 
 def _taken_back(steps: list[Step]) -> list[Formula]:
-    """The predicates that may fail of a filter just before: at a time at which a temporal filter that may fail, too, is
-    false, they do not make the row an error."""
+    """Take the predicates that may fail out of the filter just before, to put them into a temporal filter that may
+    fail. At a time at which the temporal filter is false, they do not make the row an error."""
     last = steps[-1] if steps else None
     if not isinstance(last, Filter):
         return []
@@ -177,7 +177,7 @@ def _all(formulas: list[Formula]) -> Formula:
 
 
 def through(block: Block, item: Input, member: Expr) -> tuple[Step, ...]:
-    """What leads from an input's row to the columns of `member`: table functions, and filters that cannot fail."""
+    """The steps that compute the columns of `member` from an input's row: table functions and infallible filters."""
     steps = Agenda(block).arrive(item, report=False)
     wanted = columns_of(member)
     functions: list[Explode] = []

@@ -1,4 +1,4 @@
-"""The normal form of a view: a sum of blocks, each one join with everything that filters it and computes from it."""
+"""The normal form of a view: a sum of blocks. A block is one join, its conditions, and the columns computed from it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ Aliases: TypeAlias = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A part of the key by which an input is looked up whole: `key` over its columns equals `probe` over others'.
+    """A part of the key of an input that is not plain: `key` over its columns equals `probe` over other inputs'
+    columns.
 
-    `null_safe`: is not distinct from, so NULL matches NULL.
+    `null_safe`: IS NOT DISTINCT FROM, so NULL matches NULL.
     """
 
     key: Expr
@@ -32,10 +33,10 @@ class Match:
 class Input:
     """One input of a join: a collection under an alias. Its columns are named `alias.column`.
 
-    `rows`: the rows of a constant, None for a table or materialized view. An input that is not plain is looked up by
-    all of `on`, once the others that this reads are there. Only those of its rows count for which the `conditions` over
-    its own columns are true. Of a padded input alone others can read columns, and the join's predicates hold of what
-    they are then, in its rows or in the `default` row: so no predicate is a condition, and none makes an equality.
+    `rows`: the rows of a constant; None for a table or materialized view. An input that is not plain is looked up by
+    all of `on`, once the other inputs that `on` reads are bound. Its rows count only if the `conditions` over its own
+    columns are true. Of the inputs that are not plain, only a padded one has columns that others can read. The join's
+    predicates test its row or its `default` row, so no predicate becomes a condition or an equality.
     """
 
     alias: str
@@ -45,11 +46,11 @@ class Input:
     kind: InputKind = InputKind.PLAIN
     on: tuple[Match, ...] = ()
     conditions: tuple[Expr, ...] = ()
-    default: tuple[Literal, ...] = ()  # one for each column; none are NULLs
+    default: tuple[Literal, ...] = ()  # one for each column; empty means all NULL
 
     @property
     def default_row(self) -> Mapping[str, Literal]:
-        """What each column is where the key of a padded input is not there."""
+        """The value of each column of a padded input in a row whose key is not there."""
         row = self.default or tuple(Literal(None, column.type) for column in self.columns)
         return {column.name: value for column, value in zip(self.columns, row, strict=True)}
 
@@ -59,13 +60,13 @@ class Input:
         return None if self.rows is None else self.alias
 
     def bare(self, name: str) -> str:
-        """The collection's own name of the column `alias.column`."""
+        """The name of the column `alias.column` in the collection."""
         return name[len(self.alias) + 1 :]
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A table function of the join; `inputs` are the inputs whose rows it stands beside."""
+    """A table function of the join. It runs on the rows of `inputs`."""
 
     step: Explode
     inputs: Aliases = frozenset()
@@ -78,7 +79,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """Expressions that are all equal, and not NULL. `null_safe`: two that are not distinct, so NULL equals NULL."""
+    """Expressions that are all equal and not NULL. `null_safe`: two that are not distinct, so NULL equals NULL."""
 
     members: tuple[Expr, ...]
     null_safe: bool = False
@@ -86,7 +87,7 @@ class Equality:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An expression with what every step of every path asks of it, so that it is worked out once."""
+    """An expression with the properties that every step of every path needs, computed once."""
 
     expr: Expr
     columns: frozenset[str]
@@ -96,7 +97,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Block:
-    """One join. A row of the view is an expression list over a combination of the inputs' rows for which all holds."""
+    """One join. Each combination of its inputs' rows that satisfies every condition makes a row, the `outputs`."""
 
     inputs: tuple[Input, ...]
     functions: tuple[Function, ...]
@@ -107,12 +108,12 @@ class Block:
 
     @property
     def aliases(self) -> Aliases:
-        """All inputs."""
+        """The aliases of all inputs."""
         return frozenset(item.alias for item in self.inputs)
 
     @cached_property
     def owners(self) -> Mapping[str, Aliases]:
-        """For each column the inputs that it is computed from."""
+        """For each column, the inputs that it is computed from."""
         owners = {column.name: frozenset({item.alias}) for item in self.inputs for column in item.columns}
         owners.update((column.name, function.inputs) for function in self.functions for column in function.columns)
         return owners
@@ -129,7 +130,7 @@ class Block:
 
     @cached_property
     def probes(self) -> tuple[Known, ...]:
-        """What the inputs that are not plain are looked up by."""
+        """The probes of the inputs that are not plain."""
         return tuple(self._known(match.probe) for item in self.inputs for match in item.on)
 
     def _known(self, expr: Expr) -> Known:

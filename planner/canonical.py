@@ -1,7 +1,7 @@
-"""A relation under names of its own: the same for two queries that differ only in what they call things.
+"""Gives a relation canonical names, so that two queries that differ only in names become the same.
 
-A scan is named after its collection, and an output column after the column that it shows. So equal parts of two views
-have equal plans, and a row of theirs that fails is told in the same words.
+A scan takes the name of its collection, and an output column the name of the column that it shows. So equal parts of
+two views have equal plans, and a row that fails in them is reported in the same words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFu
 
 
 def canonical(union: UnionAll) -> UnionAll:
-    """The same rows under canonical names; the output columns have bare ones."""
+    """The same rows under canonical names; the output columns have bare names."""
     inputs = _Names().inputs(union.inputs)
     names = _column_names(inputs[0])
     columns = tuple(replace(column, name=name) for column, name in zip(union.columns, names, strict=True))
@@ -23,7 +23,7 @@ def canonical(union: UnionAll) -> UnionAll:
 
 
 def _column_names(relation: Relation) -> Sequence[str]:
-    """A name for each column: that of the column that it shows, where that is one; names differ in more than case."""
+    """A name for each column: the name of the column that it shows, if it shows one. No two differ only in case."""
     shown = [expr for _, expr in relation.items] if isinstance(relation, Project) else relation.columns
     taken = Aliases()
     names = []
@@ -39,7 +39,7 @@ def _uncast(expr: Expr) -> Expr:
 
 @dataclass
 class _Names:
-    """Names that were given so far, and what columns are called by them."""
+    """The names given so far, and the renamed columns by their old names."""
 
     aliases: Aliases = field(default_factory=Aliases)
     columns: dict[str, Expr] = field(default_factory=dict)

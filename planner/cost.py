@@ -1,4 +1,4 @@
-"""What a change of one row is expected to cost: the lookups of its path, and the rows that they find."""
+"""Estimates what a change of one row costs: the lookups of its path, and the rows that they find."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from halfjoin.planner.plan import Path
 
 @dataclass(frozen=True, slots=True)
 class StageCost:
-    """One half-join, per changed row: lookups made, rows found, rows left after what follows it."""
+    """One half-join, per changed row: lookups made, rows found, rows left after the steps that follow it."""
 
     lookups: float
     found: float
@@ -22,7 +22,7 @@ class PathCost:
     """A path, per changed row."""
 
     stages: tuple[StageCost, ...]
-    lookups: float  # all of them, with 1 for the changed row itself
+    lookups: float  # of all stages, plus 1 for the changed row itself
     found: float
     results: float
 

@@ -1,12 +1,13 @@
-"""Where a relation is cut into nodes: from a relation to a graph.
+"""Cuts a relation into nodes: decides which parts of a view become nodes of their own.
 
-A join is distributed over the UNION ALLs below it, since a sum of joins needs no state. That multiplies: a join of `k`
-unions of `n` parts is `n ** k` joins. Where that is more than `MOST_JOINS`, all unions but the smallest become nodes,
-whose output is kept and looked up, and the view grows with the sum of its parts, not with their product.
+A join is distributed over the UNION ALLs below it, because a sum of joins needs no state. This multiplies: a join of
+`k` unions of `n` parts becomes `n ** k` joins. Where several unions multiply to more than `MOST_JOINS`, unions become
+nodes, the largest first, until few enough joins are left. The output of a node is kept and looked up, so the view grows
+with the sum of its parts, not with their product.
 
-What may fail for a row stays where it is: in a node it would be computed for rows that the join does not show, and such
-a row would make the view an error. The cut follows the relation alone, never sizes, so that a view that is opened again
-finds its nodes.
+An expression that may fail stays where it is. In a node it would be computed for rows that the join does not show, and
+such a row would make the view an error. The cut depends on the relation alone, never on sizes, so a view that is opened
+again finds its nodes.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from halfjoin.sql.expr import Column, is_temporal
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFunction, UnionAll, Values
 
-MOST_JOINS = 16  # that one join is distributed into
+MOST_JOINS = 16  # joins that a join of several unions is distributed into
 
 
 @dataclass(frozen=True, slots=True)
 class CutNode:
-    """A part that was cut out: its name, its rows under canonical names, and its normal form after each rule."""
+    """A part that was cut out: its name, its relation under canonical names, and its blocks after each rule."""
 
     name: str
     relation: Relation
@@ -41,7 +42,7 @@ class CutNode:
 
 
 def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode, ...]]:
-    """The relation with scans of node collections where they were cut out, and the nodes in order of dependency."""
+    """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency."""
     cutter = _Cutter(facts)
     whole, _ = cutter.region(relation)
     return whole, tuple(cutter.nodes.values())
@@ -53,9 +54,9 @@ class _Cutter:
     nodes: dict[str, CutNode] = field(default_factory=dict)
 
     def region(self, relation: Relation) -> tuple[Relation, int]:
-        """The relation cut, and how many joins are left of it. A region ends at the UNION ALLs in it."""
+        """The relation after the cut, and how many joins are left of it. A region ends at the UNION ALLs in it."""
         unions = list(_unions(relation))
-        parts: dict[int, UnionAll | CutNode] = {}  # by union what takes its place
+        parts: dict[int, UnionAll | CutNode] = {}  # what takes the place of each union
         counts: dict[int, int] = {}
         for union in unions:
             arms = [self.region(arm) for arm in union.inputs]
@@ -68,7 +69,7 @@ class _Cutter:
                 continue
             if _may_be_kept(part):
                 node = self._node(part)
-                if many or node.name in here:  # to look up a node a second time costs nothing
+                if many or node.name in here:  # looking up a node a second time costs nothing
                     here.add(node.name)
                     self.nodes.setdefault(node.name, node)
                     parts[id(union)], counts[id(union)] = node, 1
@@ -82,14 +83,14 @@ class _Cutter:
 
 
 def _too_many(counts: Sequence[int]) -> bool:
-    """Whether so many parts of unions multiply, and to too many joins."""
+    """Whether the parts of unions multiply to too many joins."""
     several = sum(count > 1 for count in counts) > 1
     return prod(counts) > (MOST_JOINS if several else MOST_BRANCHES)
 
 
 def _scan(node: CutNode, union: UnionAll, named: Sequence[Column]) -> Relation:
-    """A scan of a union's node collection, under the names that the union's columns have. Its alias is that of the
-    columns `named`, which is what the user calls the union."""
+    """A scan of the node collection that replaces a union, under the names of the union's columns. Its alias is the
+    alias of the columns `named`: the user's name for the union."""
     alias = named[0].name.partition(".")[0]
     columns = tuple(replace(column, name=f"{alias}.{column.name}") for column in node.relation.columns)
     return Project(Scan(node.name, alias, columns), tuple(zip(union.columns, columns, strict=True)))
@@ -146,8 +147,8 @@ def _rebuilt(relation: Relation, parts: Mapping[int, UnionAll | CutNode]) -> Rel
 
 
 def _may_be_kept(relation: Relation) -> bool:
-    """Whether the rows can be kept apart from the join: nothing fails, mz_now() is in filters alone, and the columns
-    are of types that are stored."""
+    """Whether a node can keep the rows: nothing in them may fail, mz_now() is only in filters, and the columns have
+    types that can be stored."""
     columns: tuple[Column, ...] = relation.columns
     return bool(columns) and all(stored(c) == c.type for c in columns) and all(map(_is_plain, _walk(relation)))
 

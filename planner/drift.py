@@ -1,14 +1,14 @@
-"""Whether the figures that a plan was made on still hold, and whether a new plan is another one.
+"""Decides when a view's plan is looked at again, and whether a new plan does other work.
 
-The measure: a plan is looked at again once a collection that it reads has `GROWTH` times the rows that it had when the
-plan was last looked at. A collection counts as having `FEW` rows at least, so an empty one is due at 128 rows.
+A plan is looked at again once a collection that it reads has `GROWTH` times the rows that it had at the last look. A
+collection counts as having at least `FEW` rows, so an empty one is due at 128 rows.
 
-Only growth counts. A collection that shrinks makes lookups in it find less than the plan expects, so the plan costs no
-more than it was taken for. And a limit never sinks while the engine is open. So a collection of n rows is a reason to
-plan anew log8(n / 16) times, however often it is filled and emptied: plans cannot alternate, and what planning and new
-indexes cost is spread over the rows that came since the last time.
+Only growth counts. Lookups in a collection that shrinks find fewer rows than the plan expects, so the plan costs no
+more than estimated. A limit never sinks while the engine is open. So a collection of n rows causes log8(n / 16) looks,
+however often it is filled and emptied. Plans cannot alternate, and the cost of planning and of new indexes is spread
+over the rows that came since the last look.
 
-What this does not see, a table of as many rows with other values, `REFRESH PLAN` is for.
+This does not notice a table that has as many rows with other values. For that there is `REFRESH PLAN`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FEW = 16  # rows; any plan is good for fewer
 
 
 def limit(rows: int) -> int:
-    """The rows of a collection from which on a plan that was made on `rows` is looked at again.
+    """The number of rows from which on a plan made on `rows` rows is looked at again.
 
     >>> limit(0), limit(1000)
     (128, 8000)
@@ -31,18 +31,18 @@ def limit(rows: int) -> int:
 
 
 def outgrown(limits: Mapping[str, int], changed: Collection[str], rows: Callable[[str], int]) -> bool:
-    """Whether one of the collections that a batch changed has passed its limit: a comparison for each."""
+    """Whether a collection that a batch changed has reached its limit. This takes one comparison per collection."""
     return any(rows(name) >= most for name, most in limits.items() if name in changed)
 
 
 def raised(limits: Mapping[str, int], collections: Iterable[str], rows: Callable[[str], int]) -> dict[str, int]:
-    """The limits after a look at the plan: none is lower than before."""
+    """The limits after a look at the plan. No limit is lower than before."""
     return {name: max(limits.get(name, 0), limit(rows(name))) for name in collections}
 
 
 def same_work(one: ViewPlan, other: ViewPlan) -> bool:
-    """Whether two plans of a view do the same for every batch. Which path fills a new view is no difference then.
+    """Whether two plans of a view do the same work for every batch. Which path fills a new view makes no difference.
 
-    The nodes below a view do not depend on figures (`planner.cut`), and one that is kept keeps its own plan.
+    The nodes below a view do not depend on figures (`planner.cut`), and a node that is kept keeps its own plan.
     """
     return [branch.paths for branch in one.branches] == [branch.paths for branch in other.branches]

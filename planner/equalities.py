@@ -1,4 +1,4 @@
-"""Equivalence classes: equalities merged with all that they make equal."""
+"""Merges equalities into equivalence classes: expressions that are equal directly or through others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from halfjoin.sql.functions import render
 
 
 def merged(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
-    """`a = b` and `b = c` as one class of three; those that are null-safe stay by themselves, and come last."""
+    """Merge `a = b` and `b = c` into one class of three. Null-safe equalities stay by themselves and come last."""
     classes: list[list[Expr]] = []
     null_safe: list[Equality] = []
     for equality in equalities:
@@ -25,7 +25,7 @@ def merged(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
 
 
 def _order(member: Expr) -> tuple[bool, str]:
-    """Constants first: what is equal to one is compared with that."""
+    """Constants first: the other members are compared with the constant."""
     return not isinstance(member, Literal), render(member)
 
 

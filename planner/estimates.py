@@ -1,8 +1,8 @@
-"""Estimates of sizes, from what is known of the collections: for choosing join orders, and for EXPLAIN.
+"""Estimates sizes from what is known of the collections, for choosing join orders and for EXPLAIN.
 
-Rough on purpose: a plan outlives the sizes it was made for. A unique key finds one row; an index that exists knows its
-distinct keys; a probe by another input's unique key has as many values as that input has rows; of anything else the
-square root of the rows is taken for the number of distinct values.
+The estimates are rough on purpose: a plan outlives the sizes that it was made for. A unique key finds one row. An
+existing index knows its number of distinct keys. A probe by another input's unique key has as many values as that input
+has rows. Otherwise the guess at the number of distinct values is the square root of the number of rows.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from halfjoin.planner.linear import Filter, Linear, Temporal
 from halfjoin.planner.plan import ArrangementKey, Constant
 from halfjoin.sql.expr import Call, Column, Expr, Literal
 
-UNKNOWN_ROWS = 1000.0  # of a collection that is still empty; from so many on its distinct keys tell something
-_ROWS_PER_PARENT = 10.0  # that refer to one row of another collection, where sizes are unknown
+UNKNOWN_ROWS = 1000.0  # guess for an empty collection; from this many rows on, distinct keys are measured
+_ROWS_PER_PARENT = 10.0  # rows that refer to one row of another collection, if sizes are unknown
 _SELECTIVITY = {"=": 0.1, "in": 0.2, "<": 0.4, "<=": 0.4, ">": 0.4, ">=": 0.4, "like": 0.2, "is null": 0.1}
 _TEMPORAL_SELECTIVITY = 0.4
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """Sizes of the collections that view `view` reads; `constants` gives the rows of those that never change, `nodes`
-    guesses at those of node collections that are still to be made."""
+    """Sizes of the collections that view `view` reads. `constants`: the number of rows of each constant. `nodes`:
+    guesses at the rows of node collections that do not exist yet."""
 
     facts: Facts
     constants: Mapping[str, int]
@@ -33,11 +33,11 @@ class Estimates:
     nodes: Mapping[str, float] = field(default_factory=dict)
 
     def with_constants(self, constants: Iterable[Constant]) -> Estimates:
-        """The same with the constants of a join."""
+        """The same estimates with the constants of a join."""
         return replace(self, constants={constant.name: len(constant.rows) for constant in constants})
 
     def with_node(self, name: str, rows: float) -> Estimates:
-        """The same with a guess at the rows of a node collection."""
+        """The same estimates with a guess at the rows of a node collection."""
         return replace(self, nodes={**self.nodes, name: rows})
 
     def rows(self, collection: str) -> float:
@@ -47,11 +47,11 @@ class Estimates:
         return float(self.facts.rows(collection)) or max(1.0, self.nodes.get(collection, UNKNOWN_ROWS))
 
     def is_known(self, collection: str) -> bool:
-        """Whether there are rows to judge by."""
+        """Whether the number of rows is known. An empty collection tells nothing."""
         return collection in self.constants or self.facts.rows(collection) > 0
 
     def is_measured(self, key: ArrangementKey) -> bool:
-        """Whether the distinct keys of an arrangement are known, and of enough rows to say what more will be like."""
+        """Whether the distinct keys of an arrangement are known, from enough rows to predict later ones."""
         if key.collection in self.constants:
             return True
         return self.facts.rows(key.collection) >= UNKNOWN_ROWS and self.facts.distinct(key) is not None
@@ -63,17 +63,17 @@ class Estimates:
         return tuple(sorted(map(frozenset, self.facts.unique_keys(collection)), key=lambda k: (len(k), sorted(k))))
 
     def exists(self, key: ArrangementKey) -> bool:
-        """Whether the engine holds this arrangement already, and would without the view, which may be replaced."""
+        """Whether the engine already holds this arrangement for another user than the view, which may be replaced."""
         users = None if key.collection in self.constants else self.facts.users(key)
         return users is not None and any(user != self.view for user in users)
 
     def is_unique(self, key: ArrangementKey) -> bool:
-        """Whether a lookup finds at most one row (at any one time)."""
+        """Whether a lookup finds at most one row at any one time."""
         columns = {expr.name for expr in key.keys if isinstance(expr, Column)}
         return key.through is None and any(unique <= columns for unique in self.unique_keys(key.collection))
 
     def fan_out(self, key: ArrangementKey, probe: Sequence[Expr], sources: Mapping[str, str]) -> float:
-        """Rows that one lookup finds on average; `sources` gives the collection behind each alias of the stream."""
+        """Rows that one lookup finds on average; `sources` maps each alias of the stream to its collection."""
         rows = self.rows(key.collection)
         if not key.keys:
             return rows
@@ -110,7 +110,7 @@ class Estimates:
 
 
 def selectivity(operator: Linear) -> float:
-    """The share of rows that an operator's filters are guessed to let through."""
+    """The estimated share of rows that an operator's filters let through."""
     share = 1.0
     for step in operator.steps:
         if isinstance(step, Filter):
@@ -128,5 +128,5 @@ def _share(predicate: Expr) -> float:
     if predicate.function == "and":
         return math.prod(map(_share, predicate.args))
     if predicate.function == "=" and not any(isinstance(arg, Literal) for arg in predicate.args):
-        return 0.3  # between columns, as what a lookup left to be checked
+        return 0.3  # between columns: an equality that the lookup left to be checked
     return _SELECTIVITY.get(predicate.function, 0.7)

@@ -1,7 +1,8 @@
-"""What may fail for some row, and so has one place only where its failure is reported.
+"""Decides what may fail for some row. Such a failure is reported in one place only.
 
-Errors must not depend on the path by which a row came. What reads one input fails in the operator of that input, and is
-reported where the input itself changes; what reads several fails on complete rows, whichever path made them.
+Errors must not depend on the path by which a row came. An expression that reads one input fails in the operator of that
+input, and is reported where the input itself changes. An expression that reads several inputs fails on complete rows,
+whichever path made them.
 """
 
 from __future__ import annotations
@@ -49,21 +50,21 @@ def _function_fallible(step: Explode) -> bool:
             return not isinstance(step.args[1], Literal)
         case "repeat_row" | "unnest":
             return False
-        case _:  # a user's
+        case _:  # a user's own function
             return True
 
 
 def _of_one_input(step: Explode) -> bool:
-    """Whether its columns are of one alias.
+    """Whether its arguments read columns of at most one alias.
 
-    A series over several inputs that is too long fails the view, not the row: else it would have to wait for complete
-    rows, and what is joined by its numbers would be joined to everything before.
+    A series over several inputs that is too long fails the view, not the row. Otherwise the series would run on
+    complete rows only, and an input that is joined by its numbers would first be joined to everything before.
     """
     return len({name.split(".")[0] for arg in step.args for name in columns_of(arg)}) <= 1
 
 
 def _is_step(arg: object) -> bool:
-    """Whether it is a constant that is not zero; of months, days and the rest none may lead back."""
+    """Whether the argument is a constant that is not zero. The parts of an interval with months must have one sign."""
     if not isinstance(arg, Literal) or arg.value in (0, (0, 0, 0)):
         return False
     parts = arg.value if isinstance(arg.value, tuple) else ()
@@ -71,7 +72,7 @@ def _is_step(arg: object) -> bool:
 
 
 def _is_short(args: Sequence[Expr]) -> bool:
-    """Whether they are integer constants between which there are not too many."""
+    """Whether the arguments are integer constants less than `RESULT_ROWS` apart, and the step is not zero."""
     values = [arg.value for arg in args if isinstance(arg, Literal)]
     if len(values) < len(args) or not all(isinstance(value, int) for value in values):
         return False

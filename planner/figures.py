@@ -1,8 +1,8 @@
-"""On what a plan is made: what the planner asks about the collections, noted, so that the same plan can be made again.
+"""Notes what the planner asks about the collections and what it is told, so that the same plan can be made again.
 
-A plan is a function of the view's SQL and of the answers to the planner's questions, and of nothing else. The answers
-are kept with the view. A warehouse that is opened again, or read beside its writer, so has the plan that runs, without
-loading anything, whatever has been loaded, indexed or dropped since.
+A plan is a function of the view's SQL and of these answers, and of nothing else. The answers are stored with the view.
+So a warehouse that is opened again, or read beside its writer, has the plan that runs. It loads nothing for that, and
+it does not matter what has been loaded, indexed or dropped since.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from halfjoin.planner.facts import Facts
 from halfjoin.planner.names import arrangement_name
 from halfjoin.planner.plan import ArrangementKey, Node
 
-_SOMEBODY = ("=",)  # uses an arrangement; no view has such a name
+_SOMEBODY = ("=",)  # the user of an arrangement; no view has this name
 
 
 @dataclass(slots=True)
 class _Answers:
-    """The answers that no figure changes: they are asked of the collections each time."""
+    """The answers that do not depend on figures. The collections are asked for them each time."""
 
     facts: Facts
 
     def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
-        """A table's primary key, which stays as long as the table."""
+        """A table's primary key, which does not change while the table exists."""
         return self.facts.unique_keys(collection)
 
     def incarnation(self, collection: str) -> str:
-        """What tells a table or view apart from its namesakes."""
+        """A text that tells a table or view apart from others of the same name."""
         return self.facts.incarnation(collection)
 
     def node(self, name: str) -> Node | None:
-        """A node that is kept already, with its own plan."""
+        """The node of that name if it is kept already, with its own plan."""
         return self.facts.node(name)
 
     def node_users(self, name: str) -> tuple[str, ...]:
@@ -43,14 +43,14 @@ class _Answers:
 
 @dataclass(slots=True)
 class Noted(_Answers):
-    """What the planner is told of the collections now, each answer noted; these are `Facts`.
+    """`Facts` that describe the collections as they are now, and note each answer.
 
-    `last` has the figures of the plan so far, None for a new view. An empty collection tells nothing, so what was last
-    known of it stands: a table that is filled and emptied by turns does not change plans by turns.
+    `last`: the figures of the plan so far, None for a new view. An empty collection tells nothing, so its last known
+    figure stands. Otherwise a table that is filled and emptied by turns would change plans by turns.
 
-    An arrangement that nobody but the view itself and views after it use does not count as existing: these users are
-    left `aside`. So each view follows the ones before it, as if they were created in this order now; and no two views
-    wait for each other's choice.
+    An arrangement does not count as existing if only the view itself and later views use it. `aside` holds these users.
+    So each view is planned after the earlier ones, as if they were created in this order now, and no two views wait for
+    each other's choice.
     """
 
     last: Figures | None = None
@@ -60,21 +60,21 @@ class Noted(_Answers):
     _shared: dict[str, None] = field(default_factory=dict)
 
     def rows(self, collection: str) -> int:
-        """Rows there, or those last known where there are none."""
+        """The number of rows now, or the last known number if there are none."""
         if collection not in self._rows:
             before = 0 if self.last is None else self.last.rows.get(collection, 0)
             self._rows[collection] = self.facts.rows(collection) or before
         return self._rows[collection]
 
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
-        """Who shares an arrangement, but for those left aside; None where nobody else does."""
+        """The users of an arrangement except those in `aside`; None if there are no others."""
         found = tuple(user for user in self.facts.users(key) or () if user not in self.aside)
         if found:
             self._shared[arrangement_name(key)] = None
         return found or None
 
     def distinct(self, key: ArrangementKey) -> int | None:
-        """Distinct keys, asked for once, since they may have to be counted; or those last known."""
+        """The number of distinct keys, asked for once because it may have to be counted; or the last known one."""
         if key not in self._keys:
             found = self.facts.distinct(key)
             if found is None and self.last is not None:
@@ -83,32 +83,32 @@ class Noted(_Answers):
         return self._keys[key]
 
     def figures(self, upper: int) -> Figures:
-        """The answers given so far."""
+        """All answers so far, as the figures of a plan made at `upper`."""
         keys = {arrangement_name(key): count for key, count in self._keys.items()}
         return Figures(upper=upper, rows=self._rows, keys=keys, shared=tuple(self._shared))
 
 
 @dataclass(slots=True)
 class Replayed(_Answers):
-    """The answers that a plan was made on, given again; these are `Facts`.
+    """`Facts` that repeat the answers that a plan was made on.
 
-    `figures` is None for a view that an older version of halfjoin made, which kept none: then only what is known
+    `figures` is None for a view that an older version of halfjoin made, which stored none. Then only what is known
     without loading is told.
     """
 
     figures: Figures | None
 
     def rows(self, collection: str) -> int:
-        """Rows there then."""
+        """The number of rows then."""
         rows = None if self.figures is None else self.figures.rows.get(collection)
         return self.facts.rows(collection) if rows is None else rows
 
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
-        """Somebody, where others used the arrangement then."""
+        """A placeholder user if others used the arrangement then, else None."""
         if self.figures is None:
             return self.facts.users(key)
         return _SOMEBODY if arrangement_name(key) in self.figures.shared else None
 
     def distinct(self, key: ArrangementKey) -> int | None:
-        """Distinct keys then."""
+        """The number of distinct keys then; None if unknown."""
         return None if self.figures is None else self.figures.keys.get(arrangement_name(key))

@@ -1,7 +1,7 @@
-"""The fingerprint of a node: the same for equal nodes, in every view and every process, and of no others.
+"""Computes the fingerprint of a node. Equal nodes have the same one, in every view and every process; others do not.
 
-It is made of the node's kind, its normal form, the incarnations of the collections that it reads, and the version of
-what a node keeps. The normal form must not hold names that a view gives: see `planner.canonical`.
+It covers the node's kind, its normal form, the incarnations of the collections that it reads, and the version of the
+state that nodes keep. The normal form must not hold names that a view gives: see `planner.canonical`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from enum import Enum
 
 from halfjoin.planner.block import Blocks
 
-STATE_VERSION = 1  # of what nodes keep, which another version of the engine may keep in another way
+STATE_VERSION = 1  # of the state that nodes keep; another version of the engine may keep another state
 DIGITS = 16
 
 
 def fingerprint(kind: str, normal_form: Blocks, incarnations: Mapping[str, str]) -> str:
-    """The name of a node's output collection: `join#` and a digest. No table or view has a `#` in its name."""
+    """The name of a node's output collection: `kind#` and a digest. No table or view has a `#` in its name."""
     text = written((STATE_VERSION, kind, normal_form, sorted(incarnations.items())))
     return f"{kind}#{hashlib.sha256(text.encode()).hexdigest()[:DIGITS]}"
 
 
 def written(value: object) -> str:
-    """A value of the planner as text that says all of it, the same in every process.
+    """A value of the planner as its complete text, the same in every process.
 
     >>> written((1, frozenset({"b", "a"})))
     "(1,{'a','b'})"

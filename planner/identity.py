@@ -1,4 +1,5 @@
-"""What tells rows of a join apart that fail: the columns that the view reads, the same on every path, in every plan."""
+"""Chooses the columns that tell failing rows of a join apart: columns that the view reads, the same on every path and
+in every plan."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from halfjoin.sql.expr import Column, columns_of
 
 
 def of_complete_rows(block: Block) -> frozenset[str]:
-    """For what fails on complete rows. Of columns that are equal one will do."""
+    """The columns for what fails on complete rows. Of columns that are equal, one is enough."""
     read = _read(block)
     for known in block.equalities:
         columns = {member.name for member in known.members if isinstance(member, Column)}
@@ -17,7 +18,7 @@ def of_complete_rows(block: Block) -> frozenset[str]:
 
 
 def of_input(block: Block, item: Input) -> frozenset[str]:
-    """For what fails on rows of one input alone."""
+    """The columns for what fails on rows of one input alone."""
     members = [columns_of(member) for known in block.equalities for member in known.members]
     members += map(columns_of, (*item.conditions, *(match.key for match in item.on)))
     owners, alone = block.owners, frozenset({item.alias})
@@ -25,7 +26,8 @@ def of_input(block: Block, item: Input) -> frozenset[str]:
 
 
 def _read(block: Block) -> frozenset[str]:
-    """All columns that the view reads, but for those that are nothing but equal to others; and what functions make."""
+    """All columns that the view reads, without those that it only compares for equality; and the columns that table
+    functions add."""
     exprs = [*block.predicates, *(expr for _, expr in block.outputs)]
     exprs += [expr for formula in block.temporal for expr in expressions(formula)]
     exprs += [match.probe for item in block.inputs for match in item.on]

@@ -1,12 +1,12 @@
-"""The present, absent and padded inputs of a join: how they are looked up, and the join as seen from one of them.
+"""The present, absent and padded inputs of a join: how they are looked up, and how their own paths see the join.
 
 State law. Such an input is looked up with its whole key bound, never scanned, and its path never fills a view. Its own
-change is its rows, if it is padded, and a row for each key that comes to be there or goes: so its path carries the key
-in columns of its own, since a default row has the key that it stands for in none of its columns.
+change is its rows, if it is padded, and a row for each key that comes to be there or goes. A default row does not hold
+the key that it stands for, so the path carries the key in columns of its own.
 
-Two ways that are wrong. A predicate above the join that reads a padded input's columns is no condition on which of its
-rows count: `a LEFT JOIN b ... WHERE b.x IS NULL` asks for keys that are not there, not for rows with a NULL. And what a
-padded input is matched by makes no equality: `b.k = a.k` is not so in a default row, where `b.k` is NULL.
+Wrong: to take a predicate above the join that reads a padded input's columns for a condition on its rows. `a LEFT JOIN
+b ... WHERE b.x IS NULL` asks for keys that are not there, not for rows with a NULL. Wrong, too: to make an equality of
+what a padded input is matched by. `b.k = a.k` is not true in a default row, where `b.k` is NULL.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from halfjoin.sql.types import Kind
 class PathJoin:
     """A join as the path of one of its inputs sees it.
 
-    `inner`: the padded inputs whose default rows cannot be part of what this path makes. They are looked up as plain
-    ones are, by any of their columns.
+    `inner`: the padded inputs whose default rows cannot be part of what this path makes. The path looks them up as
+    plain inputs, by any of their columns.
     """
 
     block: Block
@@ -43,11 +43,11 @@ class PathJoin:
 
 
 def check(block: Block) -> None:
-    """Refuse what inputs cannot be matched by.
+    """Refuse keys by which an input cannot be looked up.
 
     Raises:
-        UnsupportedSQL: it may fail on several inputs, or on a padded one, where no single row would be the error; or
-            it is an interval, of which equal ones differ.
+        UnsupportedSQL: a probe may fail and reads several inputs, or one that is not plain, so no single row would be
+            the error; or a key is an interval, and equal intervals can differ.
     """
     plain = {item.alias for item in block.inputs if item.kind is InputKind.PLAIN}
     for match in (match for item in block.inputs for match in item.on):
@@ -59,15 +59,16 @@ def check(block: Block) -> None:
                 remedy="compute it in a materialized view below, and join by its column",
             )
         if match.key.type.kind is Kind.INTERVAL:
-            raise UnsupportedSQL(f"{text} compares intervals, which are no key",
+            raise UnsupportedSQL(f"{text} compares intervals, which cannot be a key",
                                  remedy="compare extract(epoch from ...) of both")  # fmt: skip
 
 
 def seen_from(block: Block, start: Input) -> PathJoin:
-    """The join as the path of an input that is not plain sees it: with columns for its key, to which the others are
-    equal.
+    """The join as the path of an input that is not plain sees it: with columns for its key, which are equal to the
+    probes.
 
-    If such an equality is true of no default row of another padded input, that one's own key makes equalities, too.
+    If such an equality is false for every default row of another padded input, that input's own key makes equalities,
+    too.
     """
     keys = key_columns(start)
     columns = start.columns if start.kind is InputKind.PADDED else ()
@@ -88,7 +89,7 @@ def seen_from(block: Block, start: Input) -> PathJoin:
 
 
 def source(item: Input) -> list[Step]:
-    """What an input's own rows go through first: its conditions, and the columns for its key."""
+    """The first steps of an input's own rows: its conditions, and the columns for its key."""
     steps: list[Step] = [Filter(item.conditions)] if item.conditions else []
     keys = key_columns(item)
     return [*steps, Extend(keys, members=True)] if keys else steps
@@ -100,22 +101,22 @@ def is_ready(agenda: Agenda, item: Input) -> bool:
 
 
 def looked_up(agenda: Agenda, item: Input, number: int, version: Version) -> HalfJoin:
-    """The half-join of an input that is not plain; what it fetches is not known yet."""
+    """The half-join of an input that is not plain, still without `fetch`."""
     probes = [aligned(match.key, agenda.value(match.probe))[1] for match in item.on]
     return _half_join(item, number, item.kind, version, probes)
 
 
 def asked(item: Input, number: int) -> HalfJoin:
-    """The half-join by which the path of an input asks which of its keys are there."""
+    """The half-join by which an input's own path asks which of its keys are there."""
     return _half_join(item, number, InputKind.PRESENT, Version.AFTER, [column for column, _ in key_columns(item)])
 
 
 def key_columns(item: Input) -> tuple[tuple[Column, Expr], ...]:
-    """A column for each part of an input's key, and what it is computed as."""
+    """A column for each part of an input's key, and the expression that computes it."""
     found: dict[str, tuple[Column, Expr]] = {}
     for match in item.on:
         key, _ = aligned(match.key, match.probe)
-        name = f"={render(match.key)}"  # which no column of a collection is called
+        name = f"={render(match.key)}"  # no collection has a column of this name
         while name in found:
             name += "'"
         found[name] = Column(name, key.type), key
@@ -136,7 +137,7 @@ def _half_join(
 
 
 def _is_null(expr: Expr, row: Mapping[str, Literal]) -> bool:
-    """Whether an expression is certainly NULL where these columns have these values."""
+    """Whether an expression is certainly NULL if these columns have these values."""
     match expr:
         case Column(name):
             return name in row and row[name].value is None

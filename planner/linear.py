@@ -16,8 +16,8 @@ A table function that makes `x` copies of `2x`, which are there from time `3x` u
 >>> linear(5, 17, -1)  # the row goes at 17: so do the five copies, which would have gone at 20
 [(10, 17, -5), (10, 20, 5)]
 
-Wrong ways. With `time2` for the time, the deletion at 17 would take the copies away from time 15 on, which is closed
-and has been read. With `time` for the time, they would be there before 15. With `diff2` for the diff, a row that comes
+Wrong ways. With `time2` as the time, the deletion at 17 would take the copies away from time 15 on, which is closed
+and has been read. With `time` as the time, they would be there before 15. With `diff2` as the diff, a row that comes
 twice would give five copies, and a deletion would add five.
 """
 
@@ -38,9 +38,9 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Extend:
-    """Add computed columns; all are computed from the columns before the step.
+    """Add computed columns. All of them are computed from the columns before the step.
 
-    `members`: they are members of equalities, which nobody has named. They are shown as what they compute.
+    `members`: the columns are members of equalities and have no name that a user gave. EXPLAIN shows their expressions.
     """
 
     items: tuple[tuple[Column, Expr], ...]
@@ -49,14 +49,14 @@ class Extend:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Only these columns, in this order."""
+    """Keep only these columns, in this order."""
 
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Explode:
-    """Each row with each row that a table function gives for `args`; columns as in `sql.relation.TableFunction`."""
+    """Pair each row with each row that a table function gives for `args` (as `sql.relation.TableFunction`)."""
 
     function: str
     alias: str
@@ -67,7 +67,7 @@ class Explode:
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """`mz_now() op bound`; the bound is of an integer, numeric, date or timestamp type (ms since 1970 for dates)."""
+    """`mz_now() op bound`. The bound has an integer, numeric, date or timestamp type (dates as ms since 1970)."""
 
     op: Literal["=", "<>", "<", "<=", ">", ">="]
     bound: Expr
@@ -103,10 +103,10 @@ Step: TypeAlias = Filter | Extend | Keep | Explode | Temporal
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """What tells failing rows apart: the branch of the view, and the row by those of its columns that the view reads.
+    """What tells failing rows apart: the branch of the view, and those columns of the row that the view reads.
 
-    The same on every path and in every plan of the view, so that an error goes when its row does. Columns that are not
-    there where a row fails are the same for all rows that fail there.
+    These are the same on every path and in every plan of the view, so an error goes when its row goes. A column that is
+    missing where a row fails is missing for all rows that fail there.
     """
 
     branch: int
@@ -117,8 +117,8 @@ class Reports:
 class Linear:
     """A fused linear operator.
 
-    `reports`: rows for which an expression fails become updates of the view's error collection. Otherwise they are
-    dropped silently, because another path or stage answers for them (see `planner.fallibility`).
+    `reports`: rows for which an expression fails become updates of the view's error collection. None: they are dropped
+    silently, because another path or stage reports them (see `planner.fallibility`).
     """
 
     steps: tuple[Step, ...] = ()

@@ -1,4 +1,4 @@
-"""Which members of the equivalence classes are known to be equal, as a path goes on."""
+"""Tracks which members of the equivalence classes a path knows to be equal."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from halfjoin.sql.functions import resolve
 
 
 class Links:
-    """For each class its members in groups that are equal already; at the end of a path each class is one group."""
+    """The members of each class, in groups that are known to be equal. At the end of a path each class is one group."""
 
     def __init__(self, classes: Sequence[Sequence[Known]]) -> None:
         self._classes = classes
-        self._groups = [list(range(len(members))) for members in classes]  # each member's group, by a number
-        # The classes to look at: one of their inputs is there, and they are not one group yet.
+        self._groups = [list(range(len(members))) for members in classes]  # the number of each member's group
+        # The classes to look at: one of their inputs is bound, and they are not one group yet.
         self._open = {
             position for position, members in enumerate(classes) if sum(not member.inputs for member in members) > 1
         }
 
     def arrive(self, alias: str) -> None:
-        """Take note that an input is there."""
+        """Note that an input is bound."""
         for position, members in enumerate(self._classes):
             if any(alias in member.inputs for member in members) and len(set(self._groups[position])) > 1:
                 self._open.add(position)
 
     def join(self, position: int, left: Expr, right: Expr) -> None:
-        """Two members of a class are equal from now on."""
+        """Note that two members of a class are equal from now on."""
         members = [known.expr for known in self._classes[position]]
         self._unite(position, members.index(left), members.index(right))
 
     def missing(self, available: Callable[[Known], bool]) -> list[tuple[int, Expr, Expr]]:
-        """Pairs (class, member, member) that make the available members of each class equal; they count so then."""
+        """Pairs (class, member, member) that make the available members of each class equal from now on."""
         pairs = []
         for position in sorted(self._open):
             members, groups = self._classes[position], self._groups[position]

@@ -1,4 +1,4 @@
-"""Drop columns as soon as nothing later needs them, and fetch only those that something needs."""
+"""Drops columns as soon as no later step needs them, and fetches only those that some step needs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Names: TypeAlias = frozenset[str]
 
 @dataclass(frozen=True)
 class Draft:
-    """A path before it is known which columns it needs: no `fetch`, no Keep.
+    """A path before its needed columns are known: no `fetch`, no Keep.
 
-    `alone` and `complete` tell rows apart that fail in `source` and in `final`. `appearing` is there where the input is
-    not plain: the half-join that asks for its keys, and the steps that follow `source`.
+    `alone` and `complete` tell failing rows apart in `source` and in `final`. `appearing` is set if the input is not
+    plain: the half-join that asks for its keys, and the steps that follow `source`.
     """
 
     input: int
@@ -33,8 +33,8 @@ class Draft:
 
 
 def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> Path:
-    """The path that ends with exactly the columns `outputs`, and on its way carries no column for nothing."""
-    # Backwards: what is needed before each step.
+    """The path that ends with exactly the columns `outputs`, and never carries a column that nothing later needs."""
+    # Backwards: the columns needed before each step.
     live = frozenset(outputs)
     final, complete = _needs(draft.final, live, draft.complete)
     live = complete
@@ -53,7 +53,7 @@ def finished(draft: Draft, inputs: Sequence[Input], outputs: Sequence[str]) -> P
     source, live = _needs(draft.source, live, draft.alone)
     own = _fetch(item, live)
 
-    # Forwards: what is there, less what is not needed.
+    # Forwards: the columns present, without those not needed.
     first, present = _trimmed(source, [name for _, name in own])
     default: tuple[tuple[str, Literal], ...] = ()
     segment = first
@@ -89,7 +89,7 @@ def _fetching(half_join: HalfJoin, item: Input, fetch: tuple[tuple[str, str], ..
 
 
 def _reporting(steps: Sequence[Step], told: Reports) -> Linear:
-    """An operator that answers for its failures, where there can be any."""
+    """An operator that reports its failures, if it can fail."""
     return Linear(tuple(steps), told if any(map(step_fallible, steps)) else None)
 
 
@@ -100,7 +100,7 @@ def _fetch(item: Input, live: Names) -> tuple[tuple[str, str], ...]:
 def _needs(
     steps: Sequence[Step], live: Names, told: Reports | None = None
 ) -> tuple[list[tuple[Step, Names]], Names]:
-    """Each step with the columns needed before it; `live` are those needed after the last."""
+    """Each step with the columns needed before it; `live` are those needed after the last step."""
     needed = []
     for step in reversed(steps):
         live = (live - frozenset(makes(step))).union(reads(step))
@@ -111,7 +111,7 @@ def _needs(
 
 
 def _trimmed(steps: Iterable[tuple[Step, Names]], present: list[str]) -> tuple[list[Step], list[str]]:
-    """The steps with a Keep before each one that would copy columns nobody needs, and the columns at the end."""
+    """The steps with a Keep before each step that would copy unneeded columns, and the columns at the end."""
     trimmed: list[Step] = []
     for step, needed in steps:
         if not isinstance(step, Extend) or (trimmed and isinstance(trimmed[-1], Explode)):
@@ -127,7 +127,7 @@ def _trimmed(steps: Iterable[tuple[Step, Names]], present: list[str]) -> tuple[l
 
 
 def _keep(steps: list[Step], present: list[str], needed: Names) -> list[str]:
-    """Append a Keep if something present is not needed."""
+    """Append a Keep if a present column is not needed."""
     kept = [name for name in present if name in needed]
     if len(kept) < len(present):
         steps.append(Keep(tuple(kept)))

@@ -1,4 +1,4 @@
-"""The ways to look one input up from the rows of a path: which equalities become the key of which arrangement."""
+"""Chooses how the rows of a path look one input up: which equalities become the key of which arrangement."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from halfjoin.sql.expr import Column, Expr, Literal, columns_of, substitute
 from halfjoin.sql.functions import cast, common_type, render
 from halfjoin.sql.types import Kind
 
-_FEW = 32.0  # rows that a lookup may find without a longer key of its own
-_MOST_SEARCHED = 6  # equalities of one lookup of which all subsets are tried
+_FEW = 32.0  # rows; a lookup that finds no more than these does not need a longer key of its own
+_MOST_SEARCHED = 6  # equalities of one lookup, up to which all subsets are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Pair:
     """One equality as a part of a key: `key` over the collection's columns, `probe` over the stream's."""
 
     equality: int
-    member: Expr  # the equality's member that the key is
-    partner: Expr  # the one that the probe is
+    member: Expr  # the equality's member that becomes the key
+    partner: Expr  # the member that becomes the probe
     key: Expr
     probe: Expr
     null_safe: bool
@@ -46,8 +46,8 @@ class LookupWay:
 class Lookups:
     """The ways to look up the inputs of one block.
 
-    Paths ask the same again and again, so what one answer was made of is remembered with it: planning n inputs takes
-    n * n steps, each of which compares only the inputs that some equality connects with what is bound.
+    Paths ask the same questions again and again, so each answer is remembered with what it depends on. Planning n
+    inputs takes n * n steps. Each step compares only the inputs that some equality connects with what is bound.
     """
 
     def __init__(self, block: Block, estimates: Estimates, chosen: set[ArrangementKey]) -> None:
@@ -60,14 +60,14 @@ class Lookups:
         self._found: dict[tuple[object, ...], LookupWay] = {}
 
     def choose(self, arrangement: ArrangementKey) -> None:
-        """Prefer an arrangement from now on, as this plan has it anyway."""
+        """Prefer an arrangement from now on, because this plan has it anyway."""
         if arrangement not in self._chosen:
             self._chosen.add(arrangement)
             self._found.clear()
 
     def ways(self, agenda: Agenda, waiting: Iterable[Input]) -> list[LookupWay]:
-        """The best way to look each input up from what the agenda has bound; those that nothing connects come last,
-        and are left out while there are others."""
+        """The best way to look each input up from what the agenda has bound. Inputs that no equality connects are left
+        out while there are others."""
         partners = [self._partner(members, agenda) for members in self._partners]
         ways, apart = [], []
         for item in waiting:
@@ -81,7 +81,7 @@ class Lookups:
 
     @staticmethod
     def _partner(members: Sequence[Known], agenda: Agenda) -> Known | None:
-        """The member of a class to probe with: the first that is there, rather one that cannot fail any more."""
+        """The member of a class to probe with: the first that is bound, preferably one that cannot fail any more."""
         first = None
         for member in members:
             if agenda.usable(member):
@@ -100,10 +100,10 @@ class Lookups:
     def _lookup(self, agenda: Agenda, item: Input, pairs: Sequence[Pair]) -> LookupWay:
         """The best way to look `item` up by these equalities.
 
-        A unique key, if they cover one; else the key of all equalities; or the longest key of an arrangement that
-        exists, or that this plan has chosen already, where it is measured to find not many more rows than that.
-        A guess is not enough: a key of few values goes on finding more, the more rows there are.
-        Equalities that are not in the key are filters after the lookup.
+        If the equalities cover a unique key, that is the key. Otherwise it is the key of all equalities. If that one
+        has no arrangement yet, a shorter key is used whose arrangement exists or is already chosen by this plan: the
+        longest one that is measured to find not many more rows. A guess is not enough: a key of few values finds ever
+        more rows as the collection grows. Equalities outside the key become filters after the lookup.
         """
         estimates = self._estimates
 
@@ -145,11 +145,11 @@ def _text(key: ArrangementKey) -> str:
 
 
 def _own(block: Block, item: Input) -> list[tuple[int, Known]]:
-    """For each equality that reads the input alone its position, and the input's best member of it as a key."""
+    """For each equality with a member that reads the input alone: its position, and the best such member as a key."""
     alone = frozenset({item.alias})
     bare = {column.name for column in item.columns}
 
-    def rank(member: Known) -> tuple[bool, bool, str]:  # last what reads columns that a table function makes
+    def rank(member: Known) -> tuple[bool, bool, str]:  # members that read a table function's columns come last
         return not member.columns <= bare, not isinstance(member.expr, Column), render(member.expr)
 
     own = ((position, [member for member in members if member.inputs == alone])
@@ -158,12 +158,12 @@ def _own(block: Block, item: Input) -> list[tuple[int, Known]]:
 
 
 def _plain(members: Iterable[Known]) -> list[Known]:
-    """Without constants, which are no way to look up."""
+    """The members that are not constants. Constants are not probes."""
     return [member for member in members if not isinstance(member.expr, Literal)]
 
 
 def _preference(member: Known, unique: Collection[str]) -> tuple[bool, bool, str]:
-    """Columns first, of those unique ones, since they say most about how many rows a lookup finds."""
+    """Columns first, unique ones before others: they say most about how many rows a lookup finds."""
     expr = member.expr
     return not isinstance(expr, Column), not (isinstance(expr, Column) and expr.name in unique), render(expr)
 
@@ -171,7 +171,7 @@ def _preference(member: Known, unique: Collection[str]) -> tuple[bool, bool, str
 def _pairs(agenda: Agenda, item: Input, given: Iterable[tuple[int, Known, Known]]) -> list[Pair]:
     """The usable equalities between the input and the stream, one per key expression."""
     found: dict[Expr, Pair] = {}
-    fixed: dict[Expr, Pair] = {}  # of classes with a constant, where the filters of both sides do the work
+    fixed: dict[Expr, Pair] = {}  # of classes with a constant: the filters of both sides do the work
     names = {column.name: Column(item.bare(column.name), column.type, column.nullable) for column in item.columns}
     for position, member, partner in given:
         equality = agenda.block.equalities[position]
@@ -183,10 +183,10 @@ def _pairs(agenda: Agenda, item: Input, given: Iterable[tuple[int, Known, Known]
 
 
 def aligned(key: Expr, probe: Expr) -> tuple[Expr, Expr]:
-    """Key and probe in one type. Only numerics of different digits differ: equal values must have equal bytes.
+    """Key and probe in one type. Only numerics of different digits differ, and equal values must have equal bytes.
 
-    The key stays a plain column where it has the decimals of the probe. A probe that has more digits before the point
-    than the key can hold fails to be cast, and so finds nothing, as it should.
+    The key stays a plain column if it has all the decimals of the probe. If a probe has more digits before the point
+    than the key can hold, its cast fails, so it finds nothing, as it should.
     """
     if key.type == probe.type or key.type.kind is not Kind.NUMERIC or probe.type.kind is not Kind.NUMERIC:
         return key, probe
@@ -196,9 +196,9 @@ def aligned(key: Expr, probe: Expr) -> tuple[Expr, Expr]:
 
 
 def _through(agenda: Agenda, item: Input, pairs: Sequence[Pair]) -> tuple[list[Pair], Linear]:
-    """A key on a table function's columns: the pair, and the operator that computes them from the bare columns.
+    """A key on a table function's columns: the pair, and the operator that computes those columns from the bare ones.
 
-    Names are canonical, so that views share the arrangement whatever they call the function.
+    Names are canonical, so views share the arrangement whatever they call the function.
     """
     pair = min(pairs, key=lambda p: render(p.key))
     steps = through(agenda.block, item, pair.member)

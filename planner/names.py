@@ -1,4 +1,4 @@
-"""What arrangements, inputs and steps are called in explanations."""
+"""Names arrangements, inputs and steps for explanations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from halfjoin.sql.functions import render
 
 
 def collection_name(name: str, constant: str | None) -> str:
-    """A collection, or the constant rows of VALUES by their alias."""
+    """The name of a collection, or for constant rows of VALUES their alias in parentheses."""
     return name if constant is None else f"({constant})"
 
 
 def arrangement_name(key: ArrangementKey) -> str:
-    """`orders(o_custkey)`; `orders` alone where all of it is read.
+    """`orders(o_custkey)`, or `orders` alone if all of it is read.
 
     A key on a table function's column is shown as the call: `t(generate_series(1, n))`.
     """
@@ -35,5 +35,5 @@ def arrangement_name(key: ArrangementKey) -> str:
 
 
 def _plain(text: str) -> str:
-    """A call shown in place of a column's name loses the quotes of an identifier."""
+    """Remove the quotes of an identifier from a call that is shown in place of a column's name."""
     return text.replace('"', "") if "(" in text else text

@@ -1,4 +1,4 @@
-"""The delta paths of one join: for each input the order in which a change of it looks up the others.
+"""Makes the delta paths of one join: for each input, the order in which a change of it looks up the others.
 
 Delta law. A result tuple is produced once, by the path of the component that arrived last; if several arrived in the
 same batch, by the one with the highest number. So path `i` looks input `j < i` up after the batch's updates went in,
@@ -24,10 +24,10 @@ _ALIKE = 4.0  # sizes within this factor count as equal, since they are guesses
 
 
 def branch(block: Block, number: int, estimates: Estimates, chosen: set[ArrangementKey]) -> Branch:
-    """One path per input of the view's block with that number.
+    """One path per input of the block. `number` is the block's number in the view.
 
-    `chosen` collects the arrangements of this plan, which later paths prefer. Paths are made in the order of the
-    aliases, so that the order in which FROM lists the inputs decides nothing.
+    `chosen` collects the arrangements of this plan, and later paths prefer them. Paths are made in the order of the
+    aliases, so the order of the inputs in FROM decides nothing.
 
     Raises:
         UnsupportedSQL: see `kinds.check`.
@@ -85,7 +85,7 @@ def _path(block: Block, view: PathJoin, branch: int, start: int, estimates: Esti
 
 
 def _half_join(way: LookupWay, number: int, start: int) -> HalfJoin:
-    """The half-join of an input that this path looks up as a plain one; what it fetches is not known yet."""
+    """The half-join of an input that this path looks up as a plain one, still without `fetch`."""
     probe, null_safe = tuple(pair.probe for pair in way.pairs), tuple(pair.null_safe for pair in way.pairs)
     return HalfJoin(number, way.input.alias, way.arrangement, probe, null_safe, _version(number, start), ())
 
@@ -95,8 +95,8 @@ def _version(number: int, start: int) -> Version:
 
 
 def _best(ways: Sequence[LookupWay], estimates: Estimates, shares: Mapping[str, float]) -> LookupWay:
-    """The next input: by a unique key, not a cross product, and finding about as few rows as any other; among those
-    one whose arrangement exists, by a longer key, with selective predicates, of fewer rows."""
+    """The input to look up next: by a unique key, not a cross product, finding about as few rows as any other. Among
+    those: an existing arrangement, a longer key, more selective predicates, fewer rows."""
 
     def growth(way: LookupWay) -> float:
         return way.fan_out * shares[way.input.alias]

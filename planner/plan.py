@@ -1,14 +1,14 @@
-"""The plan of a view: what the planner hands to a runner. Immutable, and complete without the SQL.
+"""The plan of a view, which the planner hands to a runner. It is immutable, and complete without the SQL.
 
-A plan is a graph of nodes: joins, reduces and loops. Each node has an output collection, which is the view itself or a
-node collection, which other nodes look up.
+A plan is a graph of nodes: joins, reduces and loops. Each node has an output collection: the view itself, or a node
+collection that other nodes look up.
 
 Delta law. Number a join's inputs. A result tuple is produced once, by the path of the component that arrived last; if
 several arrived in the same batch, by the one with the highest number. So path `i` looks input `j < i` up after the
 batch's updates went in, and `j > i` before. With "after" everywhere, rows that arrive together would be joined twice;
 with "before" everywhere, never. Its time is the maximum of its components' times, its diff their product.
 
-Two inputs in which nothing is yet, and a batch that brings the key `k` to both:
+Two empty inputs, and a batch that brings the key `k` to both:
 
 >>> before, after = [[], []], [["k"], ["k"]]
 >>> def joined(version):  # path i looks up the other input, j, in a version of it
@@ -17,11 +17,11 @@ Two inputs in which nothing is yet, and a batch that brings the key `k` to both:
 ['k']
 >>> joined(lambda i, j: after)  # wrong: what arrives together is joined twice
 ['k', 'k']
->>> joined(lambda i, j: before)  # wrong: and here never
+>>> joined(lambda i, j: before)  # wrong: it is never joined
 []
 
-It is wrong, too, to choose the version by the updates' times instead of their arrival: a row may arrive after another
-with an earlier time, and then each path would take the other's row for its own to find, or neither.
+It is wrong, too, to choose the version by the updates' times instead of their arrival. A row may arrive after another
+with an earlier time. Then both paths would make the pair, or neither.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Version(Enum):
 
 
 class InputKind(Enum):
-    """What an input of a join is, and how it is looked up.
+    """How a join looks an input up.
 
-    PLAIN: its rows. PRESENT: one empty row where its key is there. ABSENT: one where its key is not there. PADDED: its
-    rows, or one default row where its key is not there.
+    PLAIN: its rows. PRESENT: one empty row if its key is there. ABSENT: one empty row if its key is not there. PADDED:
+    its rows, or one default row if its key is not there.
     """
 
     PLAIN = "plain"
@@ -58,11 +58,11 @@ class InputKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ArrangementKey:
-    """Which arrangement: a collection indexed by key expressions over its columns (by their bare names).
+    """Names an arrangement: a collection indexed by key expressions over its columns (by their bare names).
 
-    No keys: the collection as a whole (a cross product reads it all). `through`: the key reads columns that this
-    operator computes from the collection's row (a table function's); it may give several index entries per row.
-    `constant`: the alias of the constant rows that it reads, None where it reads a collection of the engine's.
+    No keys: the whole collection, which a cross product reads. `through`: the key reads columns that this operator
+    computes from the collection's row (a table function's); it may give several index entries per row. `constant`: the
+    alias of the constant rows that it reads; None if it reads a collection of the engine.
     """
 
     collection: str
@@ -82,17 +82,17 @@ class HalfJoin:
     input: int  # which of the join's inputs is looked up
     alias: str
     arrangement: ArrangementKey
-    probe: tuple[Expr, ...]  # over the stream's columns, one for each key, of its type (integers may differ in width)
+    probe: tuple[Expr, ...]  # over the stream's columns, one per key, of the key's type (integers may differ in width)
     null_safe: tuple[bool, ...]  # IS NOT DISTINCT FROM: NULL matches NULL
     version: Version  # AFTER where input < the path's
     fetch: tuple[tuple[str, str], ...]  # (collection column, its name in the stream), only those still needed
     kind: InputKind = InputKind.PLAIN
-    default: tuple[Expr, ...] = ()  # of a padded input: what a row has for `fetch` where its key is not there
+    default: tuple[Expr, ...] = ()  # of a padded input: the values for `fetch` if its key is not there
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One half-join and the fused linear operator of all that its columns bind."""
+    """One half-join, and the fused linear operator of all steps whose columns it completes."""
 
     half_join: HalfJoin
     then: Linear
@@ -100,17 +100,18 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Appearing:
-    """What begins the path of a present, absent or padded input besides its rows: keys that come to be there, and go.
+    """How the path of an input that is not plain begins, besides with its rows: with keys that come to be there or go.
 
-    Reduce law. Whether a key is there at a time is a function of the rows at or below it. It is asked anew for each key
-    with an update whose time closes now, whichever batch brought it: not for the keys of the batch's rows alone, and
-    never as the difference between "after" and "before", in both of which rows are that arrived open. Where a key comes
-    to be there, the change is +1 row of a present input, -1 of an absent one, -1 default row of a padded one.
+    Reduce law. Whether a key is there at a time is a function of the rows at or below it. The path asks this anew for
+    each key with an update whose time closes now, whichever batch brought it. Wrong: to ask for the keys of the batch's
+    rows alone. Wrong, too: to take the difference between "after" and "before", since rows that arrived open are in
+    both. Where a key comes to be there, the change is +1 row of a present input, -1 of an absent one, -1 default row of
+    a padded one.
     """
 
-    half_join: HalfJoin  # asks whether keys are there after the batch, by the columns that the stream has for them
+    half_join: HalfJoin  # asks whether keys are there after the batch, by the stream's columns for them
     default: tuple[tuple[str, Expr], ...]  # the other columns of the row, by their names in the stream
-    then: Linear  # what these rows, and those that `Path.source` gives, go through next
+    then: Linear  # the next steps of these rows and of those that `Path.source` gives
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +121,13 @@ class Path:
     input: int
     alias: str
     collection: str
-    fetch: tuple[tuple[str, str], ...]  # as in HalfJoin, of the changed rows themselves
+    fetch: tuple[tuple[str, str], ...]  # as in HalfJoin, for the changed rows
     source: Linear
     stages: tuple[Stage, ...]
     final: Linear  # ends with exactly the view's columns, by the names of `ViewPlan.columns`
     kind: InputKind = InputKind.PLAIN  # of the path's own input
-    appearing: Appearing | None = None  # where that is not plain
-    constant: bool = False  # whether its input never changes, so that the path can only fill
+    appearing: Appearing | None = None  # set if that input is not plain
+    constant: bool = False  # whether its input never changes, so the path can only fill
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +149,9 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Linear operators and delta paths: the output is the sum of the branches. It keeps nothing.
+    """Linear operators and delta paths: the output is the sum of the branches. A join keeps nothing.
 
-    `output` is the view's name, or the node's: its fingerprint.
+    `output` is the name of the view, or the fingerprint of the node.
     """
 
     output: str
@@ -160,13 +161,13 @@ class Join:
 
     @property
     def collections(self) -> tuple[str, ...]:
-        """The collections that it reads, constants aside, in order of first use."""
+        """The collections that it reads, without constants, in order of first use."""
         paths = (path for branch in self.branches for path in branch.paths if not path.constant)
         return tuple(dict.fromkeys(path.collection for path in paths))
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The collections of which it asks whether keys are there: what closes in them matters, whenever it arrived."""
+        """The collections of which it asks whether keys are there. What closes in them matters, whenever it arrived."""
         paths = (path for branch in self.branches for path in branch.paths if not path.constant)
         return tuple(dict.fromkeys(path.collection for path in paths if path.appearing is not None))
 
@@ -179,7 +180,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class ReducePart:
-    """Functions of a group that are computed in the same way, and what is kept for them."""
+    """Functions of a group that are computed in the same way and share one kind of state."""
 
     kind: Literal["presence", "sums", "order", "windows", "whole groups"]
     functions: tuple[Expr, ...]
@@ -212,7 +213,7 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A name that a loop defines by nodes, the last of which is its contents; they may read every binding."""
+    """A name that a loop defines by nodes. The last node's output is its contents. The nodes may read every binding."""
 
     name: str
     nodes: tuple[Node, ...]
@@ -283,7 +284,7 @@ class ViewPlan:
 
     @property
     def branches(self) -> tuple[Branch, ...]:
-        """The branches of the view's own join; none where the view is the output of another kind of node."""
+        """The branches of the view's own join; empty if the view is the output of another kind of node."""
         return self.output.branches if isinstance(self.output, Join) else ()
 
     @property

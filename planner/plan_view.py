@@ -1,4 +1,4 @@
-"""From a bound view to its plan: `plan`, and `trace`, which shows what each rule did."""
+"""Makes the plan of a bound view: `plan` returns it, and `trace` also shows what each rule did."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from halfjoin.sql.relation import Relation
 
 
 def plan(relation: Relation, facts: Facts, name: str = "query") -> ViewPlan:
-    """The plan of a view called `name`; what only a view of that name uses does not count as existing.
+    """The plan of a view called `name`. An arrangement that only a view of that name uses does not count as existing.
 
     Raises:
         UnsupportedSQL: the view cannot be maintained; the text says why, and what to write instead.
@@ -28,7 +28,7 @@ def plan(relation: Relation, facts: Facts, name: str = "query") -> ViewPlan:
 
 
 def trace(relation: Relation, facts: Facts, name: str = "query") -> tuple[tuple[tuple[str, Blocks], ...], ViewPlan]:
-    """The normal form after each rule, by the rule's name, and the plan. A rule of a node says which it is."""
+    """The normal form after each rule, by the rule's name, and the plan. For a node the name is `rule of node`."""
     estimates = Estimates(facts, {}, name)
     steps: list[tuple[str, Blocks]] = []
     nodes: list[Node] = []
@@ -56,14 +56,14 @@ def _join(name: str, relation: Relation, blocks: Blocks, estimates: Estimates) -
 
 
 def _rows(join: Join, estimates: Estimates) -> float:
-    """A guess at the rows of a node's output."""
+    """The estimated rows of a node's output."""
     estimates = estimates.with_constants(join.constants)
     fills = [one.paths[one.fill] for one in join.branches]
     return sum(estimates.rows(path.collection) * path_cost(path, estimates).results for path in fills)
 
 
 def _constants(blocks: Blocks) -> tuple[Constant, ...]:
-    """The constant inputs, each once though branches share it."""
+    """The constant inputs, each once, even if several branches share it."""
     found = {}
     for block in blocks:
         for item in block.inputs:

@@ -1,4 +1,4 @@
-"""What the author of a view should know about its cost: cross products, and indexes larger than what is looked for."""
+"""Warns the author of a view about its cost: cross products, and indexes much larger than what the view looks for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from halfjoin.planner.names import arrangement_name
 from halfjoin.planner.plan import InputKind, Join, Stage
 from halfjoin.sql.functions import render
 
-_SMALL = 1000  # rows of which an index is no matter
+_SMALL = 1000  # rows; the size of an index on fewer does not matter
 
 
 def warnings(join: Join, estimates: Estimates) -> tuple[str, ...]:
@@ -20,7 +20,7 @@ def warnings(join: Join, estimates: Estimates) -> tuple[str, ...]:
     for branch in join.branches:
         for path in branch.paths:
             for stage in path.stages:
-                asks = stage.half_join.kind is not InputKind.PLAIN  # whether its key is there, or whose row is padded
+                asks = stage.half_join.kind is not InputKind.PLAIN  # present, absent or padded
                 if stage.half_join.arrangement.constant is None and not asks:
                     found |= dict.fromkeys(_cross_product(path.alias, stage))
                     if stage.half_join.arrangement.collection not in estimates.nodes:
@@ -35,7 +35,7 @@ def _cross_product(changed: str, stage: Stage) -> Iterator[str]:
 
 
 def _filtered(stage: Stage, estimates: Estimates) -> Iterator[str]:
-    """An index made for this view holds all rows of a collection, also those that the view filters out."""
+    """Warn of an index made for this view that also holds all the rows that the view filters out."""
     key = stage.half_join.arrangement
     if not key.keys or estimates.exists(key) or (estimates.is_known(key.collection)
                                                  and estimates.rows(key.collection) < _SMALL):  # fmt: skip

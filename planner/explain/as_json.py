@@ -11,5 +11,5 @@ from halfjoin.planner.plan import ViewPlan
 
 
 def as_json(plan: ViewPlan, facts: Facts, name: str) -> dict[str, Any]:
-    """The explanation as dicts, lists, texts and numbers; the keys are the fields of `explain.model`."""
+    """The explanation as dicts, tuples, strings, numbers and booleans; the keys are the fields of `explain.model`."""
     return asdict(explanation(plan, facts, name))

@@ -1,4 +1,4 @@
-"""Plans as one page of HTML that needs nothing else: pictures drawn as SVG, readable in light and in dark."""
+"""One page of HTML about plans that needs no other file: pictures drawn as SVG, readable in light and in dark mode."""
 
 from __future__ import annotations
 

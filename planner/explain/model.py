@@ -1,4 +1,4 @@
-"""What an explanation says, before it is laid out: the paths, their lookups, the arrangements, the expected cost."""
+"""The contents of an explanation, before layout: the paths, their lookups, the arrangements, the expected cost."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class LookupStep:
 
     input: str
     arrangement: Arrangement
-    by: tuple[str, ...]  # what the key is looked up by, in the order of the key; empty for a cross product
+    by: tuple[str, ...]  # the probes, in the order of the key; empty for a cross product
     candidates: bool  # rows found are candidates, which the steps check
-    after: bool  # with the batch's own changes of the input, or before them
+    after: bool  # True: with the batch's own changes of the input; False: without them
     fetch: tuple[str, ...]
     steps: tuple[str, ...]
     lookups: float
@@ -54,7 +54,7 @@ class PathModel:
 
     input: str
     collection: str
-    constant: bool  # never changes, so the path only ever fills
+    constant: bool  # the input never changes, so the path can only fill
     fills: bool
     source: tuple[str, ...]
     lookups: tuple[LookupStep, ...]
@@ -66,7 +66,7 @@ class PathModel:
 
 @dataclass(frozen=True, slots=True)
 class NodeModel:
-    """A node: what it makes of what. `joins` are a join's, `steps` say what a reduce or a loop does."""
+    """A node. `joins` describe a join; `steps` say what a reduce or a loop does."""
 
     name: str
     kind: str  # "join", "reduce" or "loop"
@@ -90,7 +90,7 @@ class Explanation:
 
 
 def explanation(plan: ViewPlan, facts: Facts, name: str) -> Explanation:
-    """What there is to say about the plan of view `name`; sizes and sharing are as of now."""
+    """The explanation of the plan of view `name`, with sizes and sharing as of now."""
     estimates = Estimates(facts, {}, name)
     every = dict.fromkeys(key for join in plan.joins for key in join.arrangements if key.keys)
     (*below, own) = (_node(node, estimates, name) for node in _nodes(plan.nodes))
@@ -102,7 +102,7 @@ def explanation(plan: ViewPlan, facts: Facts, name: str) -> Explanation:
 
 
 def _nodes(nodes: Iterable[Node]) -> Iterator[Node]:
-    """The nodes, and before each loop those inside it."""
+    """The nodes, and before each loop the nodes inside it."""
     for node in nodes:
         if isinstance(node, Loop):
             yield from _nodes(inner for binding in node.bindings for inner in binding.nodes)
@@ -129,7 +129,7 @@ def _node(node: Node, estimates: Estimates, view: str) -> NodeModel:
 
 
 def _join(branch: Branch, estimates: Estimates, name: str) -> tuple[PathModel, ...]:
-    """The paths that something ever runs: a constant's only if it fills the view."""
+    """The paths that can run. A constant's path runs only if it fills the view."""
     return tuple(
         _path(path, position == branch.fill, estimates, name)
         for position, path in enumerate(branch.paths)

@@ -1,4 +1,4 @@
-"""The picture of a plan: each path a row of boxes from the changed input to the view, drawn as SVG."""
+"""Draws a plan as SVG: each path is a row of boxes from the changed input to the view."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from itertools import zip_longest
 from halfjoin.planner.explain.model import Explanation, LookupStep, NodeModel, PathModel
 from halfjoin.planner.explain.text import number, times
 
-CHARACTERS = 34  # in a line of a box, at the most
-FEWER = 26  # where paths are long, so that they fit beside each other
-LONG = 4  # boxes of a path, from which it is long
+CHARACTERS = 34  # at most, in a line of a box
+FEWER = 26  # at most, in the boxes of long paths, so that they fit side by side
+LONG = 4  # boxes; a path of this many or more is long
 LINE, PAD, GAP, MARGIN = 17, 10, 46, 16
-ADVANCE = 7.4  # of a character of 12 px, in the widest of the usual fonts
-SMALLEST = 0.6  # of its size to which a picture shrinks before it is scrolled
+ADVANCE = 7.4  # width in px of a 12 px character, in the widest of the usual fonts
+SMALLEST = 0.6  # share of its size to which a picture shrinks before it scrolls
 
 
 @dataclass(frozen=True)
 class _Box:
-    """A box: its kind (a CSS class), its heading, the small lines below it, and what the arrow to it says."""
+    """A box: its kind (a CSS class), its heading, the small lines below it, and the label of the arrow to it."""
 
     kind: str
     title: str
@@ -75,7 +75,7 @@ def picture(said: Explanation | NodeModel) -> str:
 
 
 def _boxes(path: PathModel, most: int) -> list[_Box]:
-    """The boxes of one path, their lines of so many characters at the most."""
+    """The boxes of one path. Their lines have at most `most` characters."""
     word = "constant" if path.constant else "Δ"
     named = path.input if path.input == path.collection else f"{path.input} ({path.collection})"
     last = path.lookups[-1].steps if path.lookups else path.source

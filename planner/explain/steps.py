@@ -1,4 +1,4 @@
-"""The steps of linear operators in words."""
+"""Describes the steps of linear operators in words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from halfjoin.sql.types import BOOLEAN
 
 
 class Words:
-    """The texts of one path, in order; a member of an equality computed as a column is shown as what it is."""
+    """The texts of one path, in order. An equality member that is computed as a column is shown as its expression."""
 
     def __init__(self) -> None:
         self._computed: dict[str, Expr] = {}
@@ -32,7 +32,7 @@ class Words:
         return render(substitute(expr, self._computed))
 
     def operator(self, operator: Linear, verb: str = "compute") -> tuple[str, ...]:
-        """One line for each step; which columns are kept goes without saying. `verb` introduces computed columns."""
+        """One line per step; the columns kept are not shown. `verb` introduces computed columns."""
         return tuple(line for step in operator.steps for line in self._step(step, verb))
 
     def _step(self, step: Step, verb: str) -> Iterator[str]:
@@ -70,7 +70,7 @@ def call_text(step: Explode) -> str:
 
 
 def formula_expr(formula: Formula) -> Expr:
-    """A temporal formula as the predicate that it came from."""
+    """A temporal formula as the predicate that it was made from."""
     match formula:
         case Static(expr):
             return expr

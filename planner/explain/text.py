@@ -1,4 +1,4 @@
-"""A plan as a tree of text that stays the same while the plan does."""
+"""Lays a plan out as a tree of text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def text(plan: ViewPlan, facts: Facts, name: str) -> str:
 
 
 def number(value: float) -> str:
-    """An estimate with no more digits than it deserves: 0.04, 2.5, 40, 1,200.
+    """An estimate in few digits: 0.04, 2.5, 40, 1,200.
 
     >>> number(2.54), number(1234.5)
     ('2.5', '1,234')
@@ -55,7 +55,7 @@ def _trees(said: Explanation) -> Iterator[_Node]:
 def _made(
     name: str, columns: Sequence[tuple[str, str]], joins: Sequence[tuple[PathModel, ...]], steps: Sequence[str]
 ) -> _Node:
-    """A collection, and what makes it."""
+    """A collection, and the steps and paths that make it."""
     shown = ", ".join(f"{column} {type}" for column, type in columns)
     below = [*map(_Node, steps), *map(_join, joins)]
     return _Node(f"{name} ({shown})", tuple(below) or (_Node("no rows, ever"),))

@@ -1,4 +1,4 @@
-"""How a plan came to be: the normal form after each rule that changed it."""
+"""Shows how a plan was made: the normal form after each rule that changed it."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def normal_form(relation: Relation) -> tuple[tuple[str, Blocks], ...]:
     """The blocks of a relation after each rule, by the rule's name; the last ones are its normal form.
 
     Raises:
-        UnsupportedSQL: it cannot be maintained.
+        UnsupportedSQL: the relation cannot be maintained.
     """
     blocks = flatten(relation)
     steps = [(flatten.__name__, blocks)]

@@ -9,10 +9,10 @@ from halfjoin.sql.expr import Call, columns_of
 
 
 def attach_functions(blocks: Blocks) -> Blocks:
-    """The same blocks with every function's inputs known.
+    """The same blocks with the inputs of every table function set.
 
-    A function of constants stands beside the input that an equality compares it with; without one beside the complete
-    row, since it only multiplies.
+    A function of constants runs on the input that an equality compares it with. Without such an equality it runs on the
+    complete row, because it only multiplies rows.
     """
     return tuple(_attached(block) for block in blocks)
 
@@ -27,7 +27,7 @@ def _attached(block: Block) -> Block:
 
 
 def _partner(block: Block, function: Function) -> Aliases:
-    """The input that the function's columns are compared with for equality; the first by name, if several."""
+    """The input that an equality compares the function's columns with; the first by name, if there are several."""
     made = {column.name for column in function.columns}
     bases = {column.name: item.alias for item in block.inputs for column in item.columns}
     partners = set()

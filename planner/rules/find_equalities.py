@@ -17,8 +17,8 @@ def find_equalities(blocks: Blocks) -> Blocks:
     """The same blocks with equalities taken out of the predicates and merged: `a = b`, `b = c` is one class of three.
 
     An equality between two inputs that may fail stays a predicate unless each side reads one input only: it must be
-    computed on complete rows, where every path computes it alike. One that reads a padded input stays, too: it holds of
-    the row that the lookup gives, and says nothing of which rows to look up.
+    computed on complete rows, where every path computes it alike. An equality that reads a padded input stays, too: it
+    tests the row that the lookup gives, and does not say which rows to look up.
     """
     return tuple(_found(block) for block in blocks)
 
@@ -61,9 +61,9 @@ def _sides(predicate: Expr, owners: Mapping[str, Aliases]) -> tuple[Expr, Expr] 
 
 
 def comparable(expr: Expr) -> Expr:
-    """Without casts that leave the value as it is: to a wider integer, from one text type to another.
+    """The expression without outer casts that keep the value: to a wider integer, or from another text type to text.
 
-    So `a.k = b.k` and `b.k = c.k` are one class though the columns' integer types differ.
+    So `a.k = b.k` and `b.k = c.k` are one class even if the columns' integer types differ.
     """
     while isinstance(expr, Cast):
         source, target = expr.arg.type.kind, expr.type.kind

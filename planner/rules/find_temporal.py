@@ -1,4 +1,4 @@
-"""Find the temporal filters: predicates on mz_now(), as formulas of comparisons with it."""
+"""Find the temporal filters: turn predicates on mz_now() into formulas of comparisons with it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SAME: dict[str, Op] = {"=": "=", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">
 
 
 def find_temporal(blocks: Blocks) -> Blocks:
-    """The same blocks with mz_now() in temporal formulas alone.
+    """The same blocks with mz_now() only in temporal formulas.
 
     Raises:
-        UnsupportedSQL: mz_now() stands where no row has times from and until which it is in.
+        UnsupportedSQL: mz_now() stands where it does not say from which time until which time a row is in.
     """
     return tuple(_found(block) for block in blocks)
 
@@ -58,6 +58,6 @@ def formula(expr: Expr) -> Formula:
 
 def _refused(expr: Expr) -> UnsupportedSQL:
     return UnsupportedSQL(
-        f"mz_now() is used in {render(expr)}, which does not say from when and until when a row is in",
+        f"mz_now() is used in {render(expr)}, which does not say from which time until which time a row is in",
         remedy="compare it in WHERE, alone on one side: mz_now() < expires_at",
     )

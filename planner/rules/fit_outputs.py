@@ -1,4 +1,4 @@
-"""Fit the outputs into types that can be stored: a numeric has at most 38 digits there, in between up to 76."""
+"""Fit the outputs into types that can be stored: a stored numeric has up to 38 digits, an intermediate one up to 76."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType, array, numeric
 
 
 def fit_outputs(blocks: Blocks) -> Blocks:
-    """The same blocks with numerics of too many digits cast to 38, which fails for a row whose value needs more.
+    """The same blocks with numerics of too many digits cast to 38. The cast fails for a row whose value needs more.
 
     Raises:
-        UnsupportedSQL: more than 38 digits are after the point, where cutting would change values silently.
+        UnsupportedSQL: a column has more than 38 digits after the point, and cutting them would change values silently.
     """
     return tuple(
         replace(block, outputs=tuple(_fitted(column, expr) for column, expr in block.outputs)) for block in blocks
@@ -28,7 +28,7 @@ def _fitted(column: Column, expr: Expr) -> tuple[Column, Expr]:
 
 
 def stored(column: Column) -> SqlType:
-    """The type as which an output column is stored."""
+    """The type in which an output column is stored."""
     return _stored(column.type, column.name)
 
 
@@ -40,7 +40,7 @@ def _stored(type: SqlType, name: str) -> SqlType:
     scale = type.scale or 0
     if scale > STORED_DIGITS:
         raise UnsupportedSQL(
-            f"column {name} has {scale} digits after the point, a column holds {STORED_DIGITS} in all",
+            f"column {name} has {scale} digits after the point; a column holds at most {STORED_DIGITS} in all",
             remedy=f"round it: round({name}, 10), or cast it to numeric(38, 10)",
         )
     return numeric(STORED_DIGITS, scale)

@@ -1,4 +1,4 @@
-"""Flatten a relation into a sum of joins: projections are inlined, joins distributed over UNION ALL."""
+"""Flatten a relation into a sum of joins: inline projections, and distribute joins over UNION ALL."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MOST_BRANCHES = 1024
 
 
 def flatten(relation: Relation) -> Blocks:
-    """The joins whose rows add up to the relation's.
+    """The joins whose rows add up to the rows of the relation.
 
     Raises:
-        UnsupportedSQL: UNION ALL below joins would multiply out to more than `MOST_BRANCHES` joins.
+        UnsupportedSQL: joins over UNION ALL would multiply to more than `MOST_BRANCHES` joins.
     """
     return tuple(block if block.inputs else replace(block, inputs=(_ONE_ROW,)) for block in _blocks(relation))
 
@@ -61,7 +61,7 @@ def _blocks(relation: Relation) -> Blocks:
 def _limit(count: int) -> None:
     if count > MOST_BRANCHES:
         raise UnsupportedSQL(
-            f"joins over UNION ALL make {count} joins here, the most are {MOST_BRANCHES}",
+            f"joins over UNION ALL make {count} joins here; at most {MOST_BRANCHES} are allowed",
             remedy="make the UNION ALL a materialized view of its own, and join that",
         )
 
@@ -97,7 +97,7 @@ def _with_function(block: Block, call: TableFunction) -> Block:
 
 
 def _values(values: Values) -> Blocks:
-    """One row is its literals; more are a constant input."""
+    """One row becomes its literals; several rows become a constant input."""
     if not values.rows:
         return ()
     if len(values.rows) == 1:
@@ -105,7 +105,7 @@ def _values(values: Values) -> Blocks:
     if not any(fallible(cell) for row in values.rows for cell in row):
         item = Input(values.alias, f"={values.alias}", values.columns, values.rows)
         return (Block((item,), (), (), _identity(values.columns)),)
-    # A cell that may fail is computed where its value is used, so that it fails as any other expression does.
+    # A cell that may fail is computed where its value is used, so it fails like any other expression.
     number = Column(f"{values.alias}.row", INTEGER, nullable=False)
     numbers = tuple(Literal(i, INTEGER) for i in range(1, len(values.rows) + 1))
     item = Input(values.alias, f"={values.alias}", (number,), tuple((literal,) for literal in numbers))

@@ -1,4 +1,4 @@
-"""Fold what is constant at a glance: comparisons and integer arithmetic of literals, AND, OR, NOT of truth values."""
+"""Fold simple constant parts: comparisons and integer arithmetic of literals, and AND, OR, NOT of truth values."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Imply filters of one input from an OR over several: so fewer rows go on to the next lookup.
+"""Imply filters of one input from an OR over several inputs, so that fewer rows go on to the next lookup.
 
-`(a.x = 1 AND b.y = 2) OR (a.x = 3 AND b.y = 4)` says `a.x = 1 OR a.x = 3` of a alone. The OR itself stays.
+`(a.x = 1 AND b.y = 2) OR (a.x = 3 AND b.y = 4)` implies `a.x = 1 OR a.x = 3` for `a` alone. The OR itself stays.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from halfjoin.sql.types import BOOLEAN
 
 
 def imply_filters(blocks: Blocks) -> Blocks:
-    """The same blocks with the implied filters added; only what cannot fail is implied, since it is redundant."""
+    """The same blocks with the implied filters added. They are redundant, so none that may fail is added."""
     return tuple(
         replace(block, predicates=tuple(dict.fromkeys([*block.predicates, *_implied(block)]))) for block in blocks
     )

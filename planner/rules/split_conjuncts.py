@@ -1,4 +1,4 @@
-"""Split predicates at AND, and take what all arms of an OR have in common out of it."""
+"""Split predicates at AND, and take what all arms of an OR have in common out of the OR."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from halfjoin.sql.types import BOOLEAN
 
 
 def split_conjuncts(blocks: Blocks) -> Blocks:
-    """The same blocks with each predicate a list of predicates, none of them an AND and none twice."""
+    """The same blocks with their predicates split: no predicate is an AND, and none occurs twice."""
     return tuple(
         replace(block, predicates=tuple(dict.fromkeys(part for whole in block.predicates for part in _split(whole))))
         for block in blocks
