@@ -1,4 +1,4 @@
-"""Present, absent and padded inputs: half-joins that ask whether a key is present, and the keys that appear or disappear.
+"""Present, absent and padded inputs: half-joins that ask whether a key is present, and keys that appear or disappear.
 
 A key is present at a time when the counts of its rows, at that time or before, add up to more than 0. The presence of a
 key is a collection: +1 at a time at which the key appears, -1 at a time at which it disappears. It keeps nothing: it is
@@ -89,7 +89,7 @@ class PresenceOperator:
         """The keys that rows look up, and a mask of the rows whose key may be present.
 
         A NULL is never present, unless NULL matches NULL. A key whose expression fails is not present either: it is a
-        number with more digits than the input's column holds.
+        number with more digits than any present key.
         """
         alive: Mask = np.ones(len(stream), np.bool_)
         arrays = []
