@@ -26,7 +26,7 @@ GROWTH = 8
 
 
 class User(NamedTuple):
-    """Who uses an arrangement: a view, a view that is being created, a node, an index, a primary key, a running query."""
+    """Who uses an arrangement: a view, a view under construction, a node, an index, a primary key, a running query."""
 
     kind: Literal["view", "new view", "node", "index", "primary key of", "query"]
     name: str
@@ -211,7 +211,7 @@ class Collection:
         return concat(parts) if parts else empty(self.schema)
 
     def closing(self, low: int, high: int, staged: Part | None = None) -> Updates:
-        """The consolidated updates that close when `upper` goes from `low` to `high`, those of a staged run included."""
+        """The consolidated updates that close when `upper` goes from `low` to `high`, including a staged run's."""
         runs = self.held if self.cold is not None and self.cold.latest < low else self.runs
         parts = [part for run in runs if len(part := run.closing(low, high))]
         new = list(staged.pieces(high=high)) if staged is not None else []

@@ -22,7 +22,7 @@ RENET = 8  # a run is netted anew when the updates closed since are this fractio
 
 
 class Footprint(NamedTuple):
-    """The size of one arrangement in a part: entries and bytes of its index in memory, files and their bytes on disk."""
+    """The size of an arrangement in a part: entries and bytes of its index in memory, files and their bytes on disk."""
 
     entries: int = 0
     memory: int = 0

@@ -84,7 +84,7 @@ def test_if_not_exists_says_when_it_is_something_else(engine, caplog, sql, other
         first, _ = text.split(" i " if "INDEX" in text else " t " if "TABLE" in text else " v ", 1)
         engine.execute(f"{first} IF NOT EXISTS {text[len(first):].strip()}")
         assert len(caplog.records) == (text == other)
-    assert "is there with another definition, and stays as it is" in caplog.text
+    assert "exists with another definition, and stays as it is" in caplog.text
     assert caplog.records[0].levelno == logging.WARNING
 
 
