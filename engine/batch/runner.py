@@ -55,7 +55,7 @@ class Runner(Protocol):
     def fill(
         self, flow: Dataflow, held: Held, lookup: Versioned, title: str
     ) -> Iterable[tuple[Output, Output]]:
-        """The view's whole history so far, in parts that memory holds."""
+        """The view's whole history so far, in parts that fit in memory."""
 
 
 class _Local:
@@ -104,4 +104,4 @@ class Tasks(Protocol):
     """Makes runs of rows that are in files."""
 
     def runs_of(self, given: Sequence[Any], lookup: Versioned, time: int) -> Mapping[str, Output]:
-        """A run of each table's updates, checked against its primary key, by the table's name."""
+        """A run of each table's updates by the table's name, checked against the primary key."""

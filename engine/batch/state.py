@@ -195,7 +195,7 @@ class State:
         return len(self.collection(collection)) if self.has(collection) else 0
 
     def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
-        """Sets of columns that identify a row: a table's primary key."""
+        """The sets of columns that identify a row: a table's primary key."""
         table = self.catalog.tables.get(collection)
         return (table.primary_key,) if table is not None and table.primary_key else ()
 

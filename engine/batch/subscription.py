@@ -66,8 +66,8 @@ class Subscription:
 
     def _fail(self, failure: Failure) -> None:
         self._problem = failure.error.with_(
-            remedy="the subscription ends before that: mend the rows, and subscribe again as of a time at which the "
-            "view can be read"
+            remedy="the subscription ends before that time: mend the rows, and subscribe again as of a time at which "
+            "the view can be read"
         )
         self._end()
 

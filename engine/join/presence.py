@@ -108,7 +108,7 @@ class PresenceOperator:
         """The rows of distinct keys at times below `upper`: the key's number, the time, the diff."""
         key, columns = self.spec.arrangement, self.rows.columns
         found: list[tuple[Ints, Ints, Ints]] = []
-        if not keys:  # one key, that every row has
+        if not keys:  # every row has the same key
             pieces = present(runs, closed, ())
             found += [(np.zeros(len(piece), np.int64), piece.time, piece.diff) for piece in pieces]
         else:
@@ -193,9 +193,9 @@ def _steps(which: Ints, time: Ints, diff: Ints) -> tuple[Ints, Ints, Ints]:
     order = np.lexsort((time, which))
     which, time, diff = which[order], time[order], diff[order]
     if bits(diff) + len(diff).bit_length() > 62:
-        diff = diff.astype(object)  # sums that no int64 holds
+        diff = diff.astype(object)  # the sums may not fit an int64
     sums = np.cumsum(diff)
-    opens = np.ones(len(which), np.bool_)  # the first of a key
+    opens = np.ones(len(which), np.bool_)  # the first row of each key
     opens[1:] = which[1:] != which[:-1]
     firsts = np.flatnonzero(opens)
     sums = sums - np.repeat(sums[firsts] - diff[firsts], np.diff([*firsts, len(which)]))

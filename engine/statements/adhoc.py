@@ -96,7 +96,7 @@ class _Steps:
                                        loop.made)
             every.append(pa.table(found))
         raise DataError(f"WITH RECURSIVE does not end: it took more than {MOST_ROUNDS:,} rounds, or found more than "
-                        f"{MOST_FOUND:,} rows", remedy="write a condition that ends it")
+                        f"{MOST_FOUND:,} rows", remedy="add a condition that ends it")
 
 
 def _asked(connection: Any, text: str) -> pa.Table:

@@ -15,7 +15,7 @@ from halfjoin.engine.updates.updates import Ints, Updates
 from halfjoin.planner.plan import ArrangementKey, Node
 from halfjoin.sql.expr import columns_of
 
-_SAMPLE = 1 << 16  # rows whose keys are counted
+_SAMPLE = 1 << 16  # the most rows whose keys are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Statistics:
         names = sorted(frozenset().union(*map(columns_of, key.keys)))
         some, share = _sample(run, names)
         arrays, rows = key_columns(key, self.state.functions)(some)
-        if rows is not None and not len(rows):  # the key fails for all of them
+        if rows is not None and not len(rows):  # the key fails for all rows
             return None
         return _distinct(codes(arrays, len(some) if rows is None else len(rows)), share)
 

@@ -108,7 +108,7 @@ class Transaction:
                                      remedy="read the tables, or COMMIT first")
 
     def batch(self) -> dict[str, pa.Table]:
-        """All changes, as `Engine.apply` takes them."""
+        """All changes, in the form that `Engine.apply` takes."""
         return {name: _table(staged) for name, staged in self._staged.items() if len(staged)}
 
 
