@@ -65,9 +65,9 @@ class Engine:
             tables and views that do not set it. None: as the warehouse has it; 1,000,000 for a new one.
         clock: what times mean. `wall`: milliseconds since 1970, now by default. `own`: the user's, without a default.
             None: as the warehouse has it; the first batch of a new one sets it, to `own` if it gives a time.
-        memory: the most that rows and indexes may take in memory, in bytes or as text (`4GB`). A warehouse keeps what
-            does not fit on disk, and looks it up there; None is half of the machine's memory. Without a warehouse a
-            batch that does not fit is refused; None is no limit.
+        memory: the most that rows and indexes may take in memory, in bytes or as text (`4GB`). In a warehouse the rest
+            stays on disk, and is looked up there; None is half of the machine's memory. Without a warehouse a batch
+            that does not fit is refused; None is no limit.
 
     Raises:
         Conflict: another engine writes the warehouse, or the warehouse has another clock.
@@ -130,8 +130,8 @@ class Engine:
             The rows of the last statement, None if it returns none. INSERT, UPDATE and DELETE return their `count`.
 
         Raises:
-            UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: a statement fails. It changes
-            nothing; the statements before it stay done.
+            UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: a statement fails and changes
+            nothing. The statements before it stay done.
         """
         self._wait()
         with self._reading() as state:
