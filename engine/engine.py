@@ -1,4 +1,4 @@
-"""The `Engine`: what users hold. It keeps the lock, and says what is done; the rooms below do it."""
+"""The `Engine`: the object that users hold. It takes the lock and calls the rooms below, which do the work."""
 
 from __future__ import annotations
 
@@ -51,27 +51,27 @@ from halfjoin.sql.parse.times import duration
 
 
 class Engine:
-    """SQL views, kept up to date. A context manager; calls from several threads take turns, and those from a forked
+    """Keeps SQL views up to date. It is a context manager. Calls from several threads take turns; calls from a forked
     child raise Conflict.
 
     Args:
-        warehouse: where to keep everything, made if it is not there: a folder, or the URL of an object store
-            (`s3://...`; what it takes to get there is in the environment). None: state is gone with the engine.
-        read_only: read beside the engine that writes: each call sees the warehouse as the last batch left it.
-        spark: a Spark session, classic or Connect; None: a local one is started when first needed.
-        runner: who carries out batches and first fills: `local` this process, `spark` Spark jobs, `auto` Spark for
-            bulk and for rows that are Spark DataFrames. The answers are the same.
-        retain: history kept readable, in time units or as text (`30 days`, which counts in milliseconds), where a table
-            or view does not say it for itself. None: what the warehouse has, 1,000,000 for a new one.
-        clock: what the times are. `wall`: milliseconds since 1970, which default to now. `own`: the user's, never
-            defaulted. None: what the warehouse has; of a new one the first batch settles it, `own` if it says a time.
-        memory: the most that rows and indexes may hold, in bytes or as text (`4GB`). In a warehouse what does not fit
+        warehouse: where everything is kept: a folder, or the URL of an object store (`s3://...`, with its credentials
+            in the environment). It is created if it does not exist. None: the state ends with the engine.
+        read_only: only read, beside the engine that writes. Each call sees the warehouse as the last batch left it.
+        spark: a Spark session, classic or Connect. None: the engine starts a local one when it first needs one.
+        runner: who runs batches and fills new views. `local`: this process. `spark`: Spark jobs. `auto`: Spark for
+            bulk and for Spark DataFrames. The answers are the same.
+        retain: how much history stays readable, in time units or as text (`30 days`, counted in milliseconds), for
+            tables and views that do not set it. None: as the warehouse has it; 1,000,000 for a new one.
+        clock: what times mean. `wall`: milliseconds since 1970, now by default. `own`: the user's, without a default.
+            None: as the warehouse has it; the first batch of a new one sets it, to `own` if it gives a time.
+        memory: the most that rows and indexes may take in memory, in bytes or as text (`4GB`). In a warehouse the rest
             stays on disk, and is looked up there; None is half of the machine's memory. Without a warehouse a batch
-            past it is refused; None is no limit.
+            that does not fit is refused; None is no limit.
 
     Raises:
-        Conflict: another engine writes the warehouse, or it has another clock.
-        StorageError: the warehouse cannot be used, or was made by a newer version.
+        Conflict: another engine writes the warehouse, or the warehouse has another clock.
+        StorageError: the warehouse cannot be used, or a newer version wrote it.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Engine:
             raise HalfjoinError(f"spark={spark!r} is not a Spark session", remedy="leave it out for a local one")
         if read_only and warehouse is None:
             raise HalfjoinError("read_only=True reads a warehouse",
-                                remedy="say which: Engine('folder', read_only=True)")
+                                remedy="name it: Engine('folder', read_only=True)")
         history = None if retain is None else duration(retain)
         check(clock)
         limit = to_bytes(memory) if memory is not None else None if warehouse is None else machine_memory() // 2
@@ -101,8 +101,8 @@ class Engine:
         self._changed = Condition(self._lock)
         self._turns = Turns(self._lock, self._changed)
         self._commits = Commits()
-        self._torn = False  # whether the last call ended by an exception, or is under way
-        self._closed: str | None = None  # why no more calls are taken
+        self._torn = False  # whether the last call raised, or is still running
+        self._closed: str | None = None  # why calls are refused
         self._released = False
         store = _store(warehouse, read_only)
         self._store: ReaderStore = store
@@ -124,14 +124,14 @@ class Engine:
     @retried
     @exclusive
     def execute(self, sql: str) -> pa.Table | None:
-        """Run one or several statements, in order; those between BEGIN and COMMIT as one batch, or not at all.
+        """Run statements in order. Those between BEGIN and COMMIT are one batch, all of it or nothing.
 
         Returns:
-            The rows of the last statement, None if it has none. INSERT, UPDATE and DELETE have one: their `count`.
+            The rows of the last statement, None if it returns none. INSERT, UPDATE and DELETE return their `count`.
 
         Raises:
-            UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: the statements before the
-            failing one stay done, of that one nothing is.
+            UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: a statement fails and changes
+            nothing. The statements before it stay done.
         """
         self._wait()
         with self._reading() as state:
@@ -151,25 +151,25 @@ class Engine:
         Args:
             batches: rows by table name, as a pyarrow Table or RecordBatchReader, anything with `__arrow_c_stream__`,
                 a Spark DataFrame, a list of dicts, or a dict of columns; or `inserts`, `deletes`, `upserts` of those.
-                Columns go by name, and so does an index of pandas that has one; `__diff` (+1) and `__time` (`time`) are
-                optional. No value is rounded or cut. NaN is a number for columns of floats, and NULL for all others;
-                from pandas, which writes missing values so, it is NULL.
-            time: of rows without their own. None is the present in milliseconds, or `upper` if that is later; with
-                `clock="own"` there is no such default.
-            batch_id: a second batch with the same id and content is answered as the first was and changes nothing. The
-                order of rows does not count, save that of upserts of one key. `halfjoin/...` is for feeds.
-            close: whether all times up to the batch's last are closed by it.
+                Columns are matched by name; a named pandas index counts as a column. `__diff` (+1) and `__time`
+                (`time`) are optional. No value is rounded or truncated. NaN is a number in a column of floats and NULL
+                in others; from pandas, which writes missing values as NaN, it is always NULL.
+            time: the time of rows without `__time`. None: now in milliseconds, or `upper` if that is later;
+                `clock="own"` has no default.
+            batch_id: a second batch with the same id and content gets the first one's answer and changes nothing. The
+                order of rows does not matter, except among upserts of one key. Ids `halfjoin/...` belong to feeds.
+            close: whether the batch closes all times up to its last.
 
         Raises:
             UnknownName, InvalidRow: nothing of the batch is kept.
-            InvalidTime: nor of one whose times are closed or missing, or end all history (`advance` first).
-            Conflict: the batch id came with other content before.
+            InvalidTime: a time is closed or missing, or would end all history (`advance` first). Nothing is kept.
+            Conflict: the batch id was used with other content.
         """
         return self._writing().apply(batches, time, batch_id, close=close)
 
     @exclusive
     def advance(self, to: Time | None = None) -> Applied:
-        """Close every time below `to` without data, however far it is (None: the present in milliseconds).
+        """Close every time below `to` without data, however far away `to` is (None: now in milliseconds).
 
         Raises:
             InvalidTime: `to` is below `upper`, or None with `clock="own"`.
@@ -178,19 +178,19 @@ class Engine:
 
     @exclusive
     def _changes_frame(self, changes: Mapping[str, Changes], view: str) -> Any:
-        """For `Applied.dataframe`."""
+        """The Spark DataFrame that `Applied.dataframe` returns."""
         with self._reading() as state:
             return self._runners.spark.changes_frame(state.schema(view), changes[view])
 
     @retried
     @exclusive
     def read(self, name: str, as_of: Time | None = None, *, multiplicity: bool = False) -> pa.Table:
-        """Contents of a table or view, a row as often as it is contained, in no particular order.
+        """The contents of a table or view, in no particular order. A row with count n comes n times.
 
         Args:
-            name: of a table, a materialized or a plain view.
+            name: a table, a materialized view or a plain view.
             as_of: a time in `[since, upper)`; None is `upper - 1`.
-            multiplicity: one row per distinct row instead, with its count (which may be negative) in `__diff`.
+            multiplicity: return each distinct row once, with its count (which may be negative) in `__diff`.
 
         Raises:
             UnknownName, InvalidTime; DataError: an expression of the view fails for a row at that time.
@@ -204,13 +204,13 @@ class Engine:
     @retried
     @exclusive
     def dataframe(self, name: str, as_of: Time | None = None) -> Any:
-        """The same contents as `read` gives, as a Spark DataFrame: lazy, and not collected by this process.
+        """The contents as `read` returns them, as a lazy Spark DataFrame; this process does not collect the rows.
 
-        It reads files that stay until the engine is closed. An expression that fails for a row of a plain view, and
-        a negative count, raise when the frame is evaluated. A time of day is text, for want of a type in Spark.
+        It reads files that stay until the engine is closed. A negative count, or an expression that fails for a row of
+        a plain view, raises when Spark evaluates the frame. A time of day is text, since Spark has no type for it.
 
         Raises:
-            UnknownName, InvalidTime; DataError as for `read`.
+            UnknownName, InvalidTime, DataError: as `read`.
         """
         with self._reading() as state:
             return reading.frame(state, self._runners, name, _optional(as_of))
@@ -218,7 +218,7 @@ class Engine:
     @retried
     @exclusive
     def query(self, sql: str, as_of: Time | None = None) -> pa.Table:
-        """Any SELECT over tables and views as of a time.
+        """Run any SELECT over tables and views as of a time.
 
         Raises:
             UnsupportedSQL, UnknownName, InvalidTime, DataError.
@@ -234,16 +234,16 @@ class Engine:
         """The changes of a materialized view as they close, as an iterator of tables: columns, `__time`, `__diff`.
 
         Args:
-            name: of the view.
-            as_of: where to begin; None is `upper - 1`.
-            up_to: where to end: changes at that time and later are not given.
-            snapshot: begin with the contents as of `as_of` (at that `__time`); the changes after it follow.
+            name: the view.
+            as_of: the time to start from; None is `upper - 1`.
+            up_to: the time to end before: changes at that time or later are left out.
+            snapshot: start with the contents as of `as_of` (at that `__time`); the changes after it follow.
 
-        With `read_only` it ends with the changes that are closed now; subscribe again from its last time for more.
+        With `read_only` it ends after the changes that are closed now; subscribe again from its last time for more.
 
         Raises:
             UnknownName, UnsupportedSQL, InvalidTime; DataError: the view cannot be read as of `as_of`. The iterator
-                raises it, and ends, where it comes to the first time at which the view cannot be read.
+                raises it, and ends, at the first time at which the view cannot be read.
         """
         with self._reading() as state:
             start, end = _optional(as_of), _optional(up_to)
@@ -251,20 +251,20 @@ class Engine:
 
     @exclusive
     def explain(self, view_or_sql: str, format: Format = "text") -> str:
-        """The dataflow of a view, or of a query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
+        """The dataflow of a view or a query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
         with self._reading() as state:
             return explain(state, self._runners, view_or_sql, format)
 
     @property
     @exclusive
     def spark(self) -> Any:
-        """The Spark session, classic or Connect; a quiet local one is started if the engine was given none."""
+        """The Spark session, classic or Connect; the engine starts a quiet local one if it was opened without one."""
         self._check_open()
         return self._runners.spark.session
 
     @exclusive
     def stats(self) -> Stats:
-        """What is held: collections, arrangements and who shares them, runs, frontiers, bytes."""
+        """What the engine holds: collections, arrangements and who shares them, runs, frontiers, bytes."""
         with self._reading() as state:
             return stats(state, self._session.delivering, self._store.foreign())
 
@@ -277,18 +277,18 @@ class Engine:
         """A function for Structured Streaming's `foreachBatch` that applies each micro-batch to a table, exactly once.
 
         Args:
-            table: where the rows go.
-            name: of the sink, which with the query's epochs makes batch ids; None is the table's name. Two queries into
-                one table need two names.
-            format: what the rows mean: `rows` as for `apply` (with columns `__diff` and `__time`, if there are such),
-                `deletes`, `upserts`, or `debezium` for messages as `hj.debezium` reads them; or a function from the
-                micro-batch to rows as `apply` takes them.
-            time: the column with the rows' times, or a function from an epoch's number to its time, always the same;
-                they must not be closed. None: the present, which with `clock="own"` there is not.
+            table: the table that the rows go to.
+            name: the sink's name; batch ids are made from it and the query's epochs. None: the table's name. Two
+                queries that write one table need two names.
+            format: what the rows mean: `rows` as for `apply` (`__diff` and `__time` columns are optional), `deletes`,
+                `upserts`, or `debezium` for messages as `hj.debezium` reads them; or a function from the micro-batch
+                to rows as `apply` takes them.
+            time: the column with the rows' times, or a function from an epoch's number to its time, the same on each
+                call. The times must not be closed. None: now, which `clock="own"` does not allow.
             close: whether an epoch closes its times, as for `apply`.
 
         Raises:
-            UnknownName: there is no such table. What `apply` raises ends the query.
+            UnknownName: the table does not exist. An error of `apply` ends the query.
         """
         with self._reading() as state:
             columns = [column.name for column in state.catalog.table(table).columns]
@@ -298,33 +298,35 @@ class Engine:
         self, table: str, path: str | PathLike[str], *, columns: Sequence[str] | None = None,
         time: Callable[[int], Time] | None = None, restart: bool = False,
     ) -> list[Applied]:  # fmt: skip
-        """Apply what a Delta table has changed since the last call, exactly once: a batch for each of its versions.
+        """Apply the changes of a Delta table since the last call, exactly once: one batch for each version.
 
-        The first call applies its rows, later ones each version's changes, at a time of its own: from the files of a
-        version that only added rows, and else from the Change Data Feed. Where it stopped is kept with the rows.
+        The first call applies the source's rows. Later calls apply each version's changes, each at a time of its own:
+        from the files of a version that only added rows, otherwise from the Change Data Feed. The position is kept
+        with the rows.
 
-        What is many comes in several batches at one time, which the last of them closes: until then nobody sees any of
-        it, and batches of other threads wait. If the process ends before, the next call goes on with the rest; a batch
-        that closes the times before that call shows the part that is there.
+        A large version comes in several batches at one time, which the last of them closes. Until then nobody sees any
+        of it, and batches of other threads wait. If the process ends before the last, the next call applies the rest; a
+        batch that closes the times before that call shows the part that has come.
 
         Args:
-            table: what the rows go to; it follows one source.
-            path: of the Delta table, a folder or the URL of an object store.
-            columns: those to take, where the two tables do not have the same.
-            time: a function from a version's number to its time, say `lambda version: version`. None: the present,
-                which with `clock="own"` there is not.
-            restart: make the source's rows the table's, by what differs, and go on from there: for a source that was
-                made anew, or whose history is gone.
+            table: the table that the rows go to; it follows one source.
+            path: the Delta table, a folder or the URL of an object store.
+            columns: the columns to take, if the two tables have different ones.
+            time: a function from a version's number to its time, such as `lambda version: version`. None: now, which
+                `clock="own"` does not allow.
+            restart: change the table's contents to the source's rows and go on from there. Use it for a source that was
+                created anew or has lost its history. Only the differences are applied.
 
         Returns:
-            What each batch did; nothing where there is no new version.
+            What each batch did; an empty list if there is no new version.
 
         Raises:
-            Conflict: the source is another one than before, or at an older version.
-            StorageError: a version cannot be read (any more), or deletes rows without a feed. Those before it stay.
-            UnknownName, InvalidRow: the source's columns or rows do not fit. Of changes in pieces the values are
-                checked before the first piece; of the first rows they are, and always the PRIMARY KEY, with each: those
-                before stay, unseen, and `restart` mends it.
+            Conflict: the source is not the same as before, or is at an older version.
+            StorageError: a version cannot be read (any more), or deletes rows without a feed. The versions before it
+                stay applied.
+            UnknownName, InvalidRow: the source's columns or rows do not fit. The values of changes are checked before
+                their first piece; the values of the first rows, and every PRIMARY KEY, piece by piece. The pieces
+                before a bad one stay, unseen, and `restart` repairs the table.
         """
         check_process(self._process)
         with self._turns.following:
@@ -337,11 +339,11 @@ class Engine:
     def register_table_function(
         self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str]
     ) -> None:
-        """Make a function usable in FROM: the general linear operator.
+        """Register a function for use in FROM: the general linear operator.
 
         Args:
-            name: as it is written in SQL, in lower case.
-            function: takes a RecordBatch of its arguments (columns `0`, `1`, ...) and returns one with the columns of
+            name: its name in SQL, in lower case.
+            function: takes a RecordBatch of its arguments (columns `0`, `1`, ...). It returns one with the columns of
                 `returns`, `__row` (the argument row that a result belongs to) and optionally `__time` (the earliest
                 time of the result, int64) and `__diff` (its weight, int64). It must be deterministic.
             returns: SQL types by column.
@@ -351,10 +353,10 @@ class Engine:
 
     @exclusive
     def flush(self) -> None:
-        """Do now what is otherwise left to later batches: merge the newest runs, bring all Delta tables up to date.
+        """Do the work now that later batches would do: merge the newest runs, and bring all Delta tables up to date.
 
         Raises:
-            StorageError: a table of the warehouse, or of a sink, cannot be written; nothing is lost.
+            StorageError: a table of the warehouse or of a sink cannot be written. Nothing is lost.
         """
         self._check_open()
         self._state.tidy()
@@ -364,7 +366,7 @@ class Engine:
 
     @exclusive
     def compact(self) -> None:
-        """Merge the runs, and the files, of every collection into one; history below its since goes."""
+        """Merge the runs and the files of every collection into one; this removes history below its `since`."""
         self._check_open()
         self._state.compact()
         if self._writer is not None:
@@ -379,7 +381,7 @@ class Engine:
         return f"<halfjoin.Engine {where}, {counts}, upper={self._state.upper}>"
 
     def close(self) -> None:
-        """End the subscriptions and let go of everything; without effect in a forked child, which has nothing."""
+        """End the subscriptions and release everything. A forked child has no engine; there it does nothing."""
         if is_this(self._process):
             self._close()
 
@@ -389,7 +391,7 @@ class Engine:
             subscription.close()
         if not self._released:
             self._sinks.close()
-            self._closed = "the engine is closed"  # also if it is interrupted now: then `close` goes on
+            self._closed = "the engine is closed"  # set first: after an interrupt, another `close` goes on
             self._store.close()
             self._runners.close()
         self._released = True
@@ -407,26 +409,26 @@ class Engine:
 
     @contextmanager
     def _reading(self) -> Iterator[State]:
-        """The state at one moment; the lock is held."""
+        """The state at one moment. The caller holds the lock."""
         self._check_open()
         with self._store.moment(self._state) as self._state:
             yield self._state
             self._store.do_due_work(self._state)
 
     def _wait(self) -> None:
-        """For the turn to write, while others may call; what they have left is put right as before any call."""
+        """Wait for the turn to write. Other calls may run meanwhile; repair what they left half done."""
         if self._turns.wait():
             self._recover()
             self._torn = True
 
     def _writing(self) -> Writer:
-        """The writer, when it is this call's turn."""
+        """Wait for this call's turn, and return the writer."""
         self._wait()
         self._check_open()
         return writing(self._writer)
 
     def _recover(self) -> None:
-        """Put right what a call has left that was interrupted; the lock is held, and no other call is under way."""
+        """Repair what an interrupted call left half done. The caller holds the lock; no other call is running."""
         if self._closed is None:
             self._turns.recover()
             self._store.recover()

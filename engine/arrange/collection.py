@@ -1,4 +1,4 @@
-"""A collection: a table's or view's whole history of updates, as a few runs with shared arrangements on them."""
+"""A collection: the whole history of updates of a table or view, as a few runs with shared arrangements."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty, fit
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import ArrangementKey
 
-# A run is merged into the one before unless that is this many times larger: few runs to look up in, and each row is
-# copied a logarithmic number of times.
+# A run is merged into the one before it unless that one is this many times larger. So lookups search few runs, and each
+# row is copied a logarithmic number of times.
 GROWTH = 8
 
 
 class User(NamedTuple):
-    """Who keeps an arrangement: a view, one that is being made, a node, an index, a primary key, a query under way."""
+    """Who uses an arrangement: a view, a view under construction, a node, an index, a primary key, a running query."""
 
     kind: Literal["view", "new view", "node", "index", "primary key of", "query"]
     name: str
@@ -37,34 +37,34 @@ class User(NamedTuple):
 
 @dataclass(slots=True)
 class Arrangement:
-    """Who shares an arrangement, and how its keys are computed."""
+    """How an arrangement's keys are computed, and who shares it."""
 
     columns: KeyColumns
-    users: dict[User, None] = field(default_factory=dict)  # in the order in which they came
+    users: dict[User, None] = field(default_factory=dict)  # in order of arrival
 
 
 class Stored(Protocol):
-    """Where a collection's updates are on disk."""
+    """The place of a collection's updates on disk."""
 
     def load(self) -> Sequence[Part]:
-        """All the updates, as of now: in memory, or what does not fit there in files."""
+        """All present updates: in memory, or in files if they do not fit there."""
 
 
 @dataclass(slots=True)
 class Cold:
-    """What is known of a collection of which nothing is held."""
+    """Facts about a collection that holds nothing in memory."""
 
     rows: int
-    latest: int  # of their times
+    latest: int  # the last of their times
 
 
 @dataclass(slots=True)
 class Collection:
-    """Rows stored once, in runs from oldest to newest; an arrangement adds an index to each run, no rows.
+    """Rows stored once, in runs from oldest to newest. An arrangement adds an index to each run, but no rows.
 
-    Runs are replaced, never changed, so whoever holds one sees a consistent state. Where the collection is `stored`, it
-    may be `cold`: nothing is held, and asking for `runs` opens it. Opened again, it is as of then: that is how memory
-    is given back, and how newer files take the place of older ones and of runs that are in them by now.
+    Runs are replaced, never changed, so whoever holds one sees a consistent state. A `stored` collection may be `cold`:
+    it holds nothing, and the next use of `runs` opens it with the updates of that moment. This is how memory is
+    released, and how newer files replace older ones and the runs that they contain.
     """
 
     name: str
@@ -75,11 +75,11 @@ class Collection:
     arrangements: dict[ArrangementKey, Arrangement] = field(default_factory=dict)
     stored: Stored | None = None
     cold: Cold | None = None
-    order: tuple[str, ...] = ()  # columns that files are best sorted by: the primary key's
+    order: tuple[str, ...] = ()  # the columns to sort files by: the primary key's
 
     @property
     def runs(self) -> tuple[Part, ...]:
-        """All runs, opened if they have not been yet."""
+        """All runs; a cold collection is opened now."""
         if self.cold is not None and self.stored is not None:
             self.held = tuple(self.stored.load())
             self.cold = None
@@ -87,54 +87,54 @@ class Collection:
 
     @property
     def in_files(self) -> bool:
-        """Whether rows that are held stay in files."""
+        """Whether any held part is in files."""
         return any(not run.in_memory for run in self.held)
 
     def bring_in(self, memory: Memory, upper: int) -> None:
-        """Take the rows that stay in files into memory, if it invites all of them."""
+        """Load the parts in files into memory, if the budget recommends all of them."""
         stored = [part for part in self.held if not part.in_memory]
         indexes = INDEXED * len(self.arrangements) * sum(map(len, stored))
-        # What the rows take is asked of the files, so only where they are not too many anyway.
+        # The size of the rows is read from the files, so only if the indexes are not too large already.
         if memory.recommends(indexes) and memory.recommends(indexes + sum(part.loaded_bytes for part in stored)):
             self.held = tuple(run for part in self.held for run in part.loaded(upper))
 
     def unload(self) -> None:
-        """Hold nothing, if all is on disk: it is opened again when it is needed."""
+        """Release all runs if the collection is on disk; the next use opens it again."""
         if self.stored is not None and self.cold is None:
             self.cold = Cold(len(self), max((run.latest for run in self.held), default=MINIMUM))
             self.held = ()
 
     @property
     def in_memory(self) -> tuple[Run, ...]:
-        """The newest runs: those after all whose rows are in files."""
+        """The newest runs, after the last part in files."""
         first = len(self.held)
         while first and self.held[first - 1].in_memory:
             first -= 1
         return cast("tuple[Run, ...]", self.held[first:])
 
     def __len__(self) -> int:
-        """Updates, in memory or not."""
+        """The number of updates, in memory or not."""
         return sum(map(len, self.held)) if self.cold is None else self.cold.rows
 
     def share(self, key: ArrangementKey, user: User, registry: Registry) -> None:
-        """Use an arrangement, made if it is not there; an index is built when first looked up."""
+        """Use an arrangement; it is created if it does not exist. Its indexes are built at the first lookup."""
         if key not in self.arrangements:
             self.arrangements[key] = Arrangement(key_columns(key, registry))
         self.arrangements[key].users[user] = None
 
     def shared(self) -> dict[ArrangementKey, Arrangement]:
-        """The arrangements, for another collection of the same columns."""
+        """A copy of the arrangements, for another collection with the same columns."""
         return {key: replace(one, users=dict(one.users)) for key, one in self.arrangements.items()}
 
     def build(self, key: ArrangementKey) -> None:
         """Build a shared arrangement's indexes now."""
         if self.in_files:
-            self.unload()  # opened again, there are files for this arrangement, too
+            self.unload()  # when it is opened again, it has files for this arrangement too
         for run in self.runs:
             run.build(key, self.arrangements[key].columns)
 
     def release(self, user: User) -> None:
-        """Use no arrangement any longer; one without users is dropped with its indexes."""
+        """Remove a user from all arrangements; one without users is dropped with its indexes."""
         for key, arrangement in list(self.arrangements.items()):
             arrangement.users.pop(user, None)
             if not arrangement.users:
@@ -147,19 +147,20 @@ class Collection:
         self.held, self.cold = self.after(run)
 
     def after(self, run: Part) -> tuple[tuple[Part, ...], Cold | None]:
-        """What is held after a batch's run is added, or known."""
-        if self.cold is not None:  # it is on disk by then
+        """`held` and `cold` as they are after a batch's run is added."""
+        if self.cold is not None:  # the run is on disk by then
             return self.held, Cold(self.cold.rows + len(run), max(self.cold.latest, run.latest))
         return ((*self.held, run) if len(run) else self.held), None
 
     def advance(self, upper: int) -> None:
-        """Let history older than `retain` go, the next time its runs are merged."""
+        """Raise `since` to give up history older than `retain`; the next merge of runs removes it."""
         self.since = max(self.since, upper - max(self.retain, 1))
 
     def tidy(self, upper: int) -> None:
-        """Net what has closed, and merge the newest runs until each is much larger than the next, or too large for one.
+        """Net closed updates, and merge the newest runs until each is much larger than the next, or a run would be too
+        large.
 
-        It comes after the commit point, so it never fails on account of the rows.
+        This runs after the commit point, so no row may make it fail.
         """
         self.held = tuple(run.closed(upper) for run in self.held)
         runs = self.in_memory
@@ -174,28 +175,28 @@ class Collection:
             self._merge([runs[-count:]], upper, final=False)
 
     def compact(self, upper: int) -> None:
-        """Merge all runs in memory into as few as can be."""
+        """Merge all runs in memory into as few as possible."""
         groups, runs = list[Sequence[Run]](), self.in_memory
         for group in fitting(run.updates for run in runs):
             groups.append(runs[: len(group)])
             runs = runs[len(group) :]
-        # What is in files may hold what these rows cancel, so a sum below zero is as good as any other.
+        # These rows may cancel rows in files, so a sum below zero is allowed.
         self._merge(groups, upper, final=True)
 
     def _merge(self, groups: Sequence[Sequence[Run]], upper: int, *, final: bool) -> None:
-        """Make one of each group of runs, which are the last."""
+        """Merge each group into one run. Together the groups are the last runs."""
         live = {key: arrangement.columns for key, arrangement in self.arrangements.items()}
         merged = [merge_runs(runs, self.since, upper, live, final=final) for runs in groups]
         older = self.held[: len(self.held) - sum(map(len, groups))]
         self.held = (*older, *(run for run in merged if len(run)))
 
     def as_of(self, time: int, *, distinct: bool) -> Updates:
-        """Contents: what the updates at or before `time` add up to. With `distinct` one row per distinct row.
+        """The contents: what the updates at or before `time` add up to. With `distinct`, one row per distinct row.
 
-        The result's times are without meaning.
+        The result's times have no meaning.
 
         Raises:
-            DataError: the weight of a row is none of an int64.
+            DataError: the weight of a row does not fit an int64.
         """
         found = self.up_to(time)
         try:
@@ -210,7 +211,7 @@ class Collection:
         return concat(parts) if parts else empty(self.schema)
 
     def closing(self, low: int, high: int, staged: Part | None = None) -> Updates:
-        """The consolidated updates that close when upper goes from `low` to `high`, those of a staged run included."""
+        """The consolidated updates that close when `upper` goes from `low` to `high`, including a staged run's."""
         runs = self.held if self.cold is not None and self.cold.latest < low else self.runs
         parts = [part for run in runs if len(part := run.closing(low, high))]
         new = list(staged.pieces(high=high)) if staged is not None else []
@@ -220,13 +221,13 @@ class Collection:
         return consolidate(found) if parts else found  # a staged run is consolidated
 
     def closing_in_files(self, low: int, high: int, staged: Part) -> StoredChanges:
-        """As `closing`, where the staged run stays in files."""
+        """As `closing`, for a staged run in files."""
         now = self.closing(low, high)
         parts = (Run(now), staged) if len(now) else (staged,)
         return StoredChanges(self.schema, parts, low, high, consolidated=len(parts) == 1)
 
     def changes(self, low: int, high: int) -> Updates:
-        """The consolidated updates with times in `[low, high)`, for any times at or above since."""
+        """The consolidated updates with times in `[low, high)`, by time. `low` must be at or above `since`."""
         parts = [piece for run in self.runs for piece in run.pieces(low, high)]
         if not parts:
             return empty(self.schema)

@@ -1,4 +1,4 @@
-"""Neighbouring runs become one: their indexes are merged, and what cancels goes, as the compaction law allows."""
+"""Merges neighbouring runs and their indexes into one, and drops what cancels, as the compaction law allows."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from halfjoin.engine.updates.consolidate import cancelled
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat
 from halfjoin.planner.plan import ArrangementKey
 
-SELECTIVE = 16  # rows under a key on average, up to which an index finds what may cancel
-CANCEL_FROM = 4096  # rows: below this, looking for what cancels costs more than carrying it
+SELECTIVE = 16  # average rows of a key; up to this many, an index finds the rows that may cancel
+CANCEL_FROM = 4096  # rows; for fewer, the search for rows that cancel costs more than keeping them
 
 
 def merge_runs(
     runs: Sequence[Run], since: int, upper: int, live: Mapping[ArrangementKey, KeyColumns], *, final: bool
 ) -> Run:
-    """One run for neighbouring runs; an arrangement's index is merged too where the largest of them has it.
+    """One run for neighbouring runs. An arrangement's index is merged too if the largest run has it.
 
-    What cancels is dropped where the run is `final`, or large with deletions that are below since by now.
+    Rows that cancel are dropped if the run is `final`, or if it is large and has deletions at or below `since`.
 
     Compaction law. Times below `since` may be moved up to `since`, after which equal rows are added up and zeros
     dropped. No read at or above `since` can tell.
@@ -42,7 +42,7 @@ def merge_runs(
     updates, instead of moving them, forgets rows that are still there.
     """
     joined = concat([run.updates for run in runs]).not_before(since)
-    # Rows of different times cannot cancel, so a deletion does only once its time is moved up to since.
+    # Rows with different times cannot cancel, so a deletion cancels only after its time is moved up to `since`.
     if final or (len(joined) >= CANCEL_FROM and bool(((joined.time == since) & (joined.diff < 0)).any())):
         positions, diffs = cancelled(joined)
     else:
@@ -72,9 +72,9 @@ def merge_runs(
 
 
 def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Net:
-    """What the closed updates of a merged run add up to; those at `since` have been `summed` up, or not.
+    """The net of the closed updates of a merged run. `summed`: the updates at `since` are added up already.
 
-    With an index that tells most rows apart this is cheap enough for every merge, and else done now and then.
+    With an index that tells most rows apart this is cheap enough for every merge; otherwise it is done now and then.
     """
     updates = run.updates
     if len(run) < NET_FROM or (summed and not ((updates.time > since) & (updates.time < upper)).any()):

@@ -1,4 +1,4 @@
-"""A run: an immutable piece of a collection, its rows stored once, with an index for each arrangement that asked."""
+"""A run: an immutable piece of a collection. Its rows are stored once; each arrangement adds an index when needed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from halfjoin.engine.arrange.netting import NET_FROM, Net, net, together
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat, fitting
 from halfjoin.planner.plan import ArrangementKey
 
-# The key columns of updates, and the row that each entry belongs to where that is not one entry per row, in order.
+# The key columns of updates, and the row that each entry belongs to (None: one entry per row, in order).
 Entries = tuple[list[pa.Array], Positions | None]
 KeyColumns = Callable[[Updates], Entries]
 
-RENET = 8  # a run is netted anew when one in so many of the rows that are there has closed since
+RENET = 8  # a run is netted anew when the updates closed since are this fraction (1/8) of its live rows
 
 
 class Footprint(NamedTuple):
-    """What a part holds for one arrangement: entries and bytes of an index in memory, files and their bytes on disk."""
+    """The size of an arrangement in a part: entries and bytes of its index in memory, files and their bytes on disk."""
 
     entries: int = 0
     memory: int = 0
@@ -31,9 +31,9 @@ class Footprint(NamedTuple):
 
 
 class Part(Protocol):
-    """A piece of a collection, immutable: a `Run` in memory, or one whose rows stay in files.
+    """An immutable piece of a collection: a `Run` in memory, or a part whose rows stay in files.
 
-    A part answers for itself: nobody asks what class it has.
+    Callers use these methods and never check the class.
     """
 
     @property
@@ -45,71 +45,71 @@ class Part(Protocol):
     def pieces(
         self, low: int = MINIMUM, high: int = MAXIMUM, names: Iterable[str] | None = None
     ) -> Iterator[Updates]:
-        """The updates with times in `[low, high)`, in parts that memory holds, with at least these columns (all)."""
+        """The updates with times in `[low, high)`, in parts that fit in memory, with at least `names` (None: all)."""
 
     def present(self, closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
-        """As `pieces`, where updates with times below `closed` may be added up."""
+        """All updates, as `pieces`; those with times below `closed` may be added up."""
 
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
     ) -> Iterable[Run]:
         """Runs in memory that together have at least the updates with one of these keys in an arrangement.
 
-        What is in files comes in several, each of as much as memory should hold at a time. `columns` computes the
-        arrangement's keys; `keys` has a column for each of them; `names` are the collection's columns that the result
-        must have, besides those that `columns` reads.
+        Updates in files come in several runs, each small enough for memory. `columns` computes the arrangement's keys;
+        `keys` has a column for each of them; `names` are the collection's columns that the result must have, besides
+        those that `columns` reads.
         """
 
     def loaded(self, upper: int) -> Sequence[Run]:
-        """The same updates as runs in memory, where times below `upper` are closed."""
+        """The same updates as runs in memory. Times below `upper` are closed."""
 
     def build(self, key: ArrangementKey, columns: KeyColumns) -> None:
-        """Build the index for an arrangement now, so that no lookup waits for it; files have none to build."""
+        """Build an arrangement's index now, so that no lookup waits for it. Files have no index to build."""
 
     def drop(self, key: ArrangementKey) -> None:
-        """Let the index for an arrangement go, which nobody shares any longer."""
+        """Drop the index of an arrangement that nobody shares any longer."""
 
     def footprint(self, key: ArrangementKey) -> Footprint:
-        """What it holds for an arrangement; nothing before the first lookup."""
+        """The size of an arrangement in this part; zero before the first lookup."""
 
     def closing(self, low: int, high: int) -> Updates:
-        """The updates with times in `[low, high)`, where `low` is no less than `upper` was when the run was made."""
+        """The updates with times in `[low, high)`; `low` is at or above `upper` as it was when the part was made."""
 
     def closed(self, upper: int) -> Part:
-        """This part once times below `upper` are closed."""
+        """This part after times below `upper` have closed."""
 
     @property
     def earliest(self) -> int:
-        """No time is below this one: the first of the times, the least of all where that is not known."""
+        """A lower bound of the times: the first one, or `MINIMUM` if that is not known."""
 
     @property
     def latest(self) -> int:
-        """The last of the times, the least of all where there are no updates."""
+        """The last of the times; `MINIMUM` if there are no updates."""
 
     @property
     def row_bytes(self) -> int:
-        """Memory held by the rows, times and diffs."""
+        """Memory held by the rows, times and diffs, in bytes."""
 
     @property
     def loaded_bytes(self) -> int:
-        """About what the rows hold, or would hold, in memory."""
+        """About how many bytes the rows take, or would take, in memory."""
 
     @property
     def index_bytes(self) -> int:
-        """Memory held by the indexes."""
+        """Memory held by the indexes, in bytes."""
 
     @property
     def stored(self) -> tuple[int, int]:
-        """Files in which the rows stay, and their bytes, those of arrangements included."""
+        """The number of files with the rows and their arrangements, and the bytes of these files."""
 
 
 @dataclass(slots=True)
 class Run:
     """Updates and indexes on them. The updates never change; an index is added when first needed.
 
-    `future` lists the rows whose times were still open when the run was made, by time: what closes later is found
-    there, so that a row is stored once however far ahead its time lies. `net` says what the closed updates add up to
-    (None: it has not been looked at), and `gone` has the entries of rows that are then not there.
+    `future` lists, by time, the rows whose times were open when the run was made. Rows that close later are found
+    there, so a row is stored once, however far ahead its time lies. `net` says what the closed updates add up to (None:
+    not computed yet); `gone` has the index entries of rows that have cancelled.
     """
 
     in_memory: ClassVar[bool] = True
@@ -124,7 +124,7 @@ class Run:
         return len(self.updates)
 
     def index(self, key: ArrangementKey, columns: KeyColumns) -> Index:
-        """The index for an arrangement, of the rows that are there; built now if it is not there."""
+        """The index of an arrangement, over the live rows; it is built now if the run does not have it."""
         found = self.indexes.get(key)
         if found is None:
             arrays, rows = columns(self.updates)
@@ -137,16 +137,16 @@ class Run:
         return found
 
     def build(self, key: ArrangementKey, columns: KeyColumns) -> None:
-        """Build the index for an arrangement now, so that no lookup waits for it."""
+        """Build an arrangement's index now, so that no lookup waits for it."""
         self.index(key, columns)
 
     def drop(self, key: ArrangementKey) -> None:
-        """Let the index for an arrangement go, which nobody shares any longer."""
+        """Drop the index of an arrangement that nobody shares any longer."""
         self.indexes.pop(key, None)
         self.gone.pop(key, None)
 
     def footprint(self, key: ArrangementKey) -> Footprint:
-        """The index for an arrangement, without the entries of rows that are gone; nothing before the first lookup."""
+        """The size of an arrangement's index, without the entries of cancelled rows; zero before the first lookup."""
         index = self.indexes.get(key)
         return Footprint() if index is None else Footprint(len(index), index.nbytes)
 
@@ -155,23 +155,22 @@ class Run:
         return (self,)
 
     def entries(self, key: ArrangementKey, columns: KeyColumns, closed: int = MINIMUM) -> list[Index]:
-        """The indexes that together have all rows, save those that updates with times below `closed` add up to nothing
-        without."""
+        """The indexes that together have all rows. Rows that cancel below `closed` may be left out."""
         index = self.index(key, columns)
         return [index] if self._nets(closed) or key not in self.gone else [index, self.gone[key]]
 
     def diffs(self, rows: Positions, closed: int) -> Ints:
-        """The diffs of rows found in `entries`."""
+        """The diffs of rows that `entries` found."""
         if self.net is None or not self._nets(closed):
             return self.updates.diff[rows]
         return self.net.diffs_of(self.updates, rows)
 
     def _nets(self, closed: int) -> bool:
-        """Whether all that is netted has times below `closed`."""
+        """Whether the run is netted, and all netted updates have times below `closed`."""
         return self.net is not None and self.net.closed <= closed
 
     def present(self, closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
-        """The updates, those that are netted added up if all their times are below `closed`."""
+        """The updates; the netted ones are added up if all their times are below `closed`."""
         updates = self.updates if names is None else self.updates.select(names)
         if self.net is not None and self.net.there is not None and self._nets(closed):
             rows = np.flatnonzero(self.net.there)
@@ -193,20 +192,21 @@ class Run:
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
     ) -> Iterable[Run]:
-        """This run: its index finds what is looked for."""
+        """This run: its index finds the keys."""
         return (self,)
 
     def closing(self, low: int, high: int) -> Updates:
-        """The updates with times in `[low, high)`, where `low` is no less than `upper` was when the run was made."""
+        """The updates with times in `[low, high)`; `low` is at or above `upper` as it was when the run was made."""
         if self.future is None:
             return self.updates.slice(0, 0)
         rows = self.future.between(low, high)
         return self.updates if len(rows) == len(self.updates) else self.updates.take(np.sort(rows))
 
     def closed(self, upper: int) -> Run:
-        """This run, netted anew once many of its updates have closed; the times of rows are forgotten when all have."""
+        """This run after times below `upper` have closed: netted anew if many updates have closed since it was netted.
+        Once all times are closed, `future` is dropped."""
         if self.net is None:
-            # Of one time are most batches, and then only a row that comes and goes in the same one would cancel.
+            # Most batches have a single time, and then only a row that comes and goes in the same batch could cancel.
             several = len(self) >= NET_FROM and int(self.updates.time.min()) < int(self.updates.time.max())
             fresh = self if several else replace(self, net=Net(upper))
         elif self.future is None:
@@ -223,7 +223,7 @@ class Run:
         return fresh
 
     def netted(self, upper: int) -> Run:
-        """This run with the updates added up whose times are below `upper`."""
+        """This run with the updates below `upper` netted."""
         found = net(self.updates, upper, self.net)
         if found.there is None:
             return replace(self, net=found)
@@ -236,12 +236,12 @@ class Run:
 
     @property
     def earliest(self) -> int:
-        """The first of the times, the least of all where there are no updates."""
+        """The first of the times; `MINIMUM` if there are no updates."""
         return int(self.updates.time.min()) if len(self) else MINIMUM
 
     @property
     def latest(self) -> int:
-        """The last of the times, the least of all where there are no updates."""
+        """The last of the times; `MINIMUM` if there are no updates."""
         return int(self.updates.time.max()) if len(self) else MINIMUM
 
     @property
@@ -258,32 +258,32 @@ class Run:
 
     @property
     def loaded_bytes(self) -> int:
-        """What the rows hold."""
+        """The bytes of the rows."""
         return self.row_bytes
 
     @property
     def row_bytes(self) -> int:
         """Memory held by the rows, times and diffs, in bytes; a broadcast view holds none."""
-        if self._row_bytes is None:  # asked for after every batch
+        if self._row_bytes is None:  # cached, because every batch asks for it
             self._row_bytes = self.updates.nbytes
         return self._row_bytes
 
 
 def make_run(updates: Updates, upper: int, indexes: dict[ArrangementKey, Index] | None = None) -> Run:
-    """A run of updates, where times below `upper` are closed, with the indexes that are there already."""
+    """A run of updates, with the indexes that exist already. Times below `upper` are closed."""
     rows = np.flatnonzero(updates.time >= upper)
     return Run(updates, indexes or {}, build_from_codes(updates.time[rows], rows, True) if len(rows) else None)
 
 
 def loaded_runs(pieces: Iterable[Updates], upper: int) -> list[Run]:
-    """Runs, as few as can be, of updates that were kept, of any times; those of times below `upper` are netted, as they
-    may be many."""
+    """As few runs as possible, of stored updates with any times. The updates below `upper` are netted, since there may
+    be many."""
     return [make_run(concat(group), upper).netted(upper) for group in fitting(pieces)]
 
 
 def present(parts: Iterable[Part], closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
-    """All updates of a collection, with at least these columns (all), where those with times below `closed` are added
-    up as far as they are in memory together."""
+    """All updates of a collection, with at least `names` (None: all columns). Updates in memory with times below
+    `closed` may be added up."""
     names, held = None if names is None else list(names), []
     for part in parts:
         for updates in part.present(closed, names):

@@ -1,1 +1,1 @@
-"""A batch, step by step: stage, close, publish; and who carries it out."""
+"""The steps of a batch (stage, close, publish), and the protocols of the runner and the store."""

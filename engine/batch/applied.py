@@ -1,4 +1,4 @@
-"""What `Engine.apply` answers."""
+"""The outcome that `Engine.apply` returns."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from halfjoin.errors import UnknownName
 class Applied:
     """The outcome of a batch.
 
-    `time`: that of its rows which had none of their own. `upper`: times below it are closed now. `runner`: who ran it,
-    and `reason` why. `seconds`: how long it took. `diffs`: for each materialized view its changes that this batch
-    closed, as the view's columns, `__time` and `__diff`, consolidated; a view that did not change has a table of no
-    rows. What Spark's tasks left in files is read each time it is asked for; `dataframe` does not collect it. Where a
-    batch id is answered from a warehouse, views made after the batch, or without history from that time, are left out.
-    `errors`: the views that cannot be read at some time that this batch closed, since an expression fails for a row,
-    and what a read raises at the first such time; their `diffs` are those of the rows that do not fail.
+    `time`: the time of rows without one of their own. `upper`: times below it are closed now. `runner`: who ran the
+    batch; `reason`: why. `seconds`: how long it took. `diffs`: for each materialized view the changes that this batch
+    closed, consolidated, with the view's columns, `__time` and `__diff`; the table of an unchanged view is empty.
+    Changes that Spark's tasks left in files are read on each access; `dataframe` does not collect them. If a warehouse
+    answers a repeated batch id, views created after the batch, or without history from that time, are left out.
+    `errors`: the views that cannot be read at some time that this batch closed, because an expression fails for a row,
+    with the error that a read raises at the first such time. Their `diffs` hold the rows that do not fail.
     """
 
     time: int
@@ -38,7 +38,7 @@ class Applied:
         """A view's changes in `diffs` as a Spark DataFrame, not collected. A time of day is text.
 
         Raises:
-            UnknownName: the batch says nothing of that view.
+            UnknownName: `diffs` does not have that view.
         """
         if view not in self.diffs or self.frames is None:
             raise UnknownName("view", view, self.diffs)

@@ -1,8 +1,8 @@
-"""What the times of a warehouse are: `wall`, milliseconds since 1970 that default to now, or the user's `own`.
+"""The clock of a warehouse, which says what times mean: `wall`, milliseconds since 1970, now by default; or `own`.
 
-The first batch settles it, and the warehouse keeps it: a time that nobody gave makes the clock `wall`, one that was
-given `own`, unless `Engine(clock=...)` says which. A wall clock takes given times, too; with an own clock a batch,
-statement or `advance` without a time is refused, since the present would close all times that the user has left.
+The first batch sets the clock, and the warehouse keeps it: `own` if the batch gives a time, otherwise `wall`, unless
+`Engine(clock=...)` chooses. A wall clock also accepts given times. With an own clock a batch, statement or `advance`
+without a time is refused, because the present would close all the times that the user still needs.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from halfjoin.errors import Conflict, HalfjoinError, InvalidTime
 
 Clock: TypeAlias = Literal["wall", "own"]
 
-YEAR = 31_622_400_000  # 366 days in milliseconds: further than that, or than all history, nobody jumps unsaid
-CLOSINGS = 1000  # that are remembered, to say who closed a time
+YEAR = 31_622_400_000  # 366 days in milliseconds: a batch that jumps further, and past all history, is refused
+CLOSINGS = 1000  # how many closings are remembered, to tell who closed a time
 
 
 class Times(NamedTuple):
-    """Of a batch: the time of rows without their own, what is closed after it, and the clock that it settles."""
+    """The times of a batch: of rows without their own, `upper` after the batch, and the clock that it sets."""
 
     time: int
     upper: int
@@ -31,7 +31,7 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """Who closed the times from `low` to below `upper`: the batch's id (None: it had none), and when it came, in ms."""
+    """Who closed the times in `[low, upper)`: the batch's id (None: it had none), and when it came, in ms."""
 
     low: int
     upper: int
@@ -44,30 +44,30 @@ class Closing:
 
 
 def closing_of(closings: Iterable[Closing], time: int) -> Closing | None:
-    """The one that closed a time, if it is among them."""
+    """The closing that closed a time, None if it is not among them."""
     return next((one for one in closings if one.low <= time < one.upper), None)
 
 
 def check(clock: object) -> None:
-    """Refuse what is no clock."""
+    """Refuse a value that is not a clock."""
     if clock not in (None, "wall", "own"):
         raise HalfjoinError(f"clock={clock!r} is not a clock",
                             remedy="'wall': times are milliseconds since 1970 and default to "
-                            "now; 'own': they are yours, and never defaulted")  # fmt: skip
+                            "now; 'own': they are yours, without a default")  # fmt: skip
 
 
 def opened(kept: str, said: Clock | None, upper: int) -> Clock | None:
-    """The clock of a warehouse that is opened; None: the first batch settles it.
+    """The clock of a warehouse that is being opened; None: the first batch sets it.
 
-    `kept` is empty in a new warehouse, and in one that was written before clocks were kept. Such a one went by the
-    wall if its last batch was within a year of now; whoever knows better says so.
+    `kept` is empty in a new warehouse, and in one written before clocks were kept. An old one gets the wall clock if
+    its `upper` is within a year of now, otherwise an own clock; `said` overrides that.
 
     Raises:
-        Conflict: another clock is kept.
+        Conflict: the warehouse has another clock.
     """
     if kept and said not in (None, kept):
-        raise Conflict(f"the warehouse has clock={kept!r}, settled by its first batch, and clock={said!r} was asked "
-                       "for", remedy="leave clock out, or make a new warehouse")  # fmt: skip
+        raise Conflict(f"the warehouse has clock={kept!r}, set by its first batch, but Engine was called with "
+                       f"clock={said!r}", remedy="leave clock out, or make a new warehouse")  # fmt: skip
     known: dict[str, Clock] = {"wall": "wall", "own": "own"}
     if kept or said is not None or upper <= 0:
         return known.get(kept, said)
@@ -75,7 +75,7 @@ def opened(kept: str, said: Clock | None, upper: int) -> Clock | None:
 
 
 def present(clock: Clock | None, upper: int) -> int:
-    """The time of rows that come without one; with an own clock there is none, and `upper` stands for it."""
+    """The time of rows that come without one. An own clock has no such time; `upper` takes its place."""
     return upper if clock == "own" else max(upper, now())
 
 
@@ -83,24 +83,24 @@ BATCH_NEEDS = "say time=..., give rows a __time, or write SET TIME = ... before 
 
 
 def settled(clock: Clock | None, *, given: bool, instead: str = BATCH_NEEDS) -> Clock:
-    """The clock after a batch with a time that was given or not.
+    """The clock after a batch; `given` says whether the batch gave a time.
 
     Raises:
-        InvalidTime: none was given, and the clock is the user's own.
+        InvalidTime: the batch gave no time, and the clock is `own`.
     """
     if clock == "own" and not given:
         raise InvalidTime(
-            "no time was given, and the times of this warehouse are its own (clock='own'), so now is none of them",
+            "no time was given, and this warehouse has its own times (clock='own'), which do not default to now",
             remedy=f"{instead}; for times that default to now make a new warehouse with Engine(..., clock='wall')",
         )
     return clock or ("own" if given else "wall")
 
 
 def check_jump(clock: Clock, upper: int, retain: int, last: int) -> None:
-    """Refuse to close so many times at once that all history goes, unless nothing was closed before.
+    """Refuse to close so many times at once that no history is left, unless nothing was closed before.
 
     Raises:
-        InvalidTime: with what would be lost, and how to say that it is meant.
+        InvalidTime: it says what would be lost, and how to confirm.
     """
     base = max(upper, now()) if clock == "wall" else upper
     if upper > 0 and last - base > max(retain, YEAR):
@@ -112,7 +112,7 @@ def check_jump(clock: Clock, upper: int, retain: int, last: int) -> None:
 
 
 def closed(time: str, at: int, upper: int, clock: Clock | None, closing: Closing | None, remedy: str) -> InvalidTime:
-    """The error of a closed time: `time` in words, `at` its value, who closed it, and what to do about it."""
+    """The error for a closed time: `time` in words, `at` its value, who closed it, and the remedy."""
     since = shown(at, clock).removeprefix(str(at))
     who = "" if closing is None else f" ({closing})"
     return InvalidTime(f"{time}{since} is closed: times below upper = {shown(upper, clock)} never change again{who}",
@@ -120,7 +120,7 @@ def closed(time: str, at: int, upper: int, clock: Clock | None, closing: Closing
 
 
 def shown(time: int, clock: Clock | None) -> str:
-    """A time for people: a number, by the wall clock a timestamp, too."""
+    """A time for people: a number, and with the wall clock also a timestamp."""
     text = _timestamp(time) if clock == "wall" else ""
     return f"{time} ({text})" if text else str(time)
 

@@ -1,13 +1,13 @@
-"""The commit point: before it nothing has happened, after it everything is done, whatever ends a call, and wherever.
+"""The commit point: an interrupted call has done nothing before it and everything after it.
 
 Ctrl-C, a MemoryError or any other exception may come between any two steps. So a change has three parts:
 
-1. It is prepared: all that may fail, take memory or take long. What that changes can be undone.
-2. The store keeps it, in one step of its own, and can say afterwards whether it has.
-3. What follows is done: a few assignments of what was prepared, each of which can be made again.
+1. Prepare: all work that may fail, take memory or take long. Its effects can be undone.
+2. Keep: the store writes the change in one step, and can tell afterwards whether it did.
+3. Finish: a few assignments of prepared values, each of which can be repeated.
 
-What is under way is noted, and settled before the next call does anything: the third part is done (again) if the store
-has kept the change, and else the first is undone. Two interrupts in a row are no different from one.
+The running change is noted, and finished before the next call does anything: if the store has kept it, part 3 runs
+(again), otherwise part 1 is undone. Two interrupts in a row have the same effect as one.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Step: TypeAlias = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a store is about to keep.
+    """A change that a store is about to keep.
 
-    `commit` keeps it, and raises a HalfjoinError only where it has not. `kept` says whether it is kept, however
-    `commit` ended. `follow` is what the store has to do then; it may be done again.
+    `commit` keeps it, and raises a HalfjoinError only if it has not kept it. `kept` tells whether it is kept, however
+    `commit` ended. `follow` is the store's work after that; it may run again.
     """
 
     commit: Step
@@ -38,17 +38,17 @@ class Entry:
 class _UnderWay:
     undo: Step
     prepared: tuple[Entry, Step] | None = None
-    kept: bool | None = None  # None: it is not known
+    kept: bool | None = None  # None: not known
 
 
 class Commits:
-    """The changes of one engine, one at a time; the engine's lock is held by whoever calls."""
+    """The changes of one engine, one at a time. The caller holds the engine's lock."""
 
     def __init__(self) -> None:
         self._under_way: _UnderWay | None = None
 
     def carry_out(self, prepare: Callable[[], tuple[Entry, Step]], undo: Step) -> None:
-        """Prepare a change, keep it, do what follows; or undo what was prepared. `undo` may be called twice."""
+        """Prepare a change, keep it and finish it; or undo the preparation. `undo` may be called twice."""
         change = self._under_way = _UnderWay(undo)
         try:
             change.prepared = prepare()
@@ -62,7 +62,7 @@ class Commits:
             self.finish()
 
     def finish(self) -> None:
-        """Bring what is under way to its end."""
+        """Finish or undo the running change, if there is one."""
         change = self._under_way
         if change is None:
             return
@@ -80,7 +80,7 @@ class Commits:
 
 
 def nothing() -> None:
-    """A step of a change that has nothing to do there."""
+    """A step that does nothing."""
 
 
-NO_CHANGE = Entry(nothing, lambda: True, nothing)  # of which there is nothing to be kept
+NO_CHANGE = Entry(nothing, lambda: True, nothing)  # a change that keeps nothing

@@ -1,4 +1,4 @@
-"""Enter what the catalog defines into the state: empty collections, shared arrangements, the dataflows of views."""
+"""Enter the catalog's definitions into the state: empty collections, shared arrangements, the dataflows of views."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from halfjoin.sql.statements import CreateIndex
 
 
 def enter_table(state: State, table: Table) -> Collection:
-    """The empty collection of a table that is in the catalog."""
+    """Enter a table of the catalog as an empty collection."""
     schema = {column.name: arrow_type(column.type) for column in table.columns}
     retain = state.retain if table.retain is None else table.retain
     collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)),
@@ -36,18 +36,18 @@ def enter_table(state: State, table: Table) -> Collection:
 
 
 def enter_view(state: State, view: View) -> dict[str, MaintainedView]:
-    """The dataflow and the empty collections of a materialized view that is in the catalog, and of the nodes below it
-    that are not there yet; no index is built.
+    """Enter a materialized view of the catalog, and the nodes below it that the state does not have yet: dataflows and
+    empty collections. No index is built.
 
     Raises:
-        StorageError: its text means something else now than when the view was made.
+        StorageError: the view's text now means other columns than when it was created.
     """
-    facts = Replayed(state, view.planned)  # by which the plan is the one that ran when the warehouse was closed
+    facts = Replayed(state, view.planned)  # they give the plan that ran when the warehouse was closed
     planned = plan(bind(parse_query(view.text), state.catalog, view.text), facts, view.name)
     if [(c.name, c.type) for c in planned.columns] != [(c.name, c.type) for c in view.columns]:
         raise StorageError(
-            f"the materialized view {view.name} was made by another version of halfjoin, which gave it other columns",
-            remedy="open the warehouse with that one, drop the view, and create it again with this one",
+            f"another version of halfjoin made the materialized view {view.name}, with other columns",
+            remedy="open the warehouse with that version, drop the view, and create it again with this version",
         )
     entered = {node.output: new_node(state, node, 0) for node in planned.below if node.output not in state.maintained}
     entered[view.name] = empty_view(state, view, planned)
@@ -67,7 +67,7 @@ def enter_index(state: State, index: Index) -> None:
 
 
 def empty_view(state: State, view: View, planned: ViewPlan) -> MaintainedView:
-    """The view's collections, readable since all its inputs are."""
+    """The view with empty collections, readable from where all its inputs are."""
     flow = Dataflow(runnable(planned.output), state.functions, view.name)
     retain = state.retain if view.retain is None else view.retain
     since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in planned.collections])
@@ -82,7 +82,7 @@ def empty_view(state: State, view: View, planned: ViewPlan) -> MaintainedView:
 
 
 def runnable(node: Node) -> Join:
-    """The node as one that runners carry out.
+    """The node as a join, the only kind that runners carry out.
 
     Raises:
         UnsupportedSQL: it is a reduce or a loop.
@@ -95,15 +95,15 @@ def runnable(node: Node) -> Join:
 
 
 def new_node(state: State, node: Node, since: int) -> MaintainedView:
-    """A node with its empty output, of which nothing but the present is kept."""
+    """A node with an empty output; it keeps no history."""
     flow = Dataflow(runnable(node), state.functions, "a node below a view")
     errors = Collection(f"{node.output} errors", ERROR_SCHEMA, 1, since)
     return MaintainedView(flow, Collection(node.output, flow.schema, 1, since), errors)
 
 
 def share(state: State, planned: ViewPlan | Join, user: User, *, build: bool = True) -> None:
-    """Use a plan's arrangements, of the collections that are there; with `build` no later batch waits for an index of a
-    whole table."""
+    """Share a plan's arrangements on the collections that exist. `build` builds their indexes now, so that no later
+    batch waits for an index of a whole table."""
     for key in planned.arrangements:
         if key.constant is None and (key.collection in state.tables or key.collection in state.maintained):
             collection = state.collection(key.collection)
@@ -113,7 +113,7 @@ def share(state: State, planned: ViewPlan | Join, user: User, *, build: bool = T
 
 
 def share_all(state: State, planned: ViewPlan, view: str) -> None:
-    """Use the arrangements that a view that was entered looks up, and those of the nodes below it."""
+    """Share the arrangements that an entered view and the nodes below it look up."""
     for node in planned.below:
         share(state, runnable(node), User("node", node.output), build=False)
     share(state, runnable(planned.output), User("view", view), build=False)
@@ -121,12 +121,12 @@ def share_all(state: State, planned: ViewPlan, view: str) -> None:
 
 
 def arranged(state: State, index: str, name: str, keys: Sequence[Expr]) -> Collection:
-    """Share the arrangement that an index stands for; the collection that it is of."""
+    """Share the arrangement of an index, and return its collection."""
     collection = state.collection(name)
     collection.share(ArrangementKey(name, ordered(keys)), User("index", index), state.functions)
     return collection
 
 
 def ordered(keys: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Keys as arrangements have them, whatever their order in the text."""
+    """Keys in the order that arrangements use, whatever their order in the text."""
     return tuple(sorted(keys, key=render))

@@ -1,4 +1,4 @@
-"""Batch ids of feeds, made from the table, the feed and the place in it: what is replayed has the id that it had.
+"""Batch ids of feeds, made from the table, the feed and the position in it, so a replayed batch has the same id.
 
 Dropping a table forgets its feeds' ids, so that a new table of the same name is fed from the start.
 """
@@ -9,33 +9,33 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-_ROOT = "halfjoin/"  # how the ids of feeds begin; users' own should not
+_ROOT = "halfjoin/"  # ids of feeds begin with it; ids of users should not
 
 
 def prefix_of(table: str) -> str:
-    """How the ids of all feeds of a table begin."""
+    """The prefix of the ids of all feeds of a table."""
     return f"{_ROOT}{quote(table, safe='')}/"
 
 
 def table_of(batch_id: str) -> str | None:
-    """The table that a feed's batch was for, None where the id is a user's own."""
+    """The table of a feed's batch id; None for an id of a user."""
     return unquote(batch_id.split("/")[1]) if batch_id.startswith(_ROOT) else None
 
 
 def sink_id(table: str, sink: str, epoch: int) -> str:
-    """Of an epoch of the streaming query that writes through a sink."""
+    """The id of an epoch of the streaming query that writes through a sink."""
     return f"{prefix_of(table)}sink/{quote(sink, safe='')}/{epoch}"
 
 
 ROWS = 0  # the number of the first piece of a version's rows
-CHANGES = 500_000_000  # the number of the first piece of what a version changed
-WHOLE = 999_999_999  # in place of the number of a piece: the version is complete
+CHANGES = 500_000_000  # the number of the first piece of a version's changes
+WHOLE = 999_999_999  # instead of a piece's number: the version is complete
 
 
 class Position(NamedTuple):
-    """How far a table has followed a Delta table: which, to which version, and how often it has started anew.
+    """How far a table has followed a Delta table: which table, to which version, and how often it has restarted.
 
-    A version comes in pieces, of which `piece` was the last so far.
+    A version comes in pieces; `piece` is the last so far.
     """
 
     start: int
@@ -45,18 +45,18 @@ class Position(NamedTuple):
 
 
 def follow_prefix(table: str) -> str:
-    """How the ids of the versions that a table has followed begin; the greatest is the newest."""
+    """The prefix of the ids of the versions that a table has followed; the greatest id is the newest."""
     return f"{prefix_of(table)}follow/"
 
 
 def follow_id(table: str, place: Position) -> str:
-    """Of a version of the Delta table that a table follows."""
+    """The id of a version of the Delta table that a table follows."""
     source = quote(place.source, safe="")
     return f"{follow_prefix(table)}{place.start:09}/{source}/{place.version:020}/{place.piece:09}"
 
 
 def position_of(batch_id: str | None) -> Position | None:
-    """What a `follow_id` was made from."""
+    """The position that a `follow_id` was made from."""
     if batch_id is None:
         return None
     start, source, version, piece = batch_id.split("/")[-4:]
@@ -64,7 +64,7 @@ def position_of(batch_id: str | None) -> Position | None:
 
 
 def reused(batch_id: str) -> str:
-    """What to say where the id of a batch came with other content before."""
+    """The error text for a batch id that was used with other content."""
     found = re.fullmatch(f"{_ROOT}([^/]*)/sink/([^/]*)/([^/]*)", batch_id)
     if found is None:
         return f"batch id {batch_id!r} was used for another batch; a new batch needs a new id"
@@ -73,5 +73,5 @@ def reused(batch_id: str) -> str:
         f"the sink {sink!r} of {table} has taken epoch {epoch} before, with other rows. Two queries into one table "
         "need two names: engine.sink(..., name=...). A query whose checkpoint was removed counts from 0 again: give "
         "its sink a new name, and start the query behind the rows that the table has, or submit upserts. A replayed "
-        "epoch must have the same rows, so columns of rand() or uuid() must not be among them"
+        "epoch must have the same rows, so it must not have columns of rand() or uuid()"
     )

@@ -1,4 +1,4 @@
-"""When a table or view can be read: a time between since and upper, at which nothing that it reads has failed."""
+"""When a table or view can be read: at a time in `[since, upper)` at which nothing that it reads has failed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from halfjoin.errors import InvalidTime
 
 
 def closed(state: State) -> State:
-    """The state to read: without its open rows, where nothing is closed yet.
+    """The state to read: as long as no time is closed, the state without its rows.
 
-    A read is as of a closed time, which open rows are above. Before there is one, all that can be seen is what holds at
-    every time: views over empty tables.
+    A read is as of a closed time, and open rows have later times. Before any time is closed, a read sees only what
+    holds at every time: views over empty tables.
     """
     if state.upper > 0 or not any(map(len, state.tables.values())):
         return state
@@ -36,16 +36,16 @@ def _emptied(collection: Collection) -> Collection:
 
 
 def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
-    """The time to read at, once it is certain that all the collections can be read there.
+    """The time to read at, checked: all the collections can be read there.
 
     Raises:
         InvalidTime, DataError: as `contents`.
     """
-    # Before anything is closed there is nothing but constants, which hold at every time.
+    # Before any time is closed a read sees only constants, which hold at every time.
     time = max(state.upper - 1, 0) if as_of is None else as_of
     names = list(names)
     for name in with_inputs(state, names):
-        # Of the views below it takes the errors alone, which are kept as long as what is above promises.
+        # A view below is asked only for its errors, which are kept as long as any view above can be read.
         since = state.collection(name).since if name in names else state.maintained[name].errors.since
         if time < since or (as_of is not None and as_of >= state.upper):
             remedy = (
@@ -63,10 +63,10 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
 
 
 def raise_any(errors: Updates, name: str, time: int) -> None:
-    """Refuse what has errors at a time.
+    """Raise the errors of a view at a time, if it has any.
 
     Raises:
-        DataError: with the first of them.
+        DataError: the first of them.
     """
     why = reason(errors)
     if why is not None:

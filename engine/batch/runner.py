@@ -1,4 +1,4 @@
-"""A runner carries out a plan: this process, or Spark. Both take the same plan and give the same answer."""
+"""The runner's protocol: this process or Spark carries out a plan. Both take the same plan and give the same answer."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from halfjoin.engine.join.dataflow import Closing, Dataflow
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, Version
 
-Output: TypeAlias = "Updates | Part"  # of a runner: in memory, or left in the files that tasks wrote
+Output: TypeAlias = "Updates | Part"  # a runner's output: in memory, or left in the files that tasks wrote
 
 
 class Held(Protocol):
-    """What is known of the collections: columns, updates, distinct keys of an arrangement (None: not known)."""
+    """Facts about the collections: columns, updates, distinct keys of an arrangement (None: not known)."""
 
     def schema(self, name: str) -> Mapping[str, pa.DataType]: ...  # noqa: D102
     def rows(self, collection: str) -> int: ...  # noqa: D102
@@ -27,7 +27,7 @@ class Held(Protocol):
 
 
 class Versioned(Protocol):
-    """A collection's parts before or after a batch, as `dataflow.RunsOf`; or as they are kept, without loading them."""
+    """A collection's parts before or after a batch, as `dataflow.RunsOf`; `as_files` gives them without loading."""
 
     @property
     def closing(self) -> Closing:
@@ -36,7 +36,7 @@ class Versioned(Protocol):
     def __call__(self, name: str, version: Version) -> Sequence[Part]: ...  # noqa: D102
 
     def as_files(self, name: str, version: Version) -> Sequence[Part]:
-        """All that is in files left there."""
+        """The parts; those in files stay there."""
 
 
 class Runner(Protocol):
@@ -49,13 +49,13 @@ class Runner(Protocol):
     ) -> tuple[Output, Output]:
         """The view's output and error updates for a batch's staged runs, both consolidated.
 
-        `title` says to people which view it is.
+        `title` names the view for people.
         """
 
     def fill(
         self, flow: Dataflow, held: Held, lookup: Versioned, title: str
     ) -> Iterable[tuple[Output, Output]]:
-        """The view's whole history so far, in parts that memory holds."""
+        """The view's whole history so far, in parts that fit in memory."""
 
 
 class _Local:
@@ -78,7 +78,7 @@ LOCAL: Runner = _Local()
 
 
 class Filed(Protocol):
-    """Checked rows of a table, in files that tasks wrote. `part` is their fingerprint; the rest as of `Submitted`."""
+    """Checked rows of a table, in files that tasks wrote. `part`: their fingerprint; the rest is as in `Submitted`."""
 
     @property
     def table(self) -> Table: ...  # noqa: D102
@@ -101,7 +101,7 @@ Checked: TypeAlias = "Submitted | Filed"
 
 
 class Tasks(Protocol):
-    """Who makes runs of rows that are in files."""
+    """Makes runs of rows that are in files."""
 
     def runs_of(self, given: Sequence[Any], lookup: Versioned, time: int) -> Mapping[str, Output]:
-        """A run of each table's updates, checked against its primary key, by the table's name."""
+        """A run of each table's updates by the table's name, checked against the primary key."""

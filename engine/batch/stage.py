@@ -1,6 +1,6 @@
 """A batch, from checked rows to published runs: the steps of one `Engine.apply`, in order.
 
-Durability and failure: nothing of the state is changed before `publish`, so a refused or failing batch leaves no trace.
+The state does not change before `publish`, so a refused or failing batch leaves no trace.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from halfjoin.errors import DataError, InvalidRow, InvalidTime
 class Staged:
     """What a batch will publish: a run for each collection that it changes, the views' closed changes, the clock.
 
-    `failures`: the views that cannot be read at some time that it closes; `standing`: what is known of errors then.
+    `failures`: the views that cannot be read at some time that it closes. `standing`: the errors of views afterwards.
     """
 
     runs: Mapping[str, Part]
@@ -44,7 +44,7 @@ class Staged:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds in memory, besides the answer."""
+        """Bytes of the runs in memory, without the views' closed changes."""
         return sum(part.row_bytes + part.index_bytes for part in (*self.runs.values(), *self.errors.values()))
 
 
@@ -52,7 +52,7 @@ _LATER = "submit the row at upper or later"
 
 
 def fingerprints(state: State, batch: Mapping[str, Checked]) -> dict[str, Partial]:
-    """Of each table's rows."""
+    """The fingerprint of each table's rows."""
     return {
         name: partial(latest(state.catalog.table(name), rows)) if isinstance(rows, Submitted) else rows.part
         for name, rows in batch.items()
@@ -62,13 +62,14 @@ def fingerprints(state: State, batch: Mapping[str, Checked]) -> dict[str, Partia
 def batch_times(
     state: State, batch: Mapping[str, Checked], given: int | None, present: int, *, close: bool
 ) -> Times:
-    """The time of rows without their own (`present`), and what is closed after the last time of all.
+    """The time of rows without their own (`present`), and the `upper` that closes the batch's last time.
 
-    Where every row has its own time and none is given, it is the last of theirs. Of no rows and no time, nothing is
-    closed but by the wall clock.
+    If every row has its own time and the caller gave none, it is the last of theirs. A batch without rows and without
+    a time closes times only by the wall clock.
 
     Raises:
-        InvalidTime: the time given is closed, or every time is; there is none; or it is further away than anyone jumps.
+        InvalidTime: the given time is closed, every time is closed, no time is given where one must be, or the jump is
+            too far.
     """
     if given is not None and given < state.upper:
         raise closed_at(state, f"time {given}", given, "submit the batch at upper or later")
@@ -99,13 +100,13 @@ def closed_at(state: State, words: str, time: int, remedy: str) -> InvalidTime:
 def runs_of(
     state: State, batch: Mapping[str, Checked], time: int, upper: int, tasks: Tasks | None = None
 ) -> dict[str, Part]:
-    """A run of each table's updates, checked against what is closed and against the primary key.
+    """A run of each table's updates, checked against `upper` and the primary key.
 
-    `tasks` make those of rows in files.
+    `tasks` makes the runs of rows in files.
 
     Raises:
         InvalidTime: a time is closed.
-        InvalidRow: a key would be there twice, or a row that is not there be deleted.
+        InvalidRow: a key would occur twice, or a row to delete does not exist.
     """
     frames = {name: rows for name, rows in batch.items() if not isinstance(rows, Submitted)}
     for name, given in frames.items():
@@ -149,20 +150,21 @@ def runs_of(
 
 
 def _in_place_of(contents: Updates, updates: Updates, time: int, *, upsert: bool) -> Updates:
-    """Updates by which all of a table's contents go, and what is given comes; what does both does neither."""
+    """Updates that replace a table's contents by the given rows; rows in both are left alone."""
     count = constant(0, len(contents)) if upsert else -contents.diff
     every = concat([Updates(contents.columns, constant(time, len(contents)), count), updates])
     return every if upsert else consolidate(every)
 
 
 def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = LOCAL) -> Staged:
-    """Let a runner take each node through the batch, once, in order of dependency; `upper` is what closes with it.
+    """Let a runner take each node through the batch, once, in order of dependency. Times below `upper` close.
 
-    A view is due when a collection that it reads changes, and when updates close of one of which it asks whether keys
-    are there, even in a batch that brings nothing.
+    A view is due when a collection that it reads changes. It is also due, even in an empty batch, when updates close of
+    a collection in which it asks whether keys are present.
 
-    A view that would make more of the whole batch than is bearable, by no single row's doing, fails from the batch's
-    time on, and the views above it: it stands in nobody's way, and is made anew once its SQL or the rows are mended.
+    If a view's changes for the whole batch are too large, though no single row is at fault, the view and the views
+    above it fail from the batch's time on. The batch and the other views go on. To repair the view, mend its SQL or the
+    rows and create it anew.
     """
     runs = dict(batch)
     errors: dict[str, Part] = {}
@@ -188,7 +190,7 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     staged = Staged(runs, errors, upper, {}, failures, standing)
     for name, view in state.maintained.items():
         if view.plan is None:
-            continue  # a node collection, which nobody is told of
+            continue  # a node collection: its changes are reported to nobody
         run = runs.get(name)
         if run is None or run.in_memory:
             staged.diffs[name] = view.contents.closing(state.upper, upper, run).table(changes=True)
@@ -207,7 +209,7 @@ def _part(output: Output, upper: int) -> Part:
 
 
 def publishing(state: State, staged: Staged) -> Callable[[], None]:
-    """What makes a staged batch visible, and closes its times: assignments alone, which can be made twice."""
+    """A step that makes a staged batch visible and closes its times: only assignments, which can be repeated."""
     runs = [(state.collection(name), run) for name, run in staged.runs.items()]
     runs += [(state.maintained[name].errors, run) for name, run in staged.errors.items()]
     after = [(collection, *collection.after(run)) for collection, run in runs]

@@ -22,19 +22,19 @@ from halfjoin.engine.linear.tables import UserFunction
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, Join, Version, ViewPlan
 
-# Writes updates of a collection, of the kind and the name given, to files where they will be kept.
+# Writes updates of a collection (its kind, its name) to files where they are to be kept.
 Spill = Callable[[str, str, Updates, Sequence[str]], Part]
 
-ROW_BYTES = 100  # that a row and its indexes are taken to need before they are loaded
+ROW_BYTES = 100  # estimate for a row and its indexes, before they are loaded
 
 
 @dataclass(slots=True)
 class MaintainedView:
     """A node of a plan and its output: a materialized view, or a node collection that views look up.
 
-    Its dataflow, its contents and the errors of its rows, and what is known of these now. `plan`: of a view, with the
-    nodes below it; None for a node collection. `limits`: of a view, the rows of the collections that it reads from
-    which on its plan is looked at again (`planner.drift`).
+    `standing`: what its errors say now. `plan`: a view's plan with the nodes below it; None for a node collection.
+    `limits`: for each collection that a view reads, the number of rows from which the view is considered for a new plan
+    (`planner.drift`).
     """
 
     dataflow: Dataflow
@@ -46,23 +46,23 @@ class MaintainedView:
 
 
 class Home(Protocol):
-    """Where the rows of a state lie, and what is remembered of its batches: the store that opened it."""
+    """The store that opened a state: it has the rows on disk, and remembers the batches."""
 
     def as_files(self, collection: Collection) -> Sequence[Part] | None:
-        """A collection's acknowledged updates, all that is in files left there; None where that is not to be had."""
+        """A collection's acknowledged updates; those in files stay there. None: the store cannot give them so."""
 
     def closed_by(self, time: int) -> Closed | None:
-        """Who closed a time, if that is remembered."""
+        """Who closed a time; None if that is not remembered."""
 
     @property
     def spill(self) -> Spill | None:
-        """Where rows may stay in files; None: they stay in memory."""
+        """Writes rows to files where they may stay; None: rows stay in memory."""
 
 
 @dataclass(slots=True)
 class State:
     """All that an engine holds. `upper`: every time below it is closed, for all collections. `clock`: None until the
-    first batch settles it.
+    first batch sets it.
     """
 
     retain: int
@@ -78,7 +78,7 @@ class State:
 
     @property
     def spill(self) -> Spill | None:
-        """Writes rows to files where they may stay; None: they stay in memory."""
+        """Writes rows to files where they may stay; None: rows stay in memory."""
         return self.home.spill
 
     @property
@@ -100,10 +100,10 @@ class State:
         return [*self.tables.values(), *views]
 
     def keep_promises(self) -> None:
-        """Have the errors of each view kept as long as any view above it can be read, since they are errors of that.
+        """Keep the errors of each view as long as any view above it can be read, since they are errors of that one too.
 
-        Called where views come or go. What is forgotten by then stays forgotten: a view is readable from where its
-        contents, and the errors of all that it reads, begin.
+        Called when views are created or dropped. Errors that are already forgotten do not come back: a view is readable
+        from where its contents, and the errors of everything it reads, begin.
         """
         for view in self.maintained.values():
             view.errors.retain = view.contents.retain
@@ -115,12 +115,12 @@ class State:
 
     @property
     def history(self) -> int:
-        """Time units that are kept readable of the collection that keeps the most."""
+        """The longest history that any collection keeps readable, in time units."""
         return max([self.retain, *(collection.retain for collection in self.collections())])
 
     def release(self, size: int) -> None:
-        """Where the budget does not take so many bytes more: let go of the largest of what is on disk, until there is
-        room for a while."""
+        """If `size` more bytes do not fit the memory budget: unload the largest collections that are on disk, until
+        there is some spare room."""
         if not self.memory.allows(size):
             for collection in sorted(self.collections(), key=_held, reverse=True):
                 if self.memory.recommends(size):
@@ -128,7 +128,7 @@ class State:
                 collection.unload()
 
     def move_to(self, upper: int, clock: Clock | None) -> None:
-        """Close the times below `upper`: assignments alone, which can be made twice."""
+        """Close the times below `upper`: only assignments, which can be repeated."""
         self.upper, self.clock = upper, clock
 
     def tidy(self) -> None:
@@ -137,12 +137,12 @@ class State:
             collection.tidy(self.upper)
 
     def compact(self) -> None:
-        """Merge the runs of every collection into one; history below its since goes."""
+        """Merge the runs of every collection into one; this removes history below its `since`."""
         for collection in self.collections():
             collection.compact(self.upper)
 
     def checkpoint(self) -> Callable[[], None]:
-        """A way back to what is defined now, for when a definition fails half way."""
+        """A step that restores the present definitions, for a definition that fails half way."""
         catalog, tables, views = self.catalog.copy(), dict(self.tables), dict(self.maintained)
         subscriptions = dict(self.subscriptions)
         shared = [(collection, collection.shared()) for collection in self.collections()]
@@ -156,23 +156,22 @@ class State:
         return restore
 
     def before_and_after(self, staged: Mapping[str, Part], upper: int | None = None) -> Versions:
-        """What half-joins look up while a batch is under way, after which times below `upper` are closed (None: no more
-        than before)."""
+        """What half-joins look up during a batch. The batch closes times below `upper` (None: no times)."""
         return Versions(self, staged, self.upper if upper is None else upper)
 
     def closing(self, upper: int) -> set[str]:
-        """The collections with updates that close, of those of which a view asks whether keys are there."""
+        """The collections in which a view asks whether keys are present, and of which updates close."""
         asked = {name for node in self.maintained.values() for name in node.dataflow.asked}
         return {name for name in asked if len(self.collection(name).closing(self.upper, upper))} if asked else asked
 
     def in_memory(self, changed: Iterable[str]) -> bool:
-        """Whether changed tables, and all that the views over them look up, are in memory, or likely to fit there."""
+        """Whether changed tables, and all that the views over them look up, are in memory or likely to fit there."""
         found = [self.collection(name) for name in {*changed, *self._read(changed)}]
         cold = sum(len(collection) for collection in found if collection.cold is not None)
         return not any(collection.in_files for collection in found) and self.memory.allows(cold * ROW_BYTES)
 
     def stored(self, changed: Iterable[str]) -> int:
-        """Rows that stay on disk, of all collections which are read by views that read a changed one."""
+        """Rows on disk of all collections that are read by the views over changed collections."""
         held = (part for name in self._read(changed) for part in self.collection(name).held)
         return sum(len(part) for part in held if not part.in_memory)
 
@@ -186,37 +185,37 @@ class State:
         return found
 
     def _read(self, changed: Iterable[str]) -> set[str]:
-        """What the views over changed collections read."""
+        """The collections that the views over changed collections read."""
         return {one for name in self.above(changed) for one in self.maintained[name].dataflow.plan.collections}
 
     # The planner's questions (`planner.facts.Facts`).
 
     def rows(self, collection: str) -> int:
-        """Updates held."""
+        """The number of updates held."""
         return len(self.collection(collection)) if self.has(collection) else 0
 
     def unique_keys(self, collection: str) -> tuple[tuple[str, ...], ...]:
-        """Sets of columns that identify a row: a table's primary key."""
+        """The sets of columns that identify a row: a table's primary key."""
         table = self.catalog.tables.get(collection)
         return (table.primary_key,) if table is not None and table.primary_key else ()
 
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
-        """Who shares an existing arrangement."""
+        """Who shares an arrangement; None if it does not exist."""
         found = self.collection(key.collection).arrangements.get(key) if self.has(key.collection) else None
         return None if found is None else tuple(map(str, found.users))
 
     def distinct(self, key: ArrangementKey) -> int | None:
-        """Distinct keys, from the largest run's index where there is one."""
+        """Distinct keys of an arrangement, from the largest run's index; None if there is no index."""
         runs = self.collection(key.collection).in_memory if self.has(key.collection) else ()
         index = max(runs, key=len).indexes.get(key) if runs else None
         return None if index is None else index.distinct()
 
     def incarnation(self, collection: str) -> str:
-        """The id of a table or view; a node's name says what it is."""
+        """The id of a table or view; a node is identified by its name."""
         return self.catalog.incarnation(collection)
 
     def node(self, name: str) -> Join | None:
-        """The node of that name whose output is kept already."""
+        """The node of that name, if its output is kept already."""
         found = self.maintained.get(name)
         return None if found is None else found.dataflow.plan
 
@@ -228,7 +227,7 @@ class State:
         )  # fmt: skip
 
     def has(self, name: str) -> bool:
-        """Whether there is a table, materialized view or node of that name."""
+        """Whether a table, materialized view or node has that name."""
         return name in self.tables or name in self.maintained
 
 
@@ -242,27 +241,27 @@ class Versions:
 
     state: State
     staged: Mapping[str, Part]
-    upper: int  # below which times are closed after the batch
-    found: dict[str, Sequence[Part]] = field(default_factory=dict)  # what `as_files` gave, the same for a whole batch
+    upper: int  # times below it are closed after the batch
+    found: dict[str, Sequence[Part]] = field(default_factory=dict)  # results of `as_files`, the same for a whole batch
 
     @property
     def closing(self) -> Closing:
-        """What the batch closes; times below the old `upper` cannot be told apart by it."""
+        """What the batch closes. The batch cannot tell times below the old `upper` apart."""
         return Closing(self.state.upper, self.state.upper, self.upper, self.updates)
 
     def updates(self, name: str) -> Updates:
-        """A collection's updates that the batch closes, the staged run's included."""
+        """A collection's updates that the batch closes, those of the staged run included."""
         return self.state.collection(name).closing(self.state.upper, self.upper, self.staged.get(name))
 
     def __call__(self, name: str, version: Version) -> Sequence[Part]:
         """The runs to look up."""
         collection = self.state.collection(name)
-        if collection.in_files:  # what a job left there, and is looked up row by row now
+        if collection.in_files:  # a job left rows there, and now they are looked up one by one
             collection.bring_in(self.state.memory, self.state.upper)
         return self._with_staged(name, version, collection.runs)
 
     def as_files(self, name: str, version: Version) -> Sequence[Part]:
-        """The same as files where they are files, without loading anything."""
+        """The same parts without loading anything: those in files stay there."""
         if name not in self.found:
             collection = self.state.collection(name)
             kept = self.state.home.as_files(collection)

@@ -1,4 +1,4 @@
-"""Where an engine's state is kept: what reading asks of a store, and what writing asks besides."""
+"""The store's protocol: what an engine needs from the place where its state is kept, to read and to write."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from halfjoin.errors import HalfjoinError
 
 @dataclass(frozen=True, slots=True)
 class BatchId:
-    """The id that a batch was submitted with, and the fingerprint of its content.
+    """The id of a batch, and the fingerprint of its content.
 
     Raises:
-        HalfjoinError: the id is no text that can be kept.
+        HalfjoinError: the id is not text, or not text that can be kept.
     """
 
     text: str
@@ -37,81 +37,81 @@ class BatchId:
 
 
 class ReaderStore(Protocol):
-    """What reading needs. Every method may raise StorageError, and has then changed nothing."""
+    """What reading needs. A method that raises StorageError has changed nothing."""
 
     @property
     def place(self) -> object:
-        """The warehouse's folder, None where there is none."""
+        """The warehouse's folder or URL; None: there is no warehouse."""
 
     @property
     def staging(self) -> Path | None:
-        """Where files may wait to be taken in; None: nowhere."""
+        """The folder where files may wait before the store adopts them; None: there is none."""
 
     def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
-        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history.
+        """The kept state, within a memory budget. `retain` replaces the kept default for history.
 
         Raises:
-            Conflict: another clock is kept.
+            Conflict: the warehouse has another clock.
         """
 
     def moment(self, state: State) -> AbstractContextManager[State]:
-        """The state to read from: one moment for all collections."""
+        """The state to read from: all collections at one moment."""
 
     def recover(self) -> None:
-        """Put right what an interrupted call has left half done; nothing else is under way."""
+        """Repair what an interrupted call left half done. No other call is running."""
 
     def foreign(self) -> Mapping[tuple[str, str], str]:
-        """By kind and name of a collection, what others than the engine have done to its Delta table."""
+        """What others than the engine have done to Delta tables, by the collection's kind and name."""
 
     def overtaken(self) -> bool:
-        """Whether another process has defined something since the last moment, and removed what that had to read."""
+        """Whether another process has dropped or replaced something since the last moment, and removed its files."""
 
     def do_due_work(self, state: State) -> None:
-        """A chance for work that is due between calls; never fails."""
+        """Do work that is due between calls. It never fails."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
 
 
 class WriterStore(ReaderStore, Protocol):
-    """What writing needs besides: it keeps what is acknowledged."""
+    """What writing needs as well: it keeps what is acknowledged."""
 
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
-        """The mark and the outcome of the batch with that id, if there was one."""
+        """The mark and the outcome of the batch with that id; None if there was none."""
 
     def newest(self, prefix: str) -> str | None:
-        """The greatest batch id that begins with a prefix (which ends with a slash), None if there is none."""
+        """The greatest batch id that begins with a prefix (which ends with a slash); None if there is none."""
 
     def has_stale_nodes(self) -> bool:
-        """Whether node collections are kept that no view has any more, which the next definition removes."""
+        """Whether node collections are kept that no view uses any more. The next definition removes them."""
 
     def has_older_errors(self) -> bool:
-        """Whether the errors that are kept are told apart in an older form."""
+        """Whether the kept errors are in an older form, which tells them apart differently."""
 
     def renew_errors(self, state: State) -> None:
-        """Make them anew, as part of a definition."""
+        """Compute the errors anew, as part of a definition."""
 
     def errors_renewed(self) -> None:
-        """They are made anew."""
+        """Note that the errors were computed anew."""
 
     def adopt(self, state: State, staged: Staged) -> Staged:
-        """A batch with its files where they stay; without effect as long as it is not kept."""
+        """The batch with its files in their final place. It has no effect until the batch is kept."""
 
     def make_room(self, state: State, staged: Staged) -> Staged:
-        """Room within the budget for what is held and for a batch; some of that may come back in files.
+        """Make room in memory for what is held and for a batch, and return the batch; some of it may be in files.
 
         Raises:
-            StorageError: there is not enough.
+            StorageError: there is not enough memory.
         """
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
-        """A batch that is about to be kept; kept, it is acknowledged, and then published."""
+        """The entry of a batch. Once it is kept, the batch is acknowledged and then published."""
 
     def define(self, state: State) -> Entry:
-        """What is defined now, about to be kept; the feeds of tables that are gone are forgotten."""
+        """The entry of the present definitions. It forgets the feeds of dropped tables."""
 
     def flush(self, state: State) -> None:
-        """Do the work that is due now."""
+        """Do all due work now."""
 
     def compact(self, state: State) -> None:
-        """Let history below since go on disk, too."""
+        """Remove history below `since` on disk too."""

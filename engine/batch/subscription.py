@@ -1,4 +1,4 @@
-"""Subscriptions: a view's changes as they close."""
+"""Subscriptions: iterators of a view's changes as they close."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from halfjoin.errors import HalfjoinError
 class Subscription:
     """An iterator of Arrow tables (the view's columns, `__time`, `__diff`): a snapshot, then the changes of each batch.
 
-    `next` waits for the next batch, which another thread applies, until the engine is closed or `up_to` is reached.
-    Where it comes to a time at which the view cannot be read, it raises the DataError that a read raises then, and
-    ends: the changes of the rows that do not fail would pass for the view's. Once the view is dropped or replaced it
-    raises `UnknownName`.
+    `next` waits for the next batch, which another thread applies. It ends when the engine is closed or `up_to` is
+    reached. At the first time at which the view cannot be read, `next` raises the DataError that a read raises then,
+    and ends: the changes of the rows that do not fail are not the view's changes. Once the view is dropped or replaced,
+    it raises `UnknownName`.
     """
 
     def __init__(
@@ -30,22 +30,22 @@ class Subscription:
         others: list[Subscription], failure: Failure | None = None,
     ) -> None:  # fmt: skip
         self._waiting: deque[tuple[int, Changes]] = deque((upper, one) for one in first)  # with `upper` after them
-        self._seen = upper  # of what was given out last
+        self._seen = upper  # `upper` after the changes returned last
         self._up_to = up_to
         self._lock, self._changed = changed  # the engine's
         self._process = os.getpid()
-        self._others = others  # the subscriptions that get the engine's changes, this one among them until it ends
+        self._others = others  # the subscriptions that get the view's changes; this one is among them until it ends
         self._ended = False
-        self._problem: HalfjoinError | None = None  # why it ended, if that was not to be expected
+        self._problem: HalfjoinError | None = None  # the error that ended it, if any
         others.append(self)
         if failure is not None:
             self._fail(failure)
 
     def push(self, changes: Changes, upper: int, failure: Failure | None = None) -> None:
-        """New closed changes; `upper` after them. The caller holds the lock. What is in files is read by `next`.
+        """Add closed changes, with `upper` after them. The caller holds the lock. `next` reads changes in files.
 
-        `failure`: the first of the times closed at which the view cannot be read. Pushed again, they are there once:
-        who was interrupted need not know how far it got.
+        `failure`: the first of the closed times at which the view cannot be read. Changes that are pushed again are
+        ignored, so an interrupted caller can simply repeat the call.
         """
         if failure is not None and self._up_to is not None and failure.time >= self._up_to:
             failure = None
@@ -66,19 +66,19 @@ class Subscription:
 
     def _fail(self, failure: Failure) -> None:
         self._problem = failure.error.with_(
-            remedy="the subscription ends before that: mend the rows, and subscribe again as of a time at which the "
-            "view can be read"
+            remedy="the subscription ends before that time: mend the rows, and subscribe again as of a time at which "
+            "the view can be read"
         )
         self._end()
 
     def close(self) -> None:
-        """End: what has come is still given out, nothing is waited for."""
+        """End: `next` still returns the changes that have come, but waits for no more."""
         check_process(self._process)
         with self._lock:
             self._end()
 
     def fail(self, problem: HalfjoinError) -> None:
-        """End with an error, once what has come is given out."""
+        """End with an error, which `next` raises after the changes that have come."""
         with self._lock:
             self._problem = problem
             self._end()
@@ -104,6 +104,6 @@ class Subscription:
                 upper, changes = self._waiting[0]
                 table = changes.table() if isinstance(changes, StoredChanges) else changes
                 self._seen = upper
-                self._waiting.popleft()  # not before it could be read
+                self._waiting.popleft()  # only after a successful read
                 if len(table) or not isinstance(changes, StoredChanges):
                     return table

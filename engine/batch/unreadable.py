@@ -1,4 +1,4 @@
-"""The times at which a view cannot be read, since a row of it, or of a view that it reads, fails then."""
+"""The times at which a view cannot be read, because a row of it, or of a view that it reads, fails then."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class Failure(NamedTuple):
-    """The first time in question at which a view cannot be read, and the error that a read raises then."""
+    """The first time in a range at which a view cannot be read, and the error that a read raises then."""
 
     time: int
     error: DataError
 
 
 class Standing(NamedTuple):
-    """Why a view's own errors forbid to read it as of `upper - 1`; None where there are none."""
+    """Why a view's own errors prevent a read as of `upper - 1`; None if it has no errors then."""
 
     upper: int
     reason: DataError | None
 
 
 def with_inputs(state: State, names: Iterable[str]) -> list[str]:
-    """The collections and the views and nodes below them, whose errors are theirs too."""
+    """The collections, and the views and nodes below them, whose errors they share."""
     found: dict[str, None] = {}
     waiting = list(names)
     while waiting:
@@ -46,16 +46,16 @@ def with_inputs(state: State, names: Iterable[str]) -> list[str]:
 
 
 def title(state: State, name: str) -> str:
-    """What people know a view, or a node, as."""
+    """The name of a view, or a description of a node, for people."""
     return name if state.maintained[name].plan is not None else f"a part of {', '.join(state.node_users(name))}"
 
 
 def reason(errors: Updates) -> DataError | None:
-    """What the errors as of a time have to say, given all their updates up to then; None where they cancel."""
+    """The error that errors amount to, given all their updates up to a time; None if they cancel."""
     try:
-        found = consolidate(errors, by_time=False)  # of a row with a negative weight the error's count is negative too
+        found = consolidate(errors, by_time=False)  # the error of a row with a negative count has a negative count too
     except DataError as problem:
-        return problem.with_()  # without its traceback, which would keep the rows
+        return problem.with_()  # without its traceback, which would hold on to the rows
     if not len(found):
         return None
     text, row = found.columns["error"][0].as_py(), found.columns["row"][0].as_py()
@@ -63,7 +63,7 @@ def reason(errors: Updates) -> DataError | None:
 
 
 def first_failure(state: State, name: str, low: int, high: int) -> Failure | None:
-    """Of a view, in the closed times `[low, high)`."""
+    """A view's first failure in the closed times `[low, high)`."""
     views = [one for one in with_inputs(state, [name]) if one in state.maintained]
     errors = {one: state.maintained[one].errors for one in views}
     found = (_own(errors[one], title(state, one), low, high)[0] for one in views if len(errors[one]))
@@ -71,9 +71,10 @@ def first_failure(state: State, name: str, low: int, high: int) -> Failure | Non
 
 
 def closing(state: State, upper: int, errors: Mapping[str, Part]) -> tuple[dict[str, Failure], dict[str, Standing]]:
-    """Of each view in the times that a batch closes, and what is known afterwards; `errors` are staged for it.
+    """Each view's first failure in the times that a batch closes, and each view's standing afterwards.
 
-    A view without errors costs nothing, and one whose errors stay as they are next to nothing.
+    `errors` are the errors staged for the batch. A view without errors costs nothing; one whose errors do not change
+    costs almost nothing.
     """
     failures, standing, low = dict[str, Failure](), dict[str, Standing](), state.upper
     for name, view in state.maintained.items():
@@ -94,13 +95,13 @@ def closing(state: State, upper: int, errors: Mapping[str, Part]) -> tuple[dict[
 
 
 def _first(failures: Iterable[Failure]) -> Failure | None:
-    """That of the least time; of several, the same one each time."""
+    """The failure with the least time; ties are broken by the error's text, so the answer is always the same."""
     return min(failures, key=lambda one: (one.time, str(one.error)), default=None)
 
 
 def _own(errors: Collection, name: str, low: int, high: int, staged: Part | None = None
          ) -> tuple[Failure | None, DataError | None]:
-    """The first failure in `[low, high)` by a view's own errors, and why it cannot be read as of `high - 1`."""
+    """The first failure in `[low, high)` from a view's own errors, and why it cannot be read as of `high - 1`."""
     runs = [*errors.runs, *([] if staged is None else [staged])]
     since_low = [piece for run in runs for piece in run.pieces(low, high)]
     every = concat([errors.up_to(low - 1), *since_low]).not_before(low)
@@ -115,7 +116,7 @@ def _own(errors: Collection, name: str, low: int, high: int, staged: Part | None
 
 
 def _steps(errors: Updates) -> tuple[Ints, Mask]:
-    """The times of the updates, and whether any error is there from each on."""
+    """The times of the updates, and whether any error exists from each time to the next."""
     numbers = groups(list(errors.columns.values()), len(errors))
     order = np.lexsort((errors.time, numbers))
     number, time, diff = numbers[order], errors.time[order], errors.diff[order]

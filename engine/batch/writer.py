@@ -1,8 +1,8 @@
-"""The writer of an engine: it carries batches and definitions out, each step in its order, all of it or nothing.
+"""The writer of an engine: it carries out batches and definitions, step by step, all of one or nothing.
 
-A batch: its rows are checked, a runner is chosen, every view is staged, the store appends one
-entry (from then on the batch is acknowledged), the runs are published, and sinks and subscribers get what has changed.
-Whoever calls holds the engine's lock.
+For a batch it checks the rows, chooses a runner and stages every view. The store appends one entry, which acknowledges
+the batch. Then the writer publishes the runs and gives the changes to subscribers and sinks.
+The caller holds the engine's lock.
 """
 
 from __future__ import annotations
@@ -33,45 +33,47 @@ from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import Conflict, HalfjoinError, InvalidRow, InvalidTime, UnknownName
 
 READ_ONLY = "the engine was opened with read_only=True; open the warehouse without it to change anything"
-_REPLACED = "it was dropped, or replaced, under this subscription; subscribe to what is there now"
+_REPLACED = "it was dropped or replaced during this subscription; if it was replaced, subscribe again"
 
 
 class Choice(Tasks, Protocol):
-    """Who carries out a batch; for the rows of Spark DataFrames it also checks them, and makes runs of them."""
+    """Chooses who carries out a batch, and checks its rows; Spark checks those of DataFrames and makes their runs."""
 
     def checked(
         self, batch: Mapping[str, Any], table: Callable[[str], Table], time: int, *, marked: bool
     ) -> dict[str, Checked]:
-        """Rows of a batch, checked; `time` is that of rows without one of their own."""
+        """The rows of a batch, checked. `time`: that of rows without their own. `marked`: the batch has an id."""
 
     def brought_in(
         self, rows: Mapping[str, Checked], in_memory: Callable[[Iterable[str]], bool]
     ) -> Mapping[str, Checked]:
-        """Checked rows, in this process if they are few enough and what they are looked up in is in its memory."""
+        """Checked rows, loaded into this process if they are few and the collections that they touch are in memory."""
 
     def choose(
         self, rows: int, *, frame: bool = False, stored: Callable[[], int] = int
     ) -> tuple[Runner, str]:
-        """Who runs a change of so many rows, and why."""
+        """The runner for a change of so many rows, and why."""
 
 
 class Deliveries(Protocol):
-    """Who hands on what batches change: the sinks."""
+    """Passes on what batches change: the sinks."""
 
     def closing(self, state: State, staged: Staged) -> Mapping[str, Updates | StoredChanges]:
         """What a staged batch will close, by sink."""
 
     def offer(self, state: State, low: int, closing: Mapping[str, Updates | StoredChanges]) -> None:
-        """Hand over what a batch closed when it raised `upper` from `low`; the batch is published by now."""
+        """Pass on what a published batch closed when it raised `upper` from `low`."""
 
     def follow(self, state: State) -> None:
-        """Take up what is defined now."""
+        """Follow the present definitions: take up new sinks, stop dropped ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """`frames` makes the Spark DataFrame of a view's changes, for `Applied.dataframe`. `reconsider` looks after a batch
-    whether views should be planned anew, given its runs and what carries a definition out."""
+    """Carries out batches and definitions.
+
+    `frames` makes the Spark DataFrame of a view's changes, for `Applied.dataframe`. After a batch `reconsider` checks
+    whether views need a new plan; it gets the batch's runs, and `define`."""
 
     state: State
     store: WriterStore
@@ -108,10 +110,10 @@ class Writer:
         return self._carry_out(runs, times, started, batch, chosen)
 
     def _answered(self, batch: BatchId) -> Applied | None:
-        """The outcome of the batch with that id, if there was one.
+        """The outcome of the batch with that id; None if there was none.
 
         Raises:
-            Conflict: it had other content.
+            Conflict: that batch had other content.
         """
         known = self.store.answered(self.state, batch.text)
         if known is None:
@@ -136,7 +138,7 @@ class Writer:
         self, runs: Mapping[str, Part], times: Times, started: float, batch: BatchId | None,
         chosen: tuple[Runner, str],
     ) -> Applied:  # fmt: skip
-        """The last steps of a batch. Once the store has taken it, it is acknowledged; then it becomes visible."""
+        """The last steps of a batch. Once the store has kept it, it is acknowledged; then it becomes visible."""
         runner, reason = chosen
         if self.store.has_older_errors():
             self.define(lambda: self.store.renew_errors(self.state))
@@ -152,14 +154,14 @@ class Writer:
         closing = self.sinks.closing(state, staged)
         self.commits.carry_out(lambda: self._prepared(staged, applied, batch), nothing)
         self.sinks.offer(state, low, closing)
-        with suppress(HalfjoinError, MemoryError):  # the batch is done; what is not tidied now is so after a later one
+        with suppress(HalfjoinError, MemoryError):  # the batch is done; a later batch can tidy what this one cannot
             state.tidy()
         self.reconsider(staged.runs, self.define)
         self.store.do_due_work(state)
         return replace(applied, seconds=perf_counter() - started)
 
     def _prepared(self, staged: Staged, applied: Applied, batch: BatchId | None) -> tuple[Entry, Step]:
-        """A batch as the store is about to keep it, and what makes it visible then."""
+        """The entry of a batch, and the step that makes the batch visible after it is kept."""
         state = self.state
         entry, publish = self.store.append(state, staged, applied, batch), publishing(state, staged)
 
@@ -172,7 +174,7 @@ class Writer:
         return entry, done
 
     def define(self, change: Callable[[], None]) -> None:
-        """Carry out a change of what is defined, and keep it; if either fails, nothing is changed."""
+        """Change definitions and keep the change. If either fails, nothing is changed."""
         state = self.state
         before = [(name, one) for name, found in state.subscriptions.items() for one in found]
 
@@ -192,16 +194,16 @@ class Writer:
         self.store.do_due_work(state)
 
     def flush(self) -> None:
-        """Do what the store has left to later batches."""
+        """Do the work that the store has left to later batches."""
         self.store.flush(self.state)
 
     def compact(self) -> None:
-        """Let history below since go in the store, too."""
+        """Remove history below `since` in the store too."""
         self.store.compact(self.state)
 
 
 def writing(writer: Writer | None) -> Writer:
-    """The writer of an engine: the one place that refuses to change anything where there is none.
+    """The writer of an engine. Every change passes here, so an engine that only reads refuses it here.
 
     Raises:
         HalfjoinError: the engine only reads.
@@ -212,5 +214,5 @@ def writing(writer: Writer | None) -> Writer:
 
 
 def subscriptions(state: State) -> list[Subscription]:
-    """All that are open."""
+    """All open subscriptions."""
     return [one for waiting in state.subscriptions.values() for one in waiting]

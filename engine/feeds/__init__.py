@@ -1,1 +1,1 @@
-"""Sources that feed tables exactly once: streaming queries, other Delta tables, Debezium's messages."""
+"""Sources that feed tables exactly once: streaming queries, other Delta tables, Debezium messages."""

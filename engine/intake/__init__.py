@@ -1,1 +1,1 @@
-"""From what users give to checked updates."""
+"""Turns the rows that users submit into checked updates."""

@@ -1,1 +1,1 @@
-"""Joins: the delta law, by half-joins of plain, present, absent and padded inputs."""
+"""Joins: the delta law, with half-joins of plain, present, absent and padded inputs."""

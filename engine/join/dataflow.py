@@ -1,4 +1,4 @@
-"""The local runner of one join: its delta paths, compiled, and what a batch makes of them."""
+"""The local runner of one join: it compiles the join's delta paths, and runs them for a batch or a fill."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, empty, is_wide
 from halfjoin.planner.plan import Constant, InputKind, Join, Path, Stage, Version
 
-MOST_BYTES = machine_memory() // 4  # of the rows that one batch makes of a view; `limits.MOST_ROWS` bounds their number
-_STEPS = 8  # in which the rows that one batch makes of a view come to a bound, added up after each
+MOST_BYTES = machine_memory() // 4  # of a view's rows that one batch makes; `limits.MOST_ROWS` bounds their number
+_STEPS = 8  # the rows that a batch makes of a view are added up whenever they have grown by this part of a bound
 
 # The runs of a collection before or after the batch.
 RunsOf = Callable[[str, Version], Sequence[Part]]
 
 
 class Closing(NamedTuple):
-    """What a batch closes: before it the times below `before` are closed, after it those below `after`.
+    """What a batch closes: times below `before` are closed before it, times below `after` after it.
 
-    Of times below `netted` updates may be added up. `updates` gives a collection's updates of the times that the batch
+    Updates with times below `netted` may be added up. `updates` gives a collection's updates with times that the batch
     closes, whenever they arrived.
     """
 
@@ -54,35 +54,35 @@ class CompiledPath:
     source: LinearOperator
     stages: tuple[tuple[HalfJoinOperator | PresenceOperator, LinearOperator], ...]
     final: LinearOperator
-    appearing: AppearingKeys | None = None  # where the path's input is not plain
-    then: LinearOperator | None = None  # what its rows go through next
+    appearing: AppearingKeys | None = None  # None: the path's input is plain
+    then: LinearOperator | None = None  # the operator that the rows of an input that is not plain pass next
 
     @property
     def reads(self) -> list[str]:
-        """The input's columns."""
+        """The input's columns that the path reads."""
         return [column for column, _ in self.spec.fetch]
 
     def run(self, change: Updates, lookup: RunsOf, made: Made, closing: Closing) -> Iterator[None]:
-        """Put what a change of this path's input adds to the view into `made`, and pause after each piece of it.
+        """Add the view's changes for a change of this path's input to `made`, and pause after each piece.
 
-        Rows of a present or an absent input add nothing, but for the errors of those that fail.
+        Rows of a present or an absent input add only errors, where they fail.
 
         Raises:
-            TooLarge: it is more than a view takes.
+            TooLarge: the changes are more than a view may have.
         """
         for morsel in _morsels(change):
             try:
                 yield from self._onward(self._entering(morsel, made.errors), 0, lookup, made, closing)
             except TooLarge as problem:
                 first = self.stages[0][0] if self.stages else None
-                if isinstance(first, HalfJoinOperator):  # an earlier morsel may have the key that found most
+                if isinstance(first, HalfJoinOperator):  # another morsel may have the key that finds most
                     runs = lookup(first.spec.arrangement.collection, first.spec.version)
                     for each in _morsels(change):
                         problem.consider(first, self._entering(each, []), runs)
                 raise
 
     def appear(self, lookup: RunsOf, made: Made, closing: Closing) -> Iterator[None]:
-        """As `run`, for the keys that come and go at the times that close, where the input is not plain."""
+        """As `run`, for the keys that appear or disappear at times that close, if the input is not plain."""
         name = self.spec.collection
         updates = closing.updates(name) if self.appearing is not None else None
         if self.appearing is None or self.then is None or updates is None or not len(updates):
@@ -92,16 +92,16 @@ class CompiledPath:
             yield from self._onward(self.then(morsel, made.errors), 0, lookup, made, closing)
 
     def _entering(self, morsel: Updates, errors: list[Updates]) -> Updates:
-        """Rows of the input, up to where the keys that come and go join them."""
+        """Rows of the input, up to the step from which appearing keys follow the same way."""
         stream = self.source(morsel.renamed(self.spec.fetch), errors)
         if self.then is None:
             return stream
         return self.then(stream, errors) if self.spec.kind is InputKind.PADDED else stream.slice(0, 0)
 
     def _onward(self, stream: Updates, number: int, lookup: RunsOf, made: Made, closing: Closing) -> Iterator[None]:
-        """The stream through the stages from `number` on: each piece that a lookup finds goes on to the end before the
-        next one is looked for."""
-        if not len(stream):  # an operator that ran empty has not made all its columns
+        """Run the stream through the stages from `number` on. Each piece that a lookup finds goes to the end before the
+        lookup continues."""
+        if not len(stream):  # an operator with an empty result has not made all its columns
             return
         if number == len(self.stages):
             result = self.final(stream, made.errors)
@@ -127,11 +127,11 @@ class CompiledPath:
 
 
 class Dataflow:
-    """A join made executable. It remembers nothing between batches: state is in the collections.
+    """An executable join. It keeps nothing between batches: state is in the collections.
 
-    Delta law. A result tuple is produced once, by the path of the component that arrived last; if several arrived in
-    the same batch, by the one with the highest number. So path `i` looks input `j < i` up after the batch's updates
-    went in, and `j > i` before.
+    Delta law. A result tuple is produced once, by the path of the component that arrived last; of several in one batch,
+    by the path with the highest number. So path `i` looks input `j < i` up after the batch's updates, and `j > i`
+    before them.
     """
 
     def __init__(self, plan: Join, registry: Registry, name: str) -> None:
@@ -145,12 +145,12 @@ class Dataflow:
     def changes(
         self, staged: Mapping[str, Part], lookup: RunsOf, closing: Closing
     ) -> tuple[Updates, Updates]:
-        """The view's output and error updates for a batch's staged runs and for what it closes, both consolidated.
+        """The view's output and error updates for a batch's staged runs and the times it closes, both consolidated.
 
-        No time of the batch is below `closing.before`, so what it looks up there is added up.
+        No time of the batch is below `closing.before`, so lookups may add up updates below it.
 
         Raises:
-            DataError: the changes are more than a view takes of one batch.
+            DataError: the changes are more than one batch may make of a view.
         """
         made, lookup = Made(self.schema), self._with_constants(lookup)
         try:
@@ -171,21 +171,21 @@ class Dataflow:
     def fill(
         self, lookup: RunsOf, upper: int, closed: int = MINIMUM, *, gathered: bool = False
     ) -> Iterator[tuple[Updates, Updates]]:
-        """The view's whole history so far, from one path per branch, in parts that memory holds.
+        """The view's whole history so far, from one path per branch, in parts that fit in memory.
 
-        Each part is the output and the error updates, both consolidated; there is at least one. Times below `upper` are
-        closed. The history of times below `closed` is not asked for, only what it adds up to. `gathered`: the caller
-        keeps all parts in memory.
+        Each part is the output and the error updates, both consolidated; there is at least one part. Times below
+        `upper` are closed. Updates below `closed` may be added up. `gathered`: the caller keeps all parts in memory.
 
-        Corollary of the delta law: it is that path with its input's history as the change and all others "after".
-        What fails in another input's own operator is reported by that input's path alone, so those operators run too.
+        Corollary of the delta law: a fill is one path with its input's history as the change and all other inputs
+        "after". A failure in another input's own operator is reported only by that input's path, so those operators run
+        as well.
 
         Raises:
-            DataError: the history is more than a view takes.
+            DataError: the history is more than a view may have.
         """
         whole = self._with_constants(lambda name, _: lookup(name, Version.AFTER))
         made = Made(self.schema, gathered=gathered)
-        closing = Closing(closed, upper, upper, lambda name: empty({}))  # nothing closes, and all is as it is after
+        closing = Closing(closed, upper, upper, lambda name: empty({}))  # no times close
         try:
             for branch, paths in zip(self.plan.branches, self.branches, strict=True):
                 for number, path in enumerate(paths):
@@ -208,26 +208,26 @@ class Dataflow:
 
 
 class Made:
-    """What paths have made and nobody has been given yet, held against the bounds of what a view takes.
+    """The updates that paths have made and `given` has not returned yet, checked against a view's bounds.
 
-    Rows count once they are added up: those that cancel do not count. They are added up whenever they have grown by a
-    part of a bound, which takes a few times the work of doing it once, and memory for little more than the bound.
-    `gathered`: what was given stays in memory, too.
+    Rows that cancel do not count. The rows are added up whenever they have grown by a part of a bound. This is a few
+    times the work of adding up once, and takes memory for little more than the bound. `gathered`: returned updates stay
+    in memory, so they count too.
     """
 
     def __init__(self, schema: Mapping[str, pa.DataType], *, gathered: bool = False) -> None:
         self._schema, self._gathered = schema, gathered
         self._outputs: list[Updates] = []
         self.errors: list[Updates] = []
-        self.rows = self.bytes = 0  # of what nobody has been given
+        self.rows = self.bytes = 0  # of the updates that are not returned yet
         self._given_rows = self._given_bytes = 0
         self._let_in()
 
     def take(self, part: Updates) -> None:
-        """Note a part of the view's output; a row whose weight is none of an int64 is an error.
+        """Add a part of the view's output. A row whose weight does not fit an int64 becomes an error.
 
         Raises:
-            TooLarge: it is more than a mistaken join condition should be allowed to make.
+            TooLarge: the output is larger than a bound; a wrong join condition can make this many rows.
         """
         if is_wide(part.diff):
             part, heavy = split(part.select(self._schema))
@@ -239,7 +239,7 @@ class Made:
             self._add_up()
 
     def given(self) -> tuple[Updates, Updates]:
-        """The output and error updates so far, both consolidated, which are let go of."""
+        """Return and forget the output and error updates so far, both consolidated."""
         found = _sum(self._outputs, self._schema), _sum(map(in_limbs, self.errors), ERROR_SCHEMA)
         self._outputs, self.rows, self.bytes = [], 0, 0
         self.errors.clear()
@@ -249,7 +249,7 @@ class Made:
         return found
 
     def _let_in(self) -> None:
-        """Set how many rows and bytes there may be before they are added up."""
+        """Set how many rows and bytes may gather before they are added up."""
         self._due_rows = min(limits.MOST_ROWS // _STEPS, limits.MOST_ROWS - self._given_rows)
         self._due_bytes = min(MOST_BYTES // _STEPS, MOST_BYTES - self._given_bytes)
 
@@ -270,7 +270,7 @@ def _sum(parts: Iterable[Updates], schema: Mapping[str, pa.DataType]) -> Updates
 
 
 def _morsels(change: Updates) -> Iterator[Updates]:
-    if len(change) <= 1:  # the common case, without counting
+    if len(change) <= 1:  # the common case, without measuring
         yield from (change,) if len(change) else ()
         return
     width = sum(column.nbytes for column in change.columns.values()) // len(change)
@@ -294,14 +294,15 @@ def _compile_path(path: Path, registry: Registry) -> CompiledPath:
 def _compile_stage(
     stage: Stage, registry: Registry
 ) -> tuple[HalfJoinOperator | PresenceOperator, LinearOperator]:
-    """What follows an input that is not plain is asked of its default row as well, so nothing is asked before."""
+    """Compile a stage. After an input that is not plain the next steps see its default row too, so none moves before
+    the lookup."""
     if stage.half_join.kind is InputKind.PLAIN:
         return compile_stage(stage, registry)
     return compile_presence(stage.half_join, registry), compile_linear(stage.then, registry)
 
 
 def _constant_rows(item: Constant) -> Updates:
-    """The rows of VALUES as updates that have always been there."""
+    """The rows of VALUES as updates at the least time."""
     columns = {}
     for position, column in enumerate(item.columns):
         cells = [compile(row[position]).evaluate({}, 1).values for row in item.rows]

@@ -1,11 +1,11 @@
 """The half-join: changed rows look their partners up in one arrangement.
 
-Delta law. A result tuple is produced once, by the path of the component that arrived last, so the caller decides which
-runs are looked up: those before this batch, or those after it. The result's time is the maximum of the components'
-times, its diff the product of their diffs. (McSherry's dogsdogsdogs: https://github.com/TimelyDataflow/differential-dataflow.)
+Delta law. A result tuple is produced once, by the path of the component that arrived last, so the caller chooses the
+runs to look up: those before this batch, or those after it. The result's time is the maximum of the components' times,
+its diff the product of their diffs. (McSherry's dogsdogsdogs: https://github.com/TimelyDataflow/differential-dataflow.)
 
-However many rows a key finds, they are put together a piece at a time, and the caller takes a piece through the rest of
-its path before it asks for the next: memory holds a piece for each stage, never all that a lookup finds.
+A lookup joins the rows it finds one piece at a time, and the caller takes a piece through the rest of the path before
+it asks for the next. So memory holds one piece for each stage, never all the rows that a key finds.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from halfjoin.planner.plan import HalfJoin
 from halfjoin.sql.expr import Expr, columns_of
 
 _PROBE = "#probe"  # no SQL column has such a name
-_FEW = 16  # pairs, whose texts are no matter: they are in memory as it is
-_NET_FROM = 256  # partners: to carry fewer on, some of which cancel, costs less than to add them up
-_SORT_FROM = 1 << 14  # probes; searching so many sorted keeps to memory that is near
+_FEW = 16  # pairs; so few are never cut into pieces, however long their texts
+_NET_FROM = 256  # partners; adding fewer up costs more than carrying on those that cancel
+_SORT_FROM = 1 << 14  # probes; a sorted search of so many stays in nearby memory
 RowNumbers = NDArray[Any]
 Fetch = tuple[tuple[str, str], ...]  # columns of the collection, and their names in the stream
 
 
 class _Pairs(NamedTuple):
-    """Positions in the stream, and the rows of a run that they found; unless `certain`, their keys may differ."""
+    """Positions in the stream, and the rows of a run that each found. Unless `certain`, their keys may differ."""
 
     positions: Ints
     run: Run
@@ -59,16 +59,16 @@ class HalfJoinOperator:
     probes: tuple[tuple[Scalar, Expr], ...]
     columns: KeyColumns
     needed: tuple[str, ...]  # the collection's columns that its key reads
-    asked: tuple[tuple[Scalar, Fetch], ...]  # conditions on partners alone, and the columns they read
-    wanted: frozenset[str] | None  # of the result's columns; None: all
-    candidates: bool  # a row may have several entries, and whether it is a partner is asked later
+    asked: tuple[tuple[Scalar, Fetch], ...]  # conditions on partners only, and the columns they read
+    wanted: frozenset[str] | None  # the result's columns to make; None: all
+    candidates: bool  # a row may have several entries; a later step decides whether it is a partner
 
     def __call__(self, stream: Updates, runs: Sequence[Part], closed: int = MINIMUM) -> Iterator[Updates]:
-        """The stream's rows with each of their partners in `runs`, a piece at a time.
+        """The stream's rows with each of their partners in `runs`, one piece at a time.
 
         A piece has about `limits.PIECE_ROWS` rows and `limits.PIECE_BYTES` bytes of texts. Partners with times below
-        `closed` are added up, as far as a piece has them together, which is right where the stream has no such times.
-        What would cancel in two pieces is found in the sum of what they make.
+        `closed` are added up within a piece; the stream must have no such times. Partners in two pieces that cancel
+        still cancel when the results are added up.
         """
         if not self.probes:
             for some, pairs in self._crossed(stream, runs, closed):
@@ -84,11 +84,11 @@ class HalfJoinOperator:
         names = [column for column, _ in self.spec.fetch]
         for part in runs:
             for number, run in enumerate(part.narrowed(arrangement, self.columns, keys, names)):
-                if number and found:  # a part in files gives as much at a time as should be in memory
+                if number and found:  # a part in files gives one memory load at a time
                     yield from self._beside(stream, keys, found, count, closed)
                     found, count = [], 0
                 for index in run.entries(arrangement, self.columns, closed):
-                    # Where a table function makes the key, the steps that follow tell the partners.
+                    # If a table function makes the key, later steps decide which rows are partners.
                     certain = self.candidates or (exact and index.exact)
                     for positions, rows in index.find(probes):
                         found.append(_Pairs(positions if order is None else order[positions], run, rows, certain))
@@ -100,7 +100,7 @@ class HalfJoinOperator:
             yield from self._beside(stream, keys, found, count, closed)
 
     def _crossed(self, stream: Updates, runs: Sequence[Part], closed: int) -> Iterator[tuple[Updates, _Pairs]]:
-        """A cross product: some of the stream, and all its pairs with some of the rows."""
+        """A cross product in pieces: some rows of the stream, and their pairs with some rows of the runs."""
         most = limits.PIECE_ROWS
         for updates in present(runs, closed, [column for column, _ in self.spec.fetch]):
             for low in range(0, len(updates), most):
@@ -114,14 +114,14 @@ class HalfJoinOperator:
     def _beside(
         self, stream: Updates, keys: list[pa.Array], found: list[_Pairs], count: int, closed: int
     ) -> Iterator[Updates]:
-        """Stream rows beside the rows of `count` pairs: all at once, or in several pieces where the texts are long."""
+        """Stream rows joined with the rows of `count` pairs: at once, or in several pieces if the texts are long."""
         for pairs in [found] if count <= _FEW or self._fit(stream, found, count) else self._cut(stream, found):
             result = self._gather(stream, keys, pairs, closed)
             if result is not None:
                 yield result
 
     def _fit(self, stream: Updates, found: list[_Pairs], count: int) -> bool:
-        """Whether the texts of so many pairs take no more than a piece should."""
+        """Whether the texts of `count` pairs fit in one piece."""
         most = sum(map(_text_bytes, stream.columns.values()))
         most += max(sum(map(_text_bytes, self._read(pairs.run).values())) for pairs in found)
         if count * most <= limits.PIECE_BYTES:
@@ -137,7 +137,7 @@ class HalfJoinOperator:
                 yield [_Pairs(pairs.positions[start:stop], pairs.run, pairs.rows[start:stop], pairs.certain)]
 
     def _widths(self, stream: Updates, pairs: _Pairs) -> Ints:
-        """The bytes that the texts of each pair's two rows take."""
+        """The bytes of the texts in each pair's two rows."""
         total = np.zeros(len(pairs.rows), np.int64)
         for columns, places in ((stream.columns, pairs.positions), (self._read(pairs.run), pairs.rows)):
             for column in columns.values():
@@ -146,14 +146,14 @@ class HalfJoinOperator:
         return total
 
     def _read(self, run: Run) -> dict[str, pa.Array]:
-        """The columns that are read of partners."""
+        """The columns of partners that are read."""
         names = {*(column for column, _ in self.spec.fetch), *self.needed}
         return {name: column for name, column in run.updates.columns.items() if name in names}
 
     def keys(self, stream: Updates) -> tuple[list[pa.Array], Updates]:
-        """The keys that rows of the stream look up, and those rows: no others may have partners.
+        """The rows of the stream that may have partners, and the keys that they look up.
 
-        A row whose key fails has none, nor has one with a NULL that NULL does not match.
+        A row whose key fails has no partner, and neither has a row with a NULL in a key where NULL does not match NULL.
         """
         keys, stream = evaluate_all(self.probes, stream, DROPPED)
         alive: Mask | None = None
@@ -168,12 +168,12 @@ class HalfJoinOperator:
         return [key.take(indices) for key in keys], stream.take(positions)
 
     def verified(self, keys: list[pa.Array], positions: Ints, run: Run, rows: RowNumbers) -> tuple[Ints, RowNumbers]:
-        """Without the pairs whose codes are equal and whose keys are not."""
+        """The pairs whose keys are equal, not just their codes."""
         candidates = run.updates.select(self.needed).take(rows)
         arrays, origins = self.columns(candidates)
         probe = pa.array(positions)
         equal = np.ones(len(positions), np.bool_)
-        if origins is not None:  # some candidate's key expression fails: it is no partner
+        if origins is not None:  # the key expression of some candidate fails: that one is not a partner
             equal[:] = False
             equal[origins] = True
             indices = np.zeros(len(positions), np.int64)
@@ -188,7 +188,7 @@ class HalfJoinOperator:
     def _gather(
         self, stream: Updates, keys: list[pa.Array], pairs: Iterable[_Pairs], closed: int
     ) -> Updates | None:
-        """Stream rows beside the rows they found, those that are asked for; None where there are none."""
+        """Stream rows joined with the partners that pass all conditions; None if there are none."""
         found = [part for part in (self._admitted(keys, *part) for part in pairs) if len(part[0])]
         if not found:
             return None
@@ -216,7 +216,7 @@ class HalfJoinOperator:
     def _admitted(
         self, keys: list[pa.Array], positions: Ints, run: Run, rows: RowNumbers, certain: bool
     ) -> tuple[Ints, Run, RowNumbers]:
-        """Without the pairs that are none, or whose partner does not meet a condition."""
+        """The pairs with equal keys whose partner meets every condition."""
         if not certain:
             positions, rows = self.verified(keys, positions, run, rows)
         for scalar, fetch in self.asked:
@@ -233,8 +233,8 @@ def compile_half_join(
 ) -> HalfJoinOperator:
     """Make a half-join executable.
 
-    `asked`: infallible predicates that read fetched columns only; pairs that do not meet them are left out. `wanted`:
-    the columns to make, None for all.
+    `asked`: predicates that cannot fail and read only fetched columns; pairs that do not meet them are left out.
+    `wanted`: the columns to make; None: all.
     """
     probes = tuple((compile(expr), expr) for expr in spec.probe)
     steps = () if spec.arrangement.through is None else spec.arrangement.through.steps
@@ -247,7 +247,7 @@ def compile_half_join(
 
 
 def _netted(positions: Ints, partners: Updates, closed: int) -> tuple[Ints, Updates]:
-    """Partners of the rows at these positions, those added up that are equal and closed."""
+    """Partners of the rows at these positions, with equal closed ones added up."""
     pairs = partners.with_columns({_PROBE: pa.array(positions)})
     found = together(pairs, closed)
     if found is None:
@@ -262,13 +262,13 @@ def _joined(parts: Sequence[Ints]) -> Ints:
 
 
 def _text_bytes(column: pa.Array) -> int:
-    """The bytes of values of different lengths; 0 for a column of a fixed width."""
+    """The bytes of a column of variable width; 0 for a fixed width."""
     kind = column.type
     return int(column.nbytes) if pt.is_string(kind) or pt.is_binary(kind) or pt.is_list(kind) else 0
 
 
 def _lengths_at(column: pa.Array, rows: RowNumbers) -> Ints:
-    """The bytes of the values at some positions; of arrays what their elements take on average."""
+    """The bytes of the values at some positions; for arrays, estimated from their elements' average size."""
     offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset :]
     rows = rows.astype(np.int64)
     lengths: Ints = offsets[rows + 1].astype(np.int64) - offsets[rows]

@@ -1,21 +1,20 @@
-"""Present, absent and padded inputs: half-joins that ask whether a key is there, and the keys that come and go.
+"""Present, absent and padded inputs: half-joins that ask whether a key is present, and keys that appear or disappear.
 
-Presence of a key is a collection: +1 at a time at which the key comes to be there, -1 at one at which it goes. A key is
-there at a time when the counts of its rows, of all times at or below that one, add up to more than 0. It keeps nothing:
-it is read off the arrangement. A lookup of a key gives
+A key is present at a time when the counts of its rows, at that time or before, add up to more than 0. The presence of a
+key is a collection: +1 at a time at which the key appears, -1 at a time at which it disappears. It keeps nothing: it is
+computed from the arrangement. A lookup of a key gives
 
     present   its presence
-    absent    1 at the least time of all, less its presence
+    absent    1 at the least time, minus its presence
     padded    its rows; and the default row as often as "absent" says
 
 Reduce law. Only closed times count: before the batch those below the old `upper`, after it those below the new one.
-What is open may still change, and waits in the input, which is stored. So an update at an open time is a row that a
-padded lookup finds, and says nothing yet of the default row beside it; once its time closes, the path of this input
-takes the default row away.
+Updates at open times may still change; they wait in the input, which is stored. A padded lookup finds the row of such
+an update, but the update does not change the default row yet. When its time closes, the path of this input removes the
+default row.
 
-Three ways that are wrong, each of which a test runs beside the right one: to count all rows that have arrived; to take
-"present after the batch" less "present before it" for the change, at one time; to look at the keys of the batch's own
-rows alone.
+Three wrong ways, each of which a test runs beside the right one: to count all rows that have arrived; to use "present
+after the batch" minus "present before it" as the change, at one time; to look only at the keys of the batch's own rows.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ class PresenceOperator:
     """A compiled `HalfJoin` of a present, absent or padded input."""
 
     spec: HalfJoin
-    rows: HalfJoinOperator  # the same, of a plain input
-    default: tuple[tuple[str, Scalar], ...]  # the stream's columns, and what a default row has there
+    rows: HalfJoinOperator  # the same half-join, as of a plain input
+    default: tuple[tuple[str, Scalar], ...]  # the stream's columns, and the default row's values
 
     def __call__(self, stream: Updates, runs: Sequence[Part], closed: int, upper: int) -> Iterator[Updates]:
-        """The stream's rows with what the lookup gives for each, in parts that memory holds.
+        """The stream's rows with the result of the lookup for each, in parts that fit in memory.
 
-        Presence counts times below `upper`. What is below `closed`, which is no later, is added up: it is right where
-        the stream has no such times.
+        Presence counts times below `upper`. Times below `closed`, which is at or below `upper`, are added up; the
+        stream must have no such times.
         """
         if not self.rows.probes and self.spec.arrangement.through is not None:
             runs = [Run(piece) for piece in self._counting(runs, closed)]
@@ -57,7 +56,7 @@ class PresenceOperator:
             yield from self.rows(stream, runs, closed)
         positions, time, diff = self._presence(stream, runs, closed, upper)
         if self.spec.kind is not InputKind.PRESENT:
-            there = np.zeros(len(stream), np.bool_)  # from before all times that matter, and so without a change
+            there = np.zeros(len(stream), np.bool_)  # present before `closed`: no default row to begin with
             if closed > MINIMUM:
                 there[positions[time < closed]] = True
                 positions, time, diff = (column[time >= closed] for column in (positions, time, diff))
@@ -73,7 +72,7 @@ class PresenceOperator:
     def _presence(
         self, stream: Updates, runs: Sequence[Part], closed: int, upper: int
     ) -> tuple[Ints, Ints, Ints]:
-        """The presence of the keys that rows of the stream have: positions of rows, times, diffs."""
+        """The presence of the keys of the stream's rows: positions of rows, times, diffs."""
         arrays, alive = self._keys(stream)
         positions = np.flatnonzero(alive)
         keys = [array.take(indices_of(positions)) for array in arrays]
@@ -87,9 +86,10 @@ class PresenceOperator:
         return positions.repeat(counts), time[entries], diff[entries]
 
     def _keys(self, stream: Updates) -> tuple[list[pa.Array], Mask]:
-        """The keys that rows look up, and the rows of which that is one that may be there.
+        """The keys that rows look up, and a mask of the rows whose key may be present.
 
-        A NULL is none, unless NULL matches NULL; nor is a number with more digits than any that is there.
+        A NULL is never present, unless NULL matches NULL. A key whose expression fails is not present either: it is a
+        number with more digits than any present key.
         """
         alive: Mask = np.ones(len(stream), np.bool_)
         arrays = []
@@ -105,10 +105,10 @@ class PresenceOperator:
     def _counts(
         self, keys: list[pa.Array], count: int, runs: Sequence[Part], closed: int, upper: int
     ) -> tuple[Ints, Ints, Ints]:
-        """The rows of distinct keys at times below `upper`: the key's number, the time, how many copies."""
+        """The rows of distinct keys at times below `upper`: the key's number, the time, the diff."""
         key, columns = self.spec.arrangement, self.rows.columns
         found: list[tuple[Ints, Ints, Ints]] = []
-        if not keys:  # one key, that every row has
+        if not keys:  # every row has the same key
             pieces = present(runs, closed, ())
             found += [(np.zeros(len(piece), np.int64), piece.time, piece.diff) for piece in pieces]
         else:
@@ -130,7 +130,7 @@ class PresenceOperator:
         return which[counted], time[counted], diff[counted]
 
     def _counting(self, runs: Sequence[Part], closed: int) -> Iterator[Updates]:
-        """All rows that meet the input's conditions."""
+        """The rows that meet the input's conditions."""
         for piece in present(runs, closed):
             _, origins = self.rows.columns(piece)
             yield piece if origins is None else piece.take(origins)
@@ -138,7 +138,7 @@ class PresenceOperator:
 
 @dataclass(frozen=True, slots=True)
 class AppearingKeys:
-    """A compiled `Appearing`: the change of an input that is not plain, besides its rows."""
+    """A compiled `Appearing`: the keys that appear or disappear in an input that is not plain."""
 
     asked: PresenceOperator
     keys: KeyColumns
@@ -147,9 +147,9 @@ class AppearingKeys:
     sign: int
 
     def __call__(self, closing: Updates, after: Sequence[Part], closed: int, upper: int) -> Updates:
-        """The keys that come to be there or go at times in `[closed, upper)`.
+        """The keys that appear or disappear at times in `[closed, upper)`.
 
-        `closing` has the input's updates of these times, whenever they arrived; `after` is all that it has.
+        `closing` has the input's updates at these times, whenever they arrived; `after` has all its parts.
         """
         arrays, _ = self.keys(closing)
         count = len(arrays[0]) if arrays else min(1, len(closing))
@@ -163,13 +163,13 @@ class AppearingKeys:
 
 
 def compile_presence(spec: HalfJoin, registry: Registry) -> PresenceOperator:
-    """Make a half-join of an input that is not plain executable."""
+    """Make a half-join of a present, absent or padded input executable."""
     default = tuple((name, compile(value)) for (_, name), value in zip(spec.fetch, spec.default, strict=True))
     return PresenceOperator(spec, compile_half_join(spec, registry), default)
 
 
 def compile_appearing(spec: Appearing, kind: InputKind, registry: Registry) -> AppearingKeys:
-    """Make the beginning of a path executable, of an input of this kind."""
+    """Make the start of a path from an input of this kind executable."""
     asked = compile_presence(spec.half_join, registry)
     names = tuple(name for probe in spec.half_join.probe for name in columns_of(probe))
     default = tuple((name, compile(value)) for name, value in spec.default)
@@ -182,7 +182,7 @@ def _repeated(scalar: Scalar, length: int) -> pa.Array:
 
 
 def _steps(which: Ints, time: Ints, diff: Ints) -> tuple[Ints, Ints, Ints]:
-    """Where the sum over a key's times turns positive (+1) and where it does not stay so (-1): keys, times, diffs.
+    """Where the running sum of a key turns positive (+1) and where it stops being positive (-1): keys, times, diffs.
 
     >>> which, time, diff = (np.array(column) for column in ([0, 0, 0, 1], [5, 3, 7, 4], [-2, 1, 2, -1]))
     >>> [column.tolist() for column in _steps(which, time, diff)]
@@ -193,9 +193,9 @@ def _steps(which: Ints, time: Ints, diff: Ints) -> tuple[Ints, Ints, Ints]:
     order = np.lexsort((time, which))
     which, time, diff = which[order], time[order], diff[order]
     if bits(diff) + len(diff).bit_length() > 62:
-        diff = diff.astype(object)  # sums that no int64 holds
+        diff = diff.astype(object)  # the sums may not fit an int64
     sums = np.cumsum(diff)
-    opens = np.ones(len(which), np.bool_)  # the first of a key
+    opens = np.ones(len(which), np.bool_)  # the first row of each key
     opens[1:] = which[1:] != which[:-1]
     firsts = np.flatnonzero(opens)
     sums = sums - np.repeat(sums[firsts] - diff[firsts], np.diff([*firsts, len(which)]))

@@ -1,4 +1,4 @@
-"""Stages of a path, compiled: what the next steps ask of partners alone is asked before rows are put together."""
+"""Compiled stages of a path: filters on partners alone run before rows are joined."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from halfjoin.sql.functions import fallible
 
 
 def compile_stage(stage: Stage, registry: Registry) -> tuple[HalfJoinOperator, LinearOperator]:
-    """The half-join, which makes no row or column that the next steps would drop, and what is left of those steps.
+    """The half-join, which makes no row or column that the next steps would drop, and the rest of those steps.
 
-    Filters come first in a linear operator, so a row that one drops is seen by nothing else; and none that may fail
-    is taken out of its place.
+    Filters come first in a linear operator, so no other step sees a row that a filter drops. A filter that may fail
+    stays in its place.
     """
     fetched = {name for _, name in stage.half_join.fetch}
     left, asked = _split(stage.then.steps, fetched)
@@ -28,7 +28,7 @@ def compile_stage(stage: Stage, registry: Registry) -> tuple[HalfJoinOperator, L
 
 
 def _split(steps: Sequence[Step], fetched: set[str]) -> tuple[list[Step], list[Expr]]:
-    """The steps without the predicates of leading filters that read fetched columns only, and those predicates."""
+    """The steps, and apart from them the predicates of leading filters that read only fetched columns."""
     left: list[Step] = []
     asked: list[Expr] = []
     for number, step in enumerate(steps):
@@ -46,7 +46,7 @@ def _split(steps: Sequence[Step], fetched: set[str]) -> tuple[list[Step], list[E
 
 
 def _without_unused(steps: Sequence[Step]) -> tuple[tuple[Step, ...], frozenset[str] | None]:
-    """The steps, keeping no column that only a predicate needed which is gone; the columns they need, None for all."""
+    """The steps without columns that only moved predicates needed; and the columns that they need (None: all)."""
     needed: frozenset[str] | None = None
     pruned: list[Step] = []
     for step in reversed(steps):

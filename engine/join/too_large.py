@@ -1,4 +1,4 @@
-"""What to say of a view that would grow too large: which lookup of a path finds the most rows, and for which key."""
+"""The error for a view that would grow too large: it names the lookup that finds the most rows, and the key."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class _Lookup(NamedTuple):
 
 
 class TooLarge(Exception):
-    """What a path makes goes past a bound (`more than 3 rows`). On its way up it passes the path's lookups, each of
-    which it is told of: nothing has to be noted for it before."""
+    """The output of a path goes past a bound (`more than 3 rows`). On its way up the exception passes the path's
+    lookups, and `consider` records them: nothing has to be recorded before it is raised."""
 
     def __init__(self, bound: str) -> None:
         super().__init__(bound)
@@ -35,7 +35,7 @@ class TooLarge(Exception):
         self._most: _Lookup | None = None
 
     def consider(self, half_join: HalfJoinOperator, stream: Updates, runs: Sequence[Part]) -> None:
-        """Remember the key of the stream that finds most rows, if none before found more."""
+        """Remember the key of the stream that finds most rows, if it finds more than the one remembered."""
         name = arrangement_name(half_join.spec.arrangement)
         if not half_join.probes:
             found = _Lookup(sum(map(len, runs)), name, "")
@@ -49,7 +49,7 @@ class TooLarge(Exception):
             self._most = found
 
     def told(self, what: str) -> DataError:
-        """The error for the user, which says `what` is too much, and why."""
+        """The error for the user: `what` is too much, and why."""
         match self._most:
             case None:
                 return DataError(what, remedy="submit it in smaller parts")

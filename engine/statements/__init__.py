@@ -1,1 +1,1 @@
-"""Statements carried out: definitions, fills, reads, explanations."""
+"""Carries out SQL statements: definitions, changes, reads, explanations."""

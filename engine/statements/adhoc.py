@@ -1,4 +1,4 @@
-"""Queries: steps that the engine evaluates and DuckDB computes in turn, DuckDB shut off from files and the network."""
+"""Runs queries in steps, some in the engine and some in DuckDB, which cannot reach files or the network."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from halfjoin.sql.relation import Relation
 MOST_ROUNDS = 5_000
 MOST_FOUND = 10_000_000
 
-_LEAST = 1 << 26  # bytes without which DuckDB does little
+_LEAST = 1 << 26  # bytes; DuckDB can do little with less
 
-# DuckDB's errors that are about the query, not about a row.
+# DuckDB's errors about the query, not about a row.
 _REFUSALS = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.NotImplementedException,
              duckdb.PermissionException)
 
 
 def run(script: Script, state: State, evaluate: Callable[[State, Relation], Updates]) -> pa.Table:
-    """The rows of a query, step by step. `evaluate` gives a relation's rows; it sees the steps' tables as tables.
+    """Run a query step by step, and return its rows. `evaluate` computes a relation over tables and earlier steps.
 
     Raises:
-        DataError: an expression fails for a row, or a query that reads itself does not end.
+        DataError: an expression fails for a row, or a recursive query does not end.
     """
     scratch = replace(state, tables=dict(state.tables))
     with interruptible(), _connection(state.memory) as connection:
@@ -47,15 +47,15 @@ def run(script: Script, state: State, evaluate: Callable[[State, Relation], Upda
 
 @dataclass
 class _Steps:
-    """Carries steps out, each over the tables that those before it have made."""
+    """Carries out steps, each over the tables that the steps before it made."""
 
     scratch: State
     evaluate: Callable[[State, Relation], Updates]
     connection: Any
-    waiting: dict[str, pa.Table] = field(default_factory=dict)  # tables that DuckDB has not been asked about yet
+    waiting: dict[str, pa.Table] = field(default_factory=dict)  # tables that are not registered with DuckDB yet
 
     def carry_out(self, step: Step) -> dict[str, pa.Array]:
-        """One step: the columns of its table, which is there for those after it."""
+        """Carry out one step, keep its table for the later ones, and return the table's columns."""
         match step:
             case Evaluate(relation=relation):
                 columns = self.evaluate(self.scratch, relation).columns
@@ -71,13 +71,13 @@ class _Steps:
         return columns
 
     def _computed(self, text: str, made: Made) -> dict[str, pa.Array]:
-        """What DuckDB makes of tables that were made before."""
+        """The result of a text that DuckDB runs over earlier tables."""
         for name in [name for name in self.waiting if f'"{name}"' in text]:
             self.connection.register(name, self.waiting.pop(name))
         return _columns(_asked(self.connection, text), made)
 
     def _repeated(self, loop: Loop) -> dict[str, pa.Array]:
-        """All rows that a query finds that reads itself, round by round."""
+        """All rows of a recursive query, round by round."""
         listed = ", ".join(column.name for column in loop.made.columns)
         word = "DISTINCT " if loop.distinct else ""
         found = self._computed(f'SELECT {word}{listed} FROM "{loop.first.name}"', loop.made)
@@ -96,7 +96,7 @@ class _Steps:
                                        loop.made)
             every.append(pa.table(found))
         raise DataError(f"WITH RECURSIVE does not end: it took more than {MOST_ROUNDS:,} rounds, or found more than "
-                        f"{MOST_FOUND:,} rows", remedy="write a condition that ends it")
+                        f"{MOST_FOUND:,} rows", remedy="add a condition that ends it")
 
 
 def _asked(connection: Any, text: str) -> pa.Table:
@@ -112,7 +112,7 @@ def _asked(connection: Any, text: str) -> pa.Table:
 
 
 def _columns(table: pa.Table, made: Made) -> dict[str, pa.Array]:
-    """DuckDB's columns as the step's, of exactly their types."""
+    """DuckDB's columns, cast to exactly the types of the step's columns."""
     found = {}
     for column, values in zip(made.columns, table.columns, strict=True):
         try:
@@ -123,7 +123,7 @@ def _columns(table: pa.Table, made: Made) -> dict[str, pa.Array]:
 
 
 def _collection(made: Made, columns: Mapping[str, pa.Array]) -> Collection:
-    """A step's table as a collection that has always been there."""
+    """A step's table as a collection with all rows at the least time."""
     schema = {column.name: arrow_type(column.type) for column in made.columns}
     length = len(next(iter(columns.values())))
     collection = Collection(made.name, schema, retain=1)
@@ -133,7 +133,7 @@ def _collection(made: Made, columns: Mapping[str, pa.Array]) -> Collection:
 
 @contextmanager
 def _connection(memory: Memory) -> Iterator[Any]:
-    """A database of its own: within the engine's budget, or half of the machine's memory, and without files."""
+    """A new DuckDB database without files, limited to the engine's memory budget or half of the machine's memory."""
     limit = max(memory.limit or machine_memory() // 2, _LEAST)
     config: dict[str, Any] = {"enable_external_access": False, "memory_limit": f"{limit}B", "temp_directory": ""}
     with duckdb.connect(":memory:", config=config) as connection:
@@ -143,7 +143,7 @@ def _connection(memory: Memory) -> Iterator[Any]:
 
 
 def _message(problem: duckdb.Error) -> str:
-    """DuckDB's first line, without its remedies, which name its own settings and functions."""
+    """The first line of DuckDB's text, without remedies: those name settings and functions of DuckDB."""
     kind, _, text = str(problem).partition("\n")[0].partition(": ")
     if "division by zero" in text.lower():
         return "division by zero"

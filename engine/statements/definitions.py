@@ -1,4 +1,4 @@
-"""CREATE and DROP: definitions of the catalog and the collections behind them."""
+"""CREATE and DROP: they change the catalog's definitions and the collections behind them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = logging.getLogger("halfjoin")
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What definitions need besides the state: who fills views, and where sinks are written."""
+    """What definitions need besides the state: the runners that fill views, and the sinks."""
 
     runners: Runners
     sinks: Sinks
@@ -42,7 +42,7 @@ class Means:
 def define(
     state: State, means: Means, statement: CreateTable | CreateView | CreateIndex | CreateSink | Drop, text: str
 ) -> None:
-    """Carry a definition out."""
+    """Carry out a definition."""
     match statement:
         case CreateTable():
             create_table(state, statement)
@@ -57,7 +57,7 @@ def define(
 
 
 def create_table(state: State, statement: CreateTable) -> None:
-    """An empty table, arranged by its primary key if it has one."""
+    """Create an empty table, arranged by its primary key if it has one."""
     table = Table(
         name=statement.name,
         columns=tuple(ColumnModel(name=c.name, type=c.type, not_null=c.not_null) for c in statement.columns),
@@ -74,14 +74,14 @@ def create_table(state: State, statement: CreateTable) -> None:
 
 
 def _leave(there: Definition | None, wanted: Definition | None, kind: str, name: str = "") -> None:
-    """Say that CREATE ... IF NOT EXISTS leaves what is there as it is, if that is not what was wanted."""
+    """Warn if CREATE ... IF NOT EXISTS finds another definition than the one wanted, and leaves it as it is."""
     if there != wanted:
         name = name if wanted is None else wanted.name
-        _log.warning("CREATE %s IF NOT EXISTS: %s is there with another definition, and stays as it is", kind, name)
+        _log.warning("CREATE %s IF NOT EXISTS: %s exists with another definition, and stays as it is", kind, name)
 
 
 def create_view(state: State, runners: Runners, statement: CreateView, text: str) -> None:
-    """A view, checked whether or not it is maintained; a materialized one is filled from its inputs' history."""
+    """Create a view. Plain views are checked too; a materialized view is filled from its inputs' history."""
     name, catalog = statement.name, state.catalog
     if name in catalog.names():
         if statement.if_not_exists:
@@ -111,7 +111,7 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
     )
     if name in view.reads:
         raise UnsupportedSQL(f"{name} reads itself", remedy="recursion is not maintained yet")
-    made = User("new view", name)  # until it is filled, which may fail, there is no such view
+    made = User("new view", name)  # the view does not exist until it is filled, which may fail
     try:
         filled = _filled(state, runners, view, planned, made) if view.materialized else None
         if name in catalog.views:
@@ -130,7 +130,7 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
 
 
 def _renew_sinks(state: State, name: str) -> None:
-    """Let the sinks of a view that was replaced begin anew: each is another one, that takes the table over."""
+    """Restart the sinks of a replaced view: each gets a new id, and takes over the table of the old one."""
     for sink in [sink for sink in state.catalog.sinks.values() if sink.collection == name]:
         _check_sink(state, name)
         state.catalog.remove(sink)
@@ -140,8 +140,8 @@ def _renew_sinks(state: State, name: str) -> None:
 def _filled(
     state: State, runners: Runners, view: View, planned: ViewPlan, user: User
 ) -> tuple[MaintainedView, dict[str, MaintainedView]]:
-    """The view with its collections, readable since all its inputs are, filled from their history; and the nodes below
-    it, with those that are there already."""
+    """The view, filled from its inputs' history and readable from where all inputs are; and the nodes below it, those
+    that exist already included."""
     maintained = empty_view(state, view, planned)
     contents = maintained.contents
     size = max((len(state.collection(name)) for name in planned.collections), default=0)
@@ -157,7 +157,7 @@ def _filled(
 
 
 def _with_nodes(state: State, view: MaintainedView, nodes: Mapping[str, MaintainedView]) -> None:
-    """Enter the nodes of a view that are new, and the longer history of errors of the others."""
+    """Enter a view's new nodes; for its other nodes, enter errors with a longer history."""
     for name, made in nodes.items():
         there = state.maintained.get(name)
         if there is None:
@@ -168,7 +168,7 @@ def _with_nodes(state: State, view: MaintainedView, nodes: Mapping[str, Maintain
 
 
 def create_index(state: State, statement: CreateIndex, text: str) -> None:
-    """An arrangement that stays until the index is dropped, built now."""
+    """Create an index: an arrangement that is built now and stays until the index is dropped."""
     catalog, name = state.catalog, statement.collection
     columns = catalog.columns(name)
     if columns is None:
@@ -191,7 +191,7 @@ def create_index(state: State, statement: CreateIndex, text: str) -> None:
 
 
 def create_sink(state: State, sinks: Sinks, statement: CreateSink) -> None:
-    """A sink, not filled yet."""
+    """Create a sink. It is filled later."""
     catalog, name = state.catalog, statement.collection
     if statement.if_not_exists and statement.name in catalog.sinks:
         there = catalog.sinks[statement.name]
@@ -214,9 +214,9 @@ def create_sink(state: State, sinks: Sinks, statement: CreateSink) -> None:
 
 
 def _check_sink(state: State, name: str) -> None:
-    """Whether a Delta table can have the columns of a table or view."""
+    """Refuse columns of a table or view that a Delta table cannot have."""
     if not state.schema(name):
-        raise UnsupportedSQL(f"{name} has no columns, and a Delta table has some", remedy="select a constant")
+        raise UnsupportedSQL(f"{name} has no columns, but a Delta table needs one", remedy="select a constant")
     check_columns(name, state.schema(name))
 
 
@@ -228,7 +228,7 @@ def _free_name(state: State, collection: str, keys: tuple[str, ...]) -> str:
 
 
 def drop(state: State, statement: Drop) -> None:
-    """Drop tables, views, indexes or sinks; all of them or none."""
+    """Drop tables, views, indexes or sinks: all of them or none."""
     catalog = state.catalog
     found_all = [
         catalog.find(statement.kind, name)
@@ -253,19 +253,19 @@ def drop(state: State, statement: Drop) -> None:
 
 
 def drop_view(state: State, view: View) -> None:
-    """Take a view out; nodes and arrangements that nobody else uses go with it."""
+    """Remove a view, with the nodes and arrangements that nobody else uses."""
     _leave_view(state, view)
     _remove_unused_nodes(state)
 
 
 def _leave_view(state: State, view: View) -> None:
-    """Take a view out, and leave the nodes below it."""
+    """Remove a view, but not the nodes below it."""
     state.catalog.remove(view)
     if state.maintained.pop(view.name, None) is not None:
         state.keep_promises()
         for collection in state.collections():
             collection.release(User("view", view.name))
-        state.subscriptions.pop(view.name, None)  # they end when this is kept
+        state.subscriptions.pop(view.name, None)  # they end once the definition is kept
 
 
 def _remove_unused_nodes(state: State) -> None:

@@ -1,4 +1,4 @@
-"""SQL statements, carried out."""
+"""Carries out SQL statements, one after the other."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from halfjoin.sql.statements import (
     Update,
 )
 
-TAG = "tag"  # in the metadata of what INSERT, UPDATE and DELETE return: PostgreSQL's command tag
+TAG = "tag"  # metadata key of PostgreSQL's command tag, in the table that INSERT, UPDATE and DELETE return
 
 
 def execute(session: Session, state: State, sql: str) -> pa.Table | None:
-    """Run the statements in order; the rows of the last one, if it has any."""
+    """Run the statements in order, and return the rows of the last one, if it returns any."""
     statements = parse(sql)
     check(statements)
     result = None
@@ -51,12 +51,12 @@ def execute(session: Session, state: State, sql: str) -> pa.Table | None:
         for statement in statements:
             result = _run(session, state, statement, sql)
     finally:
-        session.transaction = None  # one that failed half way is rolled back
+        session.transaction = None  # a failed transaction is rolled back
     return result
 
 
 def query(state: State, sql: str, as_of: int | None) -> pa.Table:
-    """The rows of one SELECT, as of a time that it may say itself."""
+    """The rows of one SELECT as of a time, which its AS OF may give."""
     statements = parse(sql)
     statement = statements[-1] if statements else None
     if not isinstance(statement, Select) or len(statements) > 1:
@@ -112,14 +112,15 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
 
 
 def _counted(session: Session, statement: Insert | Delete | Update, count: int) -> pa.Table:
-    """How many rows a statement has changed: a row of `count`. PostgreSQL's words for it are reported, and in `TAG`."""
+    """The number of rows that a statement changed, as a table with one `count`. PostgreSQL's tag is reported and kept
+    under `TAG`."""
     word = {Insert: "INSERT 0", Delete: "DELETE", Update: "UPDATE"}[type(statement)]
     session.report(f"{word} {count}")
     return pa.table({"count": pa.array([count], pa.int64())}).replace_schema_metadata({TAG: f"{word} {count}"})
 
 
 def changed_rows(state: State, statement: Insert | Delete | Update, sql: str) -> tuple[Updates, int]:
-    """What INSERT, DELETE or UPDATE changes now, and how many rows that are."""
+    """The updates of an INSERT, DELETE or UPDATE, and the number of rows that it changes."""
     table = state.catalog.table(statement.table)
     match statement:
         case Insert():
@@ -135,7 +136,8 @@ def changed_rows(state: State, statement: Insert | Delete | Update, sql: str) ->
 
 
 def _create_sink(session: Session, state: State, statement: CreateSink, sql: str) -> None:
-    """Define the sink, then make its table: nobody sees one of a sink that is not kept. If that fails, undo it."""
+    """Define the sink, then fill its table, so that every table belongs to a sink that is kept. If the fill fails, undo
+    the definition."""
     means = session.means
     if statement.if_not_exists and statement.name in state.catalog.sinks:
         define(state, means, statement, sql)
@@ -156,7 +158,7 @@ def _create_sink(session: Session, state: State, statement: CreateSink, sql: str
 
 
 def _changes(session: Session, state: State, name: str, as_of: int | None, up_to: int | None) -> pa.Table:
-    """SUBSCRIBE as a statement: the snapshot and every change that is closed by now, as one table."""
+    """The answer to SUBSCRIBE: the snapshot and every change that is closed now, as one table."""
     subscription = subscribe(session, state, name, as_of, up_to)
     subscription.close()
     return pa.concat_tables([empty(state.schema(name)).table(changes=True), *subscription])

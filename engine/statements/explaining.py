@@ -1,4 +1,4 @@
-"""EXPLAIN: the plan of a view that exists, or of a query that might become one."""
+"""EXPLAIN: the plan of a view, or the plan that a query would have as a view."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Format: TypeAlias = Literal["text", "mermaid", "json", "html"]
 
 @bounded()
 def explain(state: State, runners: Runners, view_or_sql: str, format: Format) -> str:
-    """The plan of a view by its name, or of SQL text: a SELECT, or a CREATE VIEW that is not carried out."""
+    """The plan of a view by its name, or of a SQL text: a SELECT, a CREATE VIEW that is not carried out, an EXPLAIN."""
     if view_or_sql in state.catalog.names():
         return explain_view(state, runners, view_or_sql, format)
     if not any(character.isspace() for character in str(view_or_sql).strip()):
@@ -45,7 +45,7 @@ def explain(state: State, runners: Runners, view_or_sql: str, format: Format) ->
 
 
 def explain_view(state: State, runners: Runners, name: str | None, format: Format) -> str:
-    """The plan by which a materialized view is maintained; a plain view's as if it were."""
+    """The plan that maintains a materialized view; for a plain view, the plan it would have as one."""
     found = state.maintained.get(name or "")
     if found is not None and found.plan is not None:
         return _show(state, runners, found.plan, str(name), format, state.catalog.views[str(name)].planned)
@@ -63,7 +63,7 @@ def explain_query(state: State, runners: Runners, query: Query, sql: str, format
 def _show(
     state: State, runners: Runners, planned: ViewPlan, name: str, format: Format, made: Figures | None = None
 ) -> str:
-    """A plan in one of the formats; `made` says when it was made, and on what, of one that runs."""
+    """A plan in one of the formats. `made`: when a running plan was made, and with which figures."""
     match format:
         case "text":
             lines = [explanations.text(planned, state, name), f"runner: {runners.describe()}"]
@@ -81,7 +81,7 @@ def _show(
 
 
 def _made(figures: Figures) -> list[str]:
-    """When a plan was made, and what was known then of the collections and arrangements."""
+    """When a plan was made, and the sizes of collections and arrangements then."""
     rows = [f"{name} {count:,} rows" for name, count in sorted(figures.rows.items())]
     keys = [f"{name} {count:,} keys" for name, count in sorted(figures.keys.items()) if count is not None]
     return [f"planned at upper {figures.upper}, on {', '.join(rows + keys)}" if rows
@@ -89,7 +89,7 @@ def _made(figures: Figures) -> list[str]:
 
 
 def _on_disk(state: State, planned: ViewPlan) -> list[str]:
-    """Where lookups read files."""
+    """The collections in which lookups read files."""
     found = []
     for name in planned.collections:
         files, size = map(sum, zip((0, 0), *(run.stored for run in state.collection(name).held), strict=True))

@@ -1,4 +1,4 @@
-"""Reads: contents of collections, and queries, as of a time."""
+"""Reads the contents of collections, and runs queries, as of a time."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _QUERY_NAME = "the query"  # in errors
 
 
 def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> Updates:
-    """What a table or view holds; with `distinct` one row per distinct row, counted in diff.
+    """The contents of a table or view. With `distinct`, one row per distinct row, with its count in `diff`.
 
     Raises:
-        UnknownName: there is none of that name.
+        UnknownName: no table or view has that name.
         InvalidTime: `as_of` is outside `[since, upper)`.
         DataError: an expression of the view, or of one it reads, fails for a row at that time.
     """
@@ -53,7 +53,7 @@ def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> U
 
 
 def frame(state: State, runners: Runners, name: str, as_of: int | None) -> Any:
-    """What a table or view holds, as a Spark DataFrame. Raises as `contents`."""
+    """The contents of a table or view as a Spark DataFrame. Raises as `contents`."""
     if name not in state.catalog.names():
         raise UnknownName("table or view", name, state.catalog.names())
     state = closed(state)
@@ -72,13 +72,13 @@ def frame(state: State, runners: Runners, name: str, as_of: int | None) -> Any:
 def history(
     state: State, name: str, as_of: int | None, up_to: int | None, snapshot: bool
 ) -> tuple[list[pa.Table], Failure | None]:
-    """A view's contents as of a time, then its changes after that which are closed, each with `__time` and `__diff`.
+    """A view's contents as of a time, then the closed changes after it, each with `__time` and `__diff`.
 
-    They end before the first time at which the view cannot be read, which is told.
+    The changes end before the first time at which the view cannot be read; that failure is returned too.
     """
     start = readable(closed(state), [name], as_of)
     if as_of is None and state.upper == 0:
-        start = -1  # nothing is closed, not even what holds always: it comes with the first change
+        start = -1  # no time is closed, so rows of constants come with the first changes
     end = state.upper if up_to is None else min(up_to, state.upper)
     if up_to is not None and up_to <= start:
         return [], None
@@ -94,12 +94,12 @@ def history(
 
 @bounded()
 def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Table:
-    """Any SELECT. The engine computes its values as it computes views'; DuckDB groups, sorts and removes duplicates."""
+    """Any SELECT. The engine computes values as it does for views; DuckDB groups, sorts and removes duplicates."""
     state = closed(state)
     names = sorted(tables_of(statement, state.catalog, text))
     time = readable(state, names, as_of)
     script = split(statement, state.catalog, text)
-    later = replace(state, upper=max(state.upper, time + 1))  # what has always been can be read at any time
+    later = replace(state, upper=max(state.upper, time + 1))  # constants can be read at any time
 
     def evaluated(scratch: State, relation: Relation) -> Updates:
         return expand(evaluate(scratch, relation, time, distinct=False), _QUERY_NAME)
@@ -108,7 +108,7 @@ def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Ta
 
 
 def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: bool = True) -> Updates:
-    """Contents of a bound query, with `distinct` one row per distinct row; counted in diff."""
+    """The contents of a bound query. With `distinct`, one row per distinct row; counts are in `diff`."""
     state = closed(state)
     planned = plan(relation, state, _QUERY.name)
     time = readable(state, planned.collections, as_of)
@@ -118,7 +118,7 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     try:
         for key in keys:
             state.collection(key.collection).share(key, _QUERY, state.functions)
-        for node in planned.below:  # anew, since a node that is kept has no past
+        for node in planned.below:  # computed anew, since a kept node has no history
             output = _at(moment, Dataflow(runnable(node), state.functions, _QUERY_NAME))
             moment.found[node.output] = (make_run(output, state.upper),)
         found = _at(moment, Dataflow(runnable(planned.output), state.functions, _QUERY_NAME))
@@ -142,17 +142,17 @@ def _at(moment: _Moment, flow: Dataflow) -> Updates:
 
 
 def recover(state: State) -> None:
-    """Let go of what a query has left that was interrupted."""
+    """Release the arrangements that an interrupted query left."""
     for collection in state.collections():
         collection.release(_QUERY)
 
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """The collections as they are at a time, whatever happened to their rows before.
+    """The collections as they are at a time; what happened to their rows before does not matter.
 
-    Before the last time that is closed, an index does not tell what was there, so the contents are put together and
-    looked up there; of what stays in files, and does not fit into memory, the whole history is.
+    For a time before the last closed one the indexes cannot tell which rows were live. So the contents at that time are
+    computed and looked up. For a collection in files that does not fit into memory, lookups read its whole history.
     """
 
     state: State
@@ -161,7 +161,7 @@ class _Moment:
 
     @property
     def closed(self) -> int:
-        """Times below it are added up; what is open is not read."""
+        """Updates with times below it may be added up; open times are not read."""
         return self.time + 1 if self.time + 1 == self.state.upper else MINIMUM
 
     def __call__(self, name: str, version: Version) -> Sequence[Part]:
@@ -176,11 +176,11 @@ class _Moment:
 
 
 def quoted(name: str) -> str:
-    """A name as SQL takes it, whatever it holds."""
+    """A name as SQL accepts it, whatever characters it has."""
     escaped = name.replace('"', '""')
     return f'"{escaped}"'
 
 
 def rows(collection: Collection, time: int) -> pa.Table:
-    """Contents as a table, a row as often as it is contained."""
+    """The contents as a table. A row with count n comes n times."""
     return expand(collection.as_of(time, distinct=False), collection.name).table(changes=False)

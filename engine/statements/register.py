@@ -1,4 +1,4 @@
-"""Table functions of the user's: a function in Python that SQL may name in FROM."""
+"""Registers the user's table functions: Python functions that SQL can call in FROM."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def register_table_function(
     state: State, writer: Writer | None, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch],
     returns: Mapping[str, str],
 ) -> None:  # fmt: skip
-    """Make a function usable in FROM; a new one is defined, one that the warehouse knows is to have its columns.
+    """Make a function usable in FROM. A new function is defined; one that the warehouse knows must keep its columns.
 
     Raises:
-        HalfjoinError: it cannot be called, or its name or its columns cannot be such; or it is new, and the engine only
-            reads.
-        Conflict: there is another one of that name.
+        HalfjoinError: the function cannot be called, its name or its columns are not valid, or it is new and the engine
+            only reads.
+        Conflict: another function has that name.
     """
     _check(name, function, returns)
     there = name not in state.catalog.functions and returns_rows(name, state.catalog)
     if name in state.functions or there or name in ENTRIES:
-        raise Conflict(f"there is a function {name} already", remedy="choose another name", name=name)
+        raise Conflict(f"a function {name} exists already", remedy="choose another name", name=name)
     types = {column: type_named(kind) for column, kind in returns.items()}
     kept = state.catalog.table_function(name)
     if kept is None:
@@ -42,10 +42,10 @@ def register_table_function(
 
 
 def _check(name: object, function: object, returns: object) -> None:
-    """Refuse what is no table function.
+    """Refuse what is not a table function.
 
     Raises:
-        HalfjoinError: with what is wrong.
+        HalfjoinError: it says what is wrong.
     """
     if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
         raise HalfjoinError(f"{name!r} is not a name for a function", remedy="use lower case letters, digits and _")

@@ -1,19 +1,19 @@
-"""Planning views anew: the plan that runs gives way to another between two batches, in one entry of the journal.
+"""Plans views anew: a new plan replaces the running one between two batches, in one entry of the journal.
 
-A view's plan is made on figures that change (`planner.drift` says when they have changed enough). The new plan's
-arrangements are built beside the running one's. Then the view has the new plan, and arrangements that nobody uses go.
-All of it is one definition (`commit`): it is prepared, kept and done. Whatever ends it, and wherever, the view has the
-old plan or the new one, and the journal has the figures of that one.
+A view's plan depends on figures that change (`planner.drift` tells when they have changed enough). The new plan's
+arrangements are built beside those of the running plan. Then the view gets the new plan, and arrangements that nobody
+uses are dropped. All of this is one definition (`commit`): it is prepared, kept and finished. Wherever it is
+interrupted, the view has the old plan or the new one, and the journal has the figures of that plan.
 
 Law. The answers do not change, and the collection of the view stays as it is, with its updates at open times.
 For a join, any plan makes the same updates of the same batch. A result tuple has the maximum of its components' times
-and the product of their diffs, in whatever order they were looked up. An error has the time and diff of its row, and is
-told apart by columns that the normal form of the SQL decides, not the plan (`planner.identity`). So what the old plan
-made of closed and open times is what the new one would have made.
+and the product of their diffs, in whatever order they were looked up. An error has the time and diff of its row; the
+normal form of the SQL, not the plan, decides the columns that tell errors apart (`planner.identity`). So the old plan
+has made the same updates, at closed and open times, as the new plan would have.
 
-The wrong way, for nodes that wait until times close: such a plan has made nothing yet for open times where another has
-already made all of it. Then the view's updates at or above `upper` must be replaced, in the same entry, by what the new
-plan makes of its inputs; kept, they would count twice.
+The wrong way, for nodes that wait until times close: such a plan has made nothing yet for open times, where another
+plan has already made everything. Then the view's updates at or above `upper` must be replaced, in the same entry, by
+what the new plan makes of its inputs. If they were kept, they would count twice.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.parse.parse import parse_query
 
-# Carries a change of what is defined out, and keeps it, or does neither.
+# Carries out a change of definitions and keeps it, or does neither.
 Keep: TypeAlias = Callable[[Callable[[], None]], None]
 
 
 def reconsider(state: State, runners: Runners, changed: Collection[str], keep: Keep) -> None:
-    """Plan those views anew whose figures have moved too far with a batch, which is done by now.
+    """After a batch, plan the views anew whose figures have moved too far.
 
-    A failure is no failure of the batch: the running plan goes on, until the figures have moved as far again. After an
-    interrupt the next batch tries again.
+    A failure here is not a failure of the batch: the running plan goes on until the figures have moved as far again.
+    After an interrupt the next batch tries again.
     """
     due = [name for name, view in state.views.items() if outgrown(view.limits, changed, state.rows)]
     if due:
@@ -58,11 +58,11 @@ def reconsider(state: State, runners: Runners, changed: Collection[str], keep: K
 
 
 def refresh(state: State, runners: Runners, name: str) -> None:
-    """REFRESH PLAN: plan a view anew, and note when and on what, even where the plan stays the same.
+    """REFRESH PLAN: plan a view anew. Note `upper` and the figures, even if the plan stays the same.
 
     Raises:
-        UnknownName: there is no materialized view of that name.
-        UnsupportedSQL: it is a table or a plain view.
+        UnknownName: no materialized view has that name.
+        UnsupportedSQL: the name is a table or a plain view.
     """
     if name not in state.views:
         if name in state.catalog.tables:
@@ -76,15 +76,15 @@ def refresh(state: State, runners: Runners, name: str) -> None:
 
 @bounded()
 def _plan_anew(state: State, runners: Runners, names: Collection[str], *, note: bool = False) -> None:
-    """Plan views anew, in their order. A view has the new plan where that differs; else only its figures are noted, if
-    they are to be."""
+    """Plan views anew, in their order. A view gets the new plan if that differs from the running one. With `note` the
+    figures are noted even if it does not."""
     order = list(state.views)
     for position, name in enumerate(order):
         if name in names:
             view, running = state.catalog.views[name], state.views[name]
             facts = Noted(Statistics(state), view.planned, frozenset(order[position:]))
             planned = plan(bind(parse_query(view.text), state.catalog, view.text), facts, name)
-            assert running.plan is not None  # as of every view
+            assert running.plan is not None  # every view has a plan
             differs = not same_work(planned, running.plan)
             if differs or note:
                 state.catalog.views[name] = view.model_copy(update={"planned": facts.figures(state.upper)})
@@ -93,7 +93,7 @@ def _plan_anew(state: State, runners: Runners, names: Collection[str], *, note: 
 
 
 def _swap(state: State, runners: Runners, name: str, running: MaintainedView, planned: ViewPlan) -> None:
-    """Let a view go on with another plan. Its arrangements are there before those of the running one go."""
+    """Give a view another plan. The new arrangements are built before the old ones are released."""
     new, user = User("new view", name), User("view", name)
     output = runnable(planned.output)
     runner, _ = runners.choose(max(map(state.rows, planned.collections), default=0))

@@ -1,6 +1,6 @@
-"""A session: what statements run in, one after the other. The engine has one of its own; a server has one a connection.
+"""A session runs statements one after the other. The engine has a session; a server has one for each connection.
 
-It has their settings, the transaction that is open, and whom they report to.
+It holds their settings, the open transaction, and the function that they report to.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from halfjoin.engine.statements.definitions import Means
 from halfjoin.engine.statements.transaction import Transaction
 
 _log = logging.getLogger("halfjoin")
-_LATER = ("each statement closes its time: write SET TIME with a later one before the next, or make the statements of "
-          "one time one batch: BEGIN; ...; COMMIT")
+_LATER = ("each statement closes its time: write SET TIME with a later one before the next, or put the statements of "
+          "one time into one batch: BEGIN; ...; COMMIT")
 
 
 def tell(tag: str) -> None:
-    """Report what a statement has done in PostgreSQL's words, as `INSERT 0 3`: in the log."""
+    """Log what a statement has done as PostgreSQL's command tag, such as `INSERT 0 3`."""
     _log.info("%s", tag)
 
 
 @dataclass(slots=True)
 class Session:
-    """What statements ask of the engine, and what they have set.
+    """What statements need from the engine, and their settings.
 
     `writer` is None in an engine that only reads. `changed` is the engine's lock, with the condition that subscriptions
-    wait for.
-    `time`: of what the next statements change; None is as `Engine.apply` has it. `transaction`: since BEGIN.
+    wait for. `time`: the time of the changes of the next statements; None: the default of `Engine.apply`.
+    `transaction`: the statements since BEGIN; None: no transaction is open.
     """
 
     runners: Runners
@@ -55,19 +55,19 @@ class Session:
 
     @property
     def delivering(self) -> Sinks | None:
-        """The sinks where they are written, which alone knows how far they are: not in an engine that only reads."""
+        """The sinks; None in an engine that only reads, which does not know how far they are."""
         return None if self.writer is None else self.sinks
 
     def define(self, change: Callable[[], None]) -> None:
-        """Carry a change of what is defined out, and keep it; or do neither."""
+        """Carry out a change of definitions and keep it, or do neither."""
         writing(self.writer).define(change)
 
     def apply(self, state: State, batch: Mapping[str, pa.Table]) -> None:
-        """Submit what statements change, at the session's time.
+        """Submit the changes of statements as one batch, at the session's time.
 
         Raises:
             HalfjoinError: the engine only reads.
-            InvalidTime: SET TIME gave one that is closed.
+            InvalidTime: the time of SET TIME is closed.
         """
         writer = writing(self.writer)
         if self.time is not None and self.time < state.upper:
@@ -75,7 +75,7 @@ class Session:
         writer.apply(batch, self.time)
 
     def commit(self, state: State) -> None:
-        """Submit what the open transaction has changed, as one batch."""
+        """Submit the changes of the open transaction as one batch."""
         transaction, self.transaction = self.transaction, None
         if transaction is not None and (batch := transaction.batch()):
             self.apply(state, batch)

@@ -10,7 +10,7 @@ from halfjoin.errors import UnknownName
 
 
 def show(state: State, sinks: Sinks | None, what: str, name: str | None) -> pa.Table:
-    """What SHOW answers: a table of names and what belongs to them."""
+    """The answer to SHOW: a table of names and their properties."""
     catalog = state.catalog
     match what:
         case "tables":
@@ -47,7 +47,7 @@ def show(state: State, sinks: Sinks | None, what: str, name: str | None) -> pa.T
 
 
 def _show_sinks(state: State, sinks: Sinks | None) -> pa.Table:
-    """The sinks and how far they are, which only the engine that writes can tell."""
+    """The sinks and their progress, which only the engine that writes knows."""
     defined = list(state.catalog.sinks.values())
     status = [None if sinks is None else sinks.status(sink.name) for sink in defined]
     return pa.table({

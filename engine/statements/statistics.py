@@ -1,4 +1,4 @@
-"""What a plan is made on: the sizes of collections, and how many distinct keys arrangements have or would have."""
+"""The figures for planning: the sizes of collections, and the distinct keys that arrangements have or would have."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from halfjoin.engine.updates.updates import Ints, Updates
 from halfjoin.planner.plan import ArrangementKey, Node
 from halfjoin.sql.expr import columns_of
 
-_SAMPLE = 1 << 16  # rows whose keys are counted
+_SAMPLE = 1 << 16  # the most rows whose keys are counted
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The planner's questions (`planner.facts.Facts`), answered for a plan that is to be made.
+    """Answers the planner's questions (`planner.facts.Facts`) for a new plan.
 
-    Whether an arrangement exists decides nothing here: the keys of one that does not are counted, too. Else the plan
-    of a view would depend on what was created before it.
+    Keys are counted whether or not the arrangement exists. Otherwise a view's plan would depend on what was created
+    before it.
     """
 
     state: State
 
     def rows(self, collection: str) -> int:
-        """Rows that are there, as far as that is known: of rows in files every update counts."""
-        if not self.state.has(collection):  # a node that is to be made
+        """Live rows, as far as they are known. In files every update counts as a row."""
+        if not self.state.has(collection):  # a node that does not exist yet
             return 0
         found = self.state.collection(collection)
         if found.cold is not None:
@@ -43,25 +43,25 @@ class Statistics:
         return self.state.unique_keys(collection)
 
     def incarnation(self, collection: str) -> str:
-        """What tells a table or view apart from its namesakes."""
+        """The id that tells a table or view apart from others of its name."""
         return self.state.incarnation(collection)
 
     def node(self, name: str) -> Node | None:
-        """A node that is kept already, with its own plan."""
+        """The node of that name, if it is kept already."""
         return self.state.node(name)
 
     def node_users(self, name: str) -> tuple[str, ...]:
-        """Views that share a node."""
+        """The views that share a node."""
         return self.state.node_users(name)
 
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
-        """Who shares an existing arrangement."""
+        """Who shares an arrangement; None if it does not exist."""
         return self.state.users(key)
 
     def distinct(self, key: ArrangementKey) -> int | None:
-        """Distinct keys of the rows in the largest run, if that has most of them; None where it stays in files.
+        """Distinct keys of the live rows in the largest run; None if that run is in files or has less than half of all.
 
-        A collection that was not needed yet is opened, if memory takes it: whoever fills a view opens it anyway.
+        A small cold collection is opened if it fits in memory; filling a view would open it anyway.
         """
         if not self.state.has(key.collection):
             return None
@@ -75,25 +75,25 @@ class Statistics:
             return None
         if key in run.indexes:
             return run.indexes[key].distinct()
-        if key.through is not None:  # a function, perhaps the user's, is not called to see what it makes
+        if key.through is not None:  # functions, which may be the user's, are not called only to count
             return None
         names = sorted(frozenset().union(*map(columns_of, key.keys)))
         some, share = _sample(run, names)
         arrays, rows = key_columns(key, self.state.functions)(some)
-        if rows is not None and not len(rows):  # the key fails for all of them
+        if rows is not None and not len(rows):  # the key fails for all rows
             return None
         return _distinct(codes(arrays, len(some) if rows is None else len(rows)), share)
 
 
 def _count(run: Run) -> int:
-    """Rows of a run that are there."""
+    """The live rows of a run."""
     return len(run) if run.net is None or run.net.there is None else int(np.count_nonzero(run.net.there))
 
 
 def _sample(run: Run, names: list[str]) -> tuple[Updates, float]:
-    """Rows that are there, the same ones each time, and how many of those there are stand behind each.
+    """A sample of the live rows, the same on each call, and how many live rows each sampled row stands for.
 
-    They are drawn, not taken at equal distances, which rows in a regular order would answer to.
+    The rows are drawn at random. Rows at equal distances would be a bad sample of rows in a regular order.
     """
     there = None if run.net is None or run.net.there is None else np.flatnonzero(run.net.there)
     count = len(run) if there is None else len(there)
@@ -105,10 +105,10 @@ def _sample(run: Run, names: list[str]) -> tuple[Updates, float]:
 
 
 def _distinct(values: Ints, share: float) -> int:
-    """The distinct values of all rows, guessed from those of a sample, of which one row stands for `share` rows.
+    """The distinct values of all rows, estimated from a sample in which one row stands for `share` rows.
 
-    Values that come once in the sample tell how many have not come at all (the first-order jackknife of Haas and
-    Stokes, 1998): where all come once all rows are taken to be distinct, where none does the sample has all values.
+    Values that occur once in the sample tell how many values it misses (the first-order jackknife of Haas and Stokes,
+    1998). If every value occurs once, all rows are taken to be distinct; if none does, the sample has all values.
     """
     counts = np.unique(values, return_counts=True)[1]
     once = int(np.count_nonzero(counts == 1))

@@ -1,4 +1,4 @@
-"""What the engine holds, in numbers."""
+"""The numbers behind `Engine.stats()`: what the engine holds."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from halfjoin.planner.plan import ArrangementKey
 
 
 class RunStats(BaseModel):
-    """One run: its updates, and the bytes in memory of its rows and of all its indexes.
+    """One run: its number of updates, and the bytes in memory of its rows and of all its indexes.
 
-    `files` and `file_bytes` count the files in which its rows are where they stay on disk, with those of arrangements.
+    `files` and `file_bytes` count its files if it stays on disk, those of arrangements included.
     """
 
     updates: int
@@ -27,8 +27,7 @@ class RunStats(BaseModel):
 
 
 class ArrangementStats(BaseModel):
-    """One arrangement: index entries and bytes in memory, files and their bytes where it has some on disk, and who
-    shares it."""
+    """One arrangement: index entries and bytes in memory, files and their bytes on disk, and who shares it."""
 
     name: str
     collection: str
@@ -42,10 +41,9 @@ class ArrangementStats(BaseModel):
 class CollectionStats(BaseModel):
     """One table, materialized view or node: its updates, its bytes in memory, its frontiers `[since, upper)`, its runs.
 
-    `files` and `file_bytes` count what its runs leave on disk and look up there. Of a collection that is on disk and
-    has not been needed yet there are no runs. `users`: of a node the views that share it. `foreign`: what somebody else
-    has done to its Delta table, and what takes that back. `planned`: of a materialized view, what `upper` was when its
-    plan was made.
+    `files` and `file_bytes` count the files in which its runs stay and are looked up. A collection on disk that has not
+    been needed yet has no runs. `users`: the views that share a node. `foreign`: what somebody else has done to its
+    Delta table, and how to undo that. `planned`: `upper` when a materialized view's plan was made.
     """
 
     name: str
@@ -65,7 +63,8 @@ class CollectionStats(BaseModel):
 
 
 class SinkStats(BaseModel):
-    """One sink: its table shows `collection` as of below `upper` (None: not known); how many batches wait; why."""
+    """One sink. Its table shows `collection` as of `upper - 1` (None: not known). `waiting`: how many batches are not
+    written yet; `error`: why."""
 
     name: str
     collection: str
@@ -76,8 +75,8 @@ class SinkStats(BaseModel):
 
 
 class Stats(BaseModel):
-    """Everything held: `Engine.stats()`. `memory`: bytes of rows and indexes, `budget`: how many there may be. `clock`:
-    what the times are, None before the first batch."""
+    """Everything held: `Engine.stats()`. `memory`: bytes of rows and indexes; `budget`: the most allowed (None: no
+    limit). `clock`: `wall` or `own`, None before the first batch."""
 
     upper: int
     clock: Clock | None
@@ -89,7 +88,7 @@ class Stats(BaseModel):
 
 
 def stats(state: State, sinks: Sinks | None, foreign: Mapping[tuple[str, str], str]) -> Stats:
-    """Count what is held; an index that no lookup has needed yet has no entries."""
+    """Count what the engine holds. An index that no lookup has needed yet has no entries."""
     collections = [
         _collection(state, table, "table", 0, foreign.get(("tables", name))) for name, table in state.tables.items()
     ]

@@ -1,4 +1,4 @@
-"""Subscribing to a view: its contents as of a time, then its changes as they close."""
+"""Subscribes to a view: its contents as of a time, then its changes as they close."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 def subscribe(
     session: Session, state: State, name: str, as_of: int | None, up_to: int | None, *, snapshot: bool = True
 ) -> Subscription:
-    """A subscription to a materialized view; one that ends at once has the changes that are closed now.
+    """A subscription to a materialized view. In an engine that only reads it ends after the changes closed so far.
 
     Raises:
-        UnknownName, UnsupportedSQL: there is no such view. What `reading.history` raises.
+        UnknownName, UnsupportedSQL: the name is not a materialized view. And the errors of `reading.history`.
     """
     if name not in state.views:
         if name in state.catalog.names():

@@ -1,8 +1,8 @@
-"""BEGIN; ...; COMMIT: statements that are one batch, at one time, all of it or nothing.
+"""BEGIN; ...; COMMIT: the statements between are one batch, at one time, all of it or nothing.
 
-What a statement changes is staged, and the statements after it read the tables with it. Nothing is kept, and nobody
-else sees anything, before COMMIT hands the changes to one `Engine.apply`. Views follow then, so inside a transaction a
-view over a changed table cannot be read.
+The changes of a statement are staged, and later statements of the transaction see them in the tables. COMMIT submits
+all changes as one batch; before that nothing is kept, and nobody else sees the changes. Views are updated only then, so
+inside a transaction a view over a changed table cannot be read.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _WHOLE = "write BEGIN; ...; COMMIT in one execute"
 
 
 def check(statements: Sequence[Statement]) -> None:
-    """Whether each transaction begins and ends among the statements, and has none that cannot be a part of it.
+    """Check that each transaction begins and ends among the statements, and has no statement that it cannot contain.
 
     Raises:
-        UnsupportedSQL: before any of them has been run.
+        UnsupportedSQL: one does not. No statement has run yet.
     """
     inside = False
     for statement in statements:
         match statement:
             case Begin():
                 if inside:
-                    raise UnsupportedSQL("BEGIN inside a transaction", remedy="a transaction has no others in it")
+                    raise UnsupportedSQL("BEGIN inside a transaction", remedy="a transaction cannot contain another")
                 inside = True
             case Commit() | Rollback():
                 if not inside:
@@ -62,23 +62,23 @@ def check(statements: Sequence[Statement]) -> None:
             case Insert() | Update() | Delete() | Select() | Explain() | Show() | SetTime():
                 pass
             case _ if inside:
-                raise UnsupportedSQL("a transaction has INSERT, UPDATE, DELETE and SELECT in it; what is defined is "
-                                     "kept at once", remedy="write CREATE and DROP before BEGIN or after COMMIT")
+                raise UnsupportedSQL("a transaction can contain INSERT, UPDATE, DELETE and SELECT, but no definitions",
+                                     remedy="write CREATE and DROP before BEGIN or after COMMIT")
     if inside:
         raise UnsupportedSQL("BEGIN without COMMIT or ROLLBACK", remedy=_WHOLE)
 
 
 class Transaction:
-    """What the statements since BEGIN change."""
+    """The changes of the statements since BEGIN."""
 
     def __init__(self) -> None:
         self._staged: dict[str, Updates] = {}
 
     def stage(self, state: State, name: str, changed: Updates, time: int | None) -> None:
-        """Add what a statement changes in a table; `time` is what COMMIT will have (None: the present).
+        """Add a statement's changes of a table. `time`: the time of COMMIT (None: now).
 
         Raises:
-            InvalidRow: the table would not take it, after the statements before it.
+            InvalidRow: the table refuses the changes, after those of the statements before.
         """
         changed = consolidate(changed, by_time=False)
         rows = submitted(state.catalog.table(name), _table(changed))
@@ -88,7 +88,7 @@ class Transaction:
         self._staged[name] = changed if before is None else consolidate(concat([before, changed]), by_time=False)
 
     def seen(self, state: State) -> State:
-        """The state as the next statement reads it: where nothing is closed yet, as if the time 0 were."""
+        """The state that the next statement reads. If no time is closed yet, it reads as if time 0 were closed."""
         if not self._staged:
             return state
         start, upper = closed(state), max(state.upper, 1)
@@ -96,24 +96,24 @@ class Transaction:
         return replace(start, upper=upper, tables={**start.tables, **tables})
 
     def check_reads(self, state: State, query: Query) -> None:
-        """Refuse to read a view that does not show yet what the transaction has changed.
+        """Refuse to read a view that does not show the transaction's changes yet.
 
         Raises:
-            UnsupportedSQL: with the view.
+            UnsupportedSQL: the query reads such a view; the error names it.
         """
         behind = {*state.above(self._staged)}
         for name in sorted(names_of(query, state.catalog)):
             if name in behind:
-                raise UnsupportedSQL(f"{name} reads what this transaction has changed, and follows with COMMIT",
+                raise UnsupportedSQL(f"{name} reads what this transaction has changed, and is updated at COMMIT",
                                      remedy="read the tables, or COMMIT first")
 
     def batch(self) -> dict[str, pa.Table]:
-        """All changes, as `Engine.apply` takes them."""
+        """All changes, in the form that `Engine.apply` takes."""
         return {name: _table(staged) for name, staged in self._staged.items() if len(staged)}
 
 
 def _with(collection: Collection, staged: Updates, time: int, upper: int) -> Collection:
-    """A collection of its own that has these updates, too."""
+    """A copy of a collection with these updates added."""
     run = make_run(Updates(staged.columns, constant(time, len(staged)), staged.diff), upper)
     held = (*collection.runs, run) if len(run) else collection.runs
     return replace(collection, held=held, stored=None, cold=None, arrangements=collection.shared())

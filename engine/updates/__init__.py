@@ -1,1 +1,1 @@
-"""Updates, times and hashes: rows with a time and a diff, added up."""
+"""Updates, which are rows with a time and a diff: how to hash them and add them up."""

@@ -84,7 +84,7 @@ def test_if_not_exists_says_when_it_is_something_else(engine, caplog, sql, other
         first, _ = text.split(" i " if "INDEX" in text else " t " if "TABLE" in text else " v ", 1)
         engine.execute(f"{first} IF NOT EXISTS {text[len(first):].strip()}")
         assert len(caplog.records) == (text == other)
-    assert "is there with another definition, and stays as it is" in caplog.text
+    assert "exists with another definition, and stays as it is" in caplog.text
     assert caplog.records[0].levelno == logging.WARNING
 
 
@@ -113,7 +113,7 @@ def test_a_subscriber_of_a_dropped_view_gets_an_error(engine, drop):
     thread.start()
     engine.execute(drop)
     thread.join(20)
-    assert got == [0, 1] and len(ended) == 1 and "'v'" in ended[0] and "dropped, or replaced" in ended[0]
+    assert got == [0, 1] and len(ended) == 1 and "'v'" in ended[0] and "dropped or replaced" in ended[0]
 
 
 @pytest.mark.parametrize(("sql", "words"), [

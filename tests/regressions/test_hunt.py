@@ -98,7 +98,7 @@ def test_a_subscription_ends_with_its_view(change: str) -> None:
     engine.execute(change)
     engine.apply({"t": [{"x": 2}]}, time=1)
     seen = []
-    with pytest.raises(hj.UnknownName, match="dropped, or replaced"):
+    with pytest.raises(hj.UnknownName, match="dropped or replaced"):
         for table in subscription:
             seen += table["x"].to_pylist()
     assert seen == [1]
