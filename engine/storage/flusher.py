@@ -130,7 +130,7 @@ class Flusher:
 
     @staticmethod
     def _is_newer(table: DeltaFolder, version: int | None) -> bool:
-        """Whether the table has commits that the journal does not know. False in an object store, where asking costs."""
+        """Whether the table has commits that the journal does not know. Not asked in an object store: it takes long."""
         return isinstance(table.place, LocalPlace) and table.is_newer(version)
 
     def _arrange(

@@ -212,7 +212,7 @@ def test_a_source_that_went_back(tmp_path: Path) -> None:
     source.step("update", 1, 2)
     engine = opened()
     engine.follow("t", source.path)
-    with pytest.raises(hj.Conflict, match="is at version 0, and t has followed it up to 1"):
+    with pytest.raises(hj.Conflict, match="is at version 0, but t has followed it up to 1"):
         engine.follow("t", tmp_path / "copy")
     engine.follow("t", tmp_path / "copy", restart=True)
     assert bag(engine.read("t")) == {(1, 1): 1}
