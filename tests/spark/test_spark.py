@@ -1,4 +1,4 @@
-"""The Spark runner: what half-joins, errors, types and DataFrames need that random programs seldom try."""
+"""The Spark runner: cases of half-joins, errors, types and DataFrames that random programs seldom reach."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _diffs(applied: hj.Applied, view: str) -> Bag:
 
 
 class Both:
-    """One engine on each runner, given the same."""
+    """An engine on each runner. Both get the same calls."""
 
     def __init__(self, spark: Any) -> None:
         self.local, self.spark = hj.Engine(runner="local"), hj.Engine(spark=spark, runner="spark")
@@ -45,7 +45,7 @@ class Both:
         return _diffs(theirs, view)
 
     def errors(self, view: str = "v") -> list[str]:
-        """What reading the view says on both; nothing where it can be read, and then the contents are equal."""
+        """The errors of reading the view on both. None if it is readable; then the contents are equal."""
         texts = []
         for engine in (self.local, self.spark):
             errors = engine._state.views[view].errors
