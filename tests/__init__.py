@@ -1,1 +1,1 @@
-"""The laws, the oracles, the plans, bad input and the benchmarks."""
+"""Tests of halfjoin: the laws, the oracles, the plans, bad input and the benchmarks."""

@@ -1,4 +1,4 @@
-"""Hypothesis profiles: everyday runs are all the same; `HALFJOIN_FUZZ=n` looks for n new examples a test."""
+"""Hypothesis profiles: everyday runs try the same examples; `HALFJOIN_FUZZ=n` tries n new examples per test."""
 
 from __future__ import annotations
 

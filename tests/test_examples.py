@@ -1,4 +1,4 @@
-"""Every example runs, and ends by checking itself."""
+"""Every example runs and checks itself at its end."""
 
 from __future__ import annotations
 

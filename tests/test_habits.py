@@ -1,4 +1,4 @@
-"""Habits: oldest versions are the bounds of pyproject.toml, docstrings' examples run, contributors' pages name what is.
+"""Habits: the oldest versions are the bounds of pyproject.toml, doctests run, contributors' pages name what exists.
 
 `make docs` (`HALFJOIN_UPDATE=1`) writes `.ci/oldest.txt` anew.
 """

@@ -1,4 +1,4 @@
-"""What is imported when: little by what imports the package alone, and no more than they need by Spark's workers."""
+"""Imports: importing the package imports little, and Spark's workers import no more than they need."""
 
 import subprocess
 import sys

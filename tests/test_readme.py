@@ -1,4 +1,4 @@
-"""The documents say what is true: what comes from the program is compared with it, and what is named exists.
+"""The documents are true: parts that come from the program agree with it, and all names in them exist.
 
 `HALFJOIN_UPDATE=1 pytest tests/test_readme.py` writes the parts that come from the program anew.
 """

@@ -1,4 +1,4 @@
-"""The rooms of the code: their imports have an order, and none knows what it must not."""
+"""The rooms of the code: their imports have an order, and no room imports what it must not."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A table that follows a Delta table: its rows at a version first, then the changes of each version, exactly once.
+"""Make a table follow a Delta table: first the rows of a version, then the changes of each version, exactly once.
 
-How far the table has followed is the newest of its batch ids, which the store keeps in one transaction with the rows.
-A version may have many rows, so it comes in pieces. They are at one time, which stays open until the last of them.
+The newest of the table's batch ids says how far it has followed. The store keeps the id in one transaction with the
+rows. A version may have many rows, so it comes in pieces. All have one time, which stays open until the last piece.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from halfjoin.errors import Conflict
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A batch to be applied: its rows, its id, the version that it is of, and whether its times are closed."""
+    """A batch to apply: its rows, its id, its version of the source, and whether it closes its time."""
 
     rows: Callable[[], Any]
     batch_id: str
@@ -33,9 +33,9 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """A table, and how far it has followed its source: to `last`, at `time` if more pieces of that version are to come.
+    """A table that has followed its source up to `last`. `time` is the time of the version if pieces of it are missing.
 
-    `writer` is the engine's, `apply` its method for one batch, `turns` those of its threads.
+    `writer` is the engine's writer, `apply` its method for one batch, `turns` the turns of its threads.
     """
 
     table: Table
@@ -48,7 +48,7 @@ class Follower:
     def follow(
         self, source: DeltaSource, time: Callable[[int], Time] | None, *, restart: bool
     ) -> list[Applied]:
-        """Apply what is due; see `Engine.follow`. The caller holds `turns.following`, and no lock."""
+        """Apply the batches that are due; see `Engine.follow`. The caller holds `turns.following`, and not the lock."""
         done: list[Applied] = []
         at = self.time
         for pieces in versions(self.table, source, self.last, restart=restart):
@@ -64,10 +64,10 @@ class Follower:
 
 
 def follower(writer: Writer, name: str, apply: Callable[..., Applied], turns: Turns) -> Follower:
-    """A table as it is now; the lock is held.
+    """The follower of a table, with its state of now. The caller holds the lock.
 
     Raises:
-        UnknownName: there is none of that name.
+        UnknownName: there is no table of that name.
     """
     table = writer.state.catalog.table(name)
     newest = writer.store.newest(follow_prefix(name))
@@ -82,9 +82,8 @@ def versions(table: Table, source: DeltaSource, last: Position | None, *, restar
     """The batches that are due, version by version.
 
     Raises:
-        Conflict: the source is another table than before, or older. What `DeltaSource` raises.
-        InvalidRow: before the first of several pieces of changes, if a later one has a value that the table does not
-            take.
+        Conflict: the source is another table than before, or at an older version. Also the errors of `DeltaSource`.
+        InvalidRow: the table does not accept a value. Several pieces of changes are all checked before the first one.
     """
     if last is None:
         yield _due(table, Position(0, source.id, source.version), source.rows(source.version), ROWS)
@@ -95,12 +94,12 @@ def versions(table: Table, source: DeltaSource, last: Position | None, *, restar
         return
     if last.source != source.id:
         raise Conflict(
-            f"{table.name} has followed the Delta table {last.source} up to version {last.version}, and {source} is "
+            f"{table.name} has followed the Delta table {last.source} up to version {last.version}, but {source} is "
             f"{source.id}: it was made anew, or is another one. A table follows one source", remedy=RESTART,
             name=table.name, holder=str(last.source),
         )
     if source.version < last.version:
-        raise Conflict(f"{source} is at version {source.version}, and {table.name} has followed it up to "
+        raise Conflict(f"{source} is at version {source.version}, but {table.name} has followed it up to "
                        f"{last.version}: it was put back to an older state", remedy=RESTART,
                        name=table.name, holder=str(last.source))  # fmt: skip
     if last.piece < CHANGES:
@@ -110,13 +109,13 @@ def versions(table: Table, source: DeltaSource, last: Position | None, *, restar
     for version in range(last.version + 1, source.version + 1):
         pieces = source.changes(version)
         if len(pieces) > 1:
-            for piece in pieces:  # once one of them is in the table, the others should follow
+            for piece in pieces:  # check all before the first is applied: the others must be able to follow it
                 submitted(table, piece())
         yield _due(table, Position(last.start, source.id, version), pieces, CHANGES)
 
 
 def _due(table: Table, place: Position, pieces: Sequence[Piece], first: int) -> list[Due]:
-    """A batch for each piece of a version."""
+    """One batch per piece of a version."""
     final = len(pieces) - 1
     numbers = [WHOLE if i == final else first + i for i in range(len(pieces))]
     return [

@@ -1,7 +1,7 @@
-"""All sinks of an engine: what each closed batch changes goes to their couriers; gaps are closed from views' history.
+"""Give the changes of each closed batch to the sinks' couriers, and close their gaps from the views' history.
 
-A sink never stands in a batch's way: the batch is acknowledged before its changes are handed to the couriers, and what
-a courier cannot deliver is tried again with the next batch, as long as it takes.
+A sink never blocks a batch: the batch is acknowledged before the couriers get its changes. If a courier cannot deliver,
+it tries again with each next batch, as long as it takes.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ if TYPE_CHECKING:
     from halfjoin.engine.batch.stage import Staged
     from halfjoin.engine.batch.state import State
 
-MOST_MISSED = 64  # times that are caught up with a commit each; of more there is one for all
+MOST_MISSED = 64  # up to so many missed times get a commit each; more get one commit for all
 _log = logging.getLogger("halfjoin")
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How far a sink is: its table has the contents as of below `upper` (None: not known), `waiting` batches follow."""
+    """How far a sink is: its table has the contents as of below `upper` (None: not known), and `waiting` batches wait.
+    """
 
     upper: int | None
     waiting: int
@@ -50,10 +51,10 @@ class Status:
 
 
 class Sinks:
-    """The couriers of the sinks that are in the catalog.
+    """The couriers of the sinks in the catalog.
 
-    `home` is the warehouse's folder, None where there is none; `staging` one for links to files that are to be there
-    until they are delivered, None where there are no links.
+    `home` is the warehouse's folder, None without a warehouse. `staging` is a folder for links, which keep files until
+    they are delivered; None if links are not possible.
     """
 
     def __init__(self, home: Place | None, staging: Path | None) -> None:
@@ -61,12 +62,12 @@ class Sinks:
         self._couriers: dict[str, tuple[Sink, Courier]] = {}
 
     def open(self, state: State) -> None:
-        """Take up the sinks of a state that was opened, and bring them up to date as far as that can be done now."""
+        """Start the sinks of an opened state, and bring them up to date as far as possible now."""
         self.follow(state)
         self._catch_up(state)
 
     def follow(self, state: State) -> None:
-        """Have a courier for each sink that is in the catalog, and no other."""
+        """Make a courier for each sink in the catalog that has none, and stop the couriers of sinks that are gone."""
         for name, (sink, courier) in list(self._couriers.items()):
             if state.catalog.sinks.get(name) != sink:
                 courier.stop()
@@ -80,7 +81,7 @@ class Sinks:
                 self._couriers[name] = (sink, Courier(name, table))
 
     def begin(self, state: State) -> None:
-        """Fill the tables of sinks that have not begun, as those whose view was replaced."""
+        """Fill the tables of sinks that do not have one yet, for example because their view was replaced."""
         if names := [name for name, (_, courier) in self._couriers.items() if courier.end is None]:
             self._catch_up(state, *names)
 
@@ -97,7 +98,8 @@ class Sinks:
             raise courier.error
 
     def closing(self, state: State, staged: Staged) -> dict[str, Closed]:
-        """By sink, what a staged batch will close: asked before it is published, it costs what the batch does."""
+        """The updates that a staged batch will close, by sink. Asked before the batch is published: so it costs about
+        as much as the batch."""
         if staged.upper == state.upper:
             return {}
         found: dict[str, Closed] = {}
@@ -115,7 +117,8 @@ class Sinks:
         return found
 
     def offer(self, state: State, low: int, closing: Mapping[str, Closed]) -> None:
-        """Hand over what a batch closed when it raised `upper` from `low`; the batch is published by now."""
+        """Give the couriers the updates that a batch closed when it raised `upper` from `low`. The batch is published.
+        """
         for name, updates in closing.items():
             sink, courier = self._couriers[name]
             try:
@@ -126,14 +129,14 @@ class Sinks:
                     self._supply(state, sink, courier)
                 else:
                     courier.start()
-            except HalfjoinError as error:  # of the view: what it held when it could be read stays
+            except HalfjoinError as error:  # the view cannot be read: the table keeps its last readable contents
                 courier.hold(error)
 
     def flush(self, state: State) -> None:
         """Wait until every table is up to date.
 
         Raises:
-            StorageError: one cannot be; the others are.
+            StorageError: a table cannot be brought up to date. The other tables are.
         """
         self._catch_up(state)
         errors = [f"{name}: {courier.error}" for name, (_, courier) in self._couriers.items() if courier.error]
@@ -155,7 +158,7 @@ class Sinks:
     def _catch_up(self, state: State, *names: str) -> None:
         chosen = [self._couriers[name] for name in names or self._couriers]
         for _, courier in chosen:
-            courier.wait()  # what failed before this call is tried again by it
+            courier.wait()  # so that this call tries again what failed before it
         for _, courier in chosen:
             courier.start()
         for sink, courier in chosen:
@@ -170,13 +173,13 @@ class Sinks:
             courier.wait()
 
     def _supply(self, state: State, sink: Sink, courier: Courier) -> None:
-        """Close a gap: with the changes since, time by time where it can be read then, or if history no longer reaches
-        back, with the whole contents."""
+        """Close a gap with the changes since then, one commit per readable time. If history no longer reaches back, use
+        the whole contents."""
         collection, low, upper = state.collection(sink.collection), courier.end, state.upper
         courier.gap = False
         cold = collection.cold
         if low is not None and (low == upper or (cold is not None and cold.latest < low)):
-            courier.offer(Delivery(low, upper, ()))  # nothing has happened, so nothing is loaded
+            courier.offer(Delivery(low, upper, ()))  # nothing has changed, so load nothing
             return
         runs = StoredChanges(collection.schema, tuple(collection.runs), MINIMUM, upper, consolidated=False)
         if low is None or not (collection.since < low or collection.since == 0):
@@ -195,7 +198,7 @@ class Sinks:
 
 
 def _times(changes: StoredChanges) -> list[int]:
-    """The times of changes, as far as they are no more than can be caught up one by one."""
+    """The times of changes. Stops early once a file part shows more than MOST_MISSED times."""
     found = np.zeros(0, np.int64)
     for part in changes.parts:
         for piece in part.pieces(changes.low, changes.high, names=()):
@@ -206,6 +209,6 @@ def _times(changes: StoredChanges) -> list[int]:
 
 
 def _sort(collection: Collection) -> tuple[str, ...]:
-    """The columns that files are sorted by: a key that others look the rows up by, or all that have an order."""
+    """The columns that sort the files: those that sort the collection's own files, otherwise all with an order."""
     ordered = tuple(name for name, kind in collection.schema.items() if has_order(kind))
     return sort_columns(collection) or ordered

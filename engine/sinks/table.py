@@ -1,7 +1,7 @@
-"""The Delta table of a sink: changed copy-on-write, file by file, and read by tools that know nothing of us.
+"""Write the Delta table of a sink: change it copy-on-write, file by file, for tools that do not know halfjoin.
 
-A commit carries the sink's id and the time up to which it goes: `upper`, as the version of an application's
-transaction, so that the table itself tells which batches are in it. A closed batch raises `upper`: no two share one.
+A commit carries the sink's id, and its `upper` as the version of an application's transaction. So the table itself
+tells which batches it holds: each closed batch raises `upper`, so no two share one.
 
 Sink law. Every version is the view's contents as of one time, which its commit carries. No commit is visible before its
 batch is acknowledged, and each acknowledged batch is in the table once.
@@ -43,13 +43,13 @@ from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Ints, Positions, Updates, concat, constant, empty
 from halfjoin.errors import DataError, StorageError
 
-ROWS = 1 << 16  # of a file: what one deletion may have to write anew
-MERGED_ROWS = 1 << 20  # of a group: a larger one stays as it is
-CLEAN_EVERY = 200  # versions after which old files and old entries of the log are looked for
+ROWS = 1 << 16  # the most rows of a file, which one deletion may have to rewrite
+MERGED_ROWS = 1 << 20  # groups of so many rows and more are not merged
+CLEAN_EVERY = 200  # versions between searches for old files and old log entries
 _UPPER, _NOTE = "halfjoin.upper", "halfjoin.note"
 _CONFIGURATION = {
     "delta.checkpointInterval": "20",
-    # Copy-on-write leaves many files behind; entries about them would fill the log.
+    # Copy-on-write leaves many files behind. Entries about them would fill the log.
     "delta.deletedFileRetentionDuration": f"interval {2 * KEEP_HOURS} hours",
     "delta.logRetentionDuration": f"interval {2 * KEEP_HOURS} hours",
 }
@@ -57,7 +57,7 @@ _CONFIGURATION = {
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """What the table shows: a collection's name, its columns, and by which of them files are sorted."""
+    """What the table shows: a collection's name, its columns, and the columns that sort its files."""
 
     name: str
     schema: Mapping[str, pa.DataType]
@@ -65,12 +65,12 @@ class TableShape:
 
 
 class SinkTable:
-    """The table of the sink with that id, where `find` says. One thread at a time. Nobody else may write it.
+    """The table of the sink with that id, at the place that `find` returns. One thread at a time. No other writer.
 
-    A table that one of the `former` sinks (their ids) has left is taken over: the first rewriting makes it this one's.
+    It takes over a table that one of the `former` sinks (their ids) has left: the first rewrite makes it this sink's.
 
     Raises:
-        StorageError: from every method, where the place fails; then `open` has to be called again.
+        StorageError: from every method, if the place fails. Then `open` must be called again.
     """
 
     def __init__(self, find: Callable[[], Place], id: str, source: TableShape, former: Collection[str] = ()) -> None:
@@ -83,10 +83,10 @@ class SinkTable:
         self.is_open = False
 
     def open(self) -> int | None:
-        """Look at what is there. Returns the `upper` of the contents, None where there is not a table yet.
+        """Open the table. Returns the `upper` of its contents, None if there is no table or it has no `upper` yet.
 
         Raises:
-            StorageError: somebody else wrote it.
+            StorageError: somebody else wrote the table.
         """
         self._table, self.is_open = None, False
         with self._reaching():
@@ -109,19 +109,19 @@ class SinkTable:
             return None if found is None else int(found)
 
     def change(self, changes: Iterable[Updates], upper: int, note: str | None = None) -> bool:
-        """Commit the contents as of below `upper`, by changes (of any times). Returns whether there were any.
+        """Commit the contents as of below `upper`, given the changes (of any times). Returns whether it committed.
 
-        They come in pieces, of which one is in memory at a time; they are iterated twice where there are several.
+        Changes come in pieces. One piece is in memory at a time. Several pieces are iterated twice.
 
         Raises:
-            DataError: a row would be contained a negative number of times.
+            DataError: a row would have a negative count.
             StorageError: somebody else wrote the table.
         """
         return self._carry_out(changes, upper, note, whole=False)
 
     def rewrite(self, contents: Iterable[Updates], upper: int, note: str | None = None) -> bool:
-        """Commit whatever makes the table's rows the contents: their difference, or where that would be looked for in
-        many rows, new files in place of all."""
+        """Commit the contents, whatever the table has: by their difference, or with many rows by new files in place of
+        all. Returns whether it committed."""
         with self._reaching():
             self._fit()
             files = None if self._table is None else files_of(self._table)
@@ -133,7 +133,7 @@ class SinkTable:
         return self.change([concat([self._stored(only), *minus])], upper, note)
 
     def _fit(self) -> None:
-        """Give a table that was taken over this source's columns, if it has others; then it has no rows."""
+        """Give a taken-over table the columns of this source, if it has others. Then the table is empty."""
         if self._took_over and self._table is not None and self._table.schema() != Schema.from_arrow(self._schema):
             write_deltalake(
                 self._table, self._schema.empty_table(), mode="overwrite", schema_mode="overwrite",
@@ -143,7 +143,7 @@ class SinkTable:
             self._table = DeltaTable(self.place.uri)
 
     def _carry_out(self, changes: Iterable[Updates], upper: int, note: str | None, *, whole: bool) -> bool:
-        """Additions first, so that each deletion finds its row: in the table or among them."""
+        """Write the additions first, so that each deletion finds its row: in the table or among the additions."""
         only = _only(changes, self._source.schema)
         summed = None if only is None else [self._summed(only)]
         if summed is not None and not len(summed[0]) and not whole and self._knows():
@@ -171,7 +171,7 @@ class SinkTable:
         return True
 
     def undo(self) -> None:
-        """Take the table away again, if there is one that this sink has made."""
+        """Remove the table again, if this sink made it."""
         with self._reaching():
             self.open()
             if self._table is not None and not self._took_over:
@@ -179,8 +179,8 @@ class SinkTable:
                 self.place.clear([name for name in self.place.names() if not name.startswith(ours)])
 
     def _delete(self, gone: Updates, files: pa.Table, removed: set[int], written: list[StoredFile]) -> None:
-        """Write the files that hold the rows anew without them: those of the table that are not removed yet, and for
-        what is not there those that were written for this commit."""
+        """Rewrite the files that hold these rows without them: first files of the table that are not removed yet, then,
+        for rows not found there, files written for this commit."""
         diffs = gone.diff.copy()
         for number, rows in holders(files, gone):
             if number not in removed and self._without(files["path"][number].as_py(), gone, diffs, rows, written):
@@ -198,8 +198,8 @@ class SinkTable:
             )
 
     def _without(self, name: str, gone: Updates, diffs: Ints, rows: Positions, written: list[StoredFile]) -> bool:
-        """Whether a file had some of the rows that are still to go (`diffs`, which is changed); then what is left of it
-        is written anew."""
+        """Rewrite a file without the rows that must still go, and count them off in `diffs`. Returns whether the file
+        had some of them."""
         rows = rows[diffs[rows] < 0]
         if not len(rows):
             return False
@@ -213,7 +213,7 @@ class SinkTable:
         return True
 
     def _merge(self, table: DeltaTable, upper: int) -> None:
-        """Write small groups anew as one, in a commit that changes no data."""
+        """Rewrite small groups of files as one group, in a commit that changes no data."""
         files = files_of(table)
         chosen = mergeable([group for group in groups(files) if group.rows < MERGED_ROWS], lambda group: group.rows)
         numbers = [number for group in chosen for number in group.files]
@@ -230,7 +230,7 @@ class SinkTable:
         facts = {SINK: self._id, _UPPER: str(upper), **({_NOTE: note} if note else {})}
         properties = CommitProperties(facts, app_transactions=[Transaction(self._id, upper)], max_commit_retries=0)
         version = table.version() + 1
-        # To look for old entries takes as long as there are entries, so it is not done with each.
+        # The search for old entries takes longer the more entries there are, so not every commit does it.
         hook = PostCommitHookProperties(cleanup_expired_logs=version % CLEAN_EVERY == 0)
         table.create_write_transaction(
             actions, "append", self._schema, commit_properties=properties, post_commithook_properties=hook
@@ -254,7 +254,7 @@ class SinkTable:
             raise StorageError(f"the table {self.place} is gone, and will be made again", path=str(self.place))
 
     def _clean(self, table: DeltaTable) -> None:
-        """Remove files that nobody can be reading any more; of files only the sink's own."""
+        """Remove files that nobody can still read. Removes only files of this sink and of the former sinks."""
         old = table.vacuum(KEEP_HOURS, dry_run=True, enforce_retention_duration=False, full=True)
         for name in old:
             if name.startswith(tuple(f"part-{one}" for one in (self._id, *self._former))):
@@ -263,7 +263,7 @@ class SinkTable:
     def _write(self, rows: Updates, prefix: str, written: list[StoredFile]) -> None:
         if len(rows):
             table = ordered(rows.table(changes=False), self._source.sort)
-            for start in range(0, len(table), ROWS):  # what a failure leaves is removed by `_writing`
+            for start in range(0, len(table), ROWS):  # `_writing` removes the files after a failure
                 name = f"{prefix}-{uuid.uuid4()}.parquet"
                 written.append(write_plain(self.place, name, table.slice(start, ROWS)))
 
@@ -273,15 +273,15 @@ class SinkTable:
         return Updates(columns, constant(0, len(table)), constant(1, len(table)))
 
     def _knows(self) -> bool:
-        """Whether the table says up to where it goes."""
+        """Whether the table has an `upper`."""
         return self._table is not None and self._table.transaction_version(self._id) is not None
 
     def _summed(self, updates: Updates) -> Updates:
-        """Changes as they are to be stored, each row once."""
+        """Changes with the types of the files, each row once."""
         return consolidate(self._stored(updates), by_time=False)
 
     def _stored(self, updates: Updates) -> Updates:
-        """The columns with the types that they have in files."""
+        """The updates with the types that the columns have in files."""
         if not len(updates):
             return empty(self._types)
         columns = {name: _cast(updates.columns[name], kind) for name, kind in self._types.items()}
@@ -289,7 +289,7 @@ class SinkTable:
 
     @contextmanager
     def _writing(self) -> Iterator[list[StoredFile]]:
-        """Files that are removed again if they do not become part of the table."""
+        """A list for written files. If the block fails, those that are not part of the table are removed."""
         written: list[StoredFile] = []
         try:
             yield written
@@ -299,18 +299,18 @@ class SinkTable:
 
     def _discard(self, written: list[StoredFile]) -> None:
         try:
-            known = set(files_of(DeltaTable(self.place.uri))["path"].to_pylist())  # the answer alone may have been lost
+            known = set(files_of(DeltaTable(self.place.uri))["path"].to_pylist())  # the commit may have succeeded
             for file in written:
                 if file.name not in known:
                     self.place.remove(file.name)
-        except (DeltaError, OSError):  # they are found again by and by
+        except (DeltaError, OSError):  # `_clean` finds them later
             pass
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
         try:
             yield
-        except DataError:  # of the rows; the table is as it was
+        except DataError:  # the rows are at fault; the table is unchanged
             raise
         except StorageError:
             self.is_open = False
@@ -321,7 +321,7 @@ class SinkTable:
 
 
 def _only(pieces: Iterable[Updates], schema: Mapping[str, pa.DataType]) -> Updates | None:
-    """The one piece, which may be of no rows; None where there are several."""
+    """The only piece, an empty one if there are no pieces, None if there are several."""
     found = list(islice(pieces, 2))
     return None if len(found) > 1 else found[0] if found else empty(schema)
 

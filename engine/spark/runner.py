@@ -1,4 +1,4 @@
-"""The Spark runner of an engine: jobs for views' changes and first fills, DataFrames in and out."""
+"""The Spark runner of an engine: run views' changes and first fills as Spark jobs, take and make DataFrames."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey, Join, Version
 
 SCRATCH = "spark.halfjoin.scratch"  # a setting of the session: where scratch folders are made
-FEW = 1 << 16  # rows of a job's output that are read into memory, as those of a local batch would be there
+FEW = 1 << 16  # up to so many rows of a job's output are read into memory, like the rows of a local batch
 
 
 class SparkRunner:
     """Carries out plans in one Spark session.
 
     Args:
-        session: None starts a local one.
-        staging: the folder of a warehouse where files may wait to be taken in; None: there is none. If Spark sees it,
-            it reads the warehouse's own files, and what it writes stays in files.
+        session: the Spark session. None starts a local one.
+        staging: the folder of a warehouse for files that are not part of it yet, None if it has no such folder. If
+            Spark sees the folder, it reads the warehouse's own files, and its larger outputs stay in files.
     """
 
     name = "spark"
@@ -61,27 +61,27 @@ class SparkRunner:
 
     @property
     def stopped(self) -> bool:
-        """Whether its session has been stopped."""
+        """Whether its session was stopped."""
         return is_stopped(self.session)
 
     def changes(
         self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
     ) -> tuple[Output, Output]:
-        """As `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated.
+        """Like `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated.
 
-        A view that asks whether keys are there is kept up by this process, whatever the batch.
+        If the view asks whether keys are present, this process computes the changes, whatever the batch.
         """
         if flow.plan.asked:
             return LOCAL.changes(flow, held, staged, lookup, title)
         bound = self._flow(flow, held, lookup)
         with progress(f"changes of {title}"), suppress(TooHeavy):
             return self._carried_out(bound, bound.changes(staged))
-        return flow.changes(staged, lookup, lookup.closing)  # where weights past an int64 have room
+        return flow.changes(staged, lookup, lookup.closing)  # a diff may exceed an int64: this process handles that
 
     def fill(
         self, flow: Dataflow, held: Held, lookup: Versioned, title: str
     ) -> Iterable[tuple[Output, Output]]:
-        """As `Dataflow.fill`: the view's whole history so far."""
+        """Like `Dataflow.fill`: the view's whole history so far."""
         if flow.plan.asked:
             return LOCAL.fill(flow, held, lookup, title)
         bound = self._flow(flow, held, lookup)
@@ -90,28 +90,28 @@ class SparkRunner:
         return flow.fill(lookup, lookup.closing.after)
 
     def checked(self, given: Sequence[GivenFrame], time: int, *, marked: bool) -> list[FrameRows]:
-        """Rows of a batch that come as DataFrames: evaluated and checked, but for the tables' keys."""
+        """Evaluate and check the rows of a batch that come as DataFrames, except against the tables' keys."""
         with progress(f"checking rows of {', '.join(one.table.name for one in given)}"):
             return checked(given, time, self._scratch, marked=marked)
 
     def runs_of(self, batch: Sequence[FrameRows], lookup: Versioned, time: int) -> dict[str, Output]:
-        """The updates that checked rows mean at a time, held against the tables' keys."""
+        """The updates that checked rows mean at a time, checked against the tables' keys."""
         whole = {rows.table.name: lookup.as_files(rows.table.name, Version.BEFORE) for rows in batch if rows.whole}
         if whole:
-            with progress(f"taking all rows of {', '.join(whole)} away"):
+            with progress(f"removing the rows of {', '.join(whole)}"):
                 batch = [self._in_place_of(rows, whole[rows.table.name], time) if rows.whole else rows
                          for rows in batch]  # fmt: skip
         runs = {rows.table.name: rows.run for rows in batch}
         due = [(rows, lookup.as_files(rows.table.name, Version.BEFORE))
                for rows in batch if rows.table.primary_key and rows.run]  # fmt: skip
         if due:
-            with progress(f"holding rows of {', '.join(rows.table.name for rows, _ in due)} against their keys"):
+            with progress(f"checking the keys of {', '.join(rows.table.name for rows, _ in due)}"):
                 found = keyed(self.session, due, self._files, self._scratch)
             runs |= {rows.table.name: run for (rows, _), run in zip(due, found, strict=True)}
         return {name: self._taken(run) for name, run in runs.items()}
 
     def _in_place_of(self, rows: FrameRows, there: Sequence[Part], time: int) -> FrameRows:
-        """The updates by which a table has only these rows from a time on."""
+        """The updates that replace all rows of a table by these rows from a time on."""
         layout = Layout(tuple(rows.run.schema.items()))
         here, all_ = (
             read(self.session, [run for part in parts for run in self._files.runs(part)], rows.run.schema, layout.names)
@@ -123,7 +123,7 @@ class SparkRunner:
         return replace(rows, run=run, upsert=False, inserts=False, whole=False)
 
     def dataframe(self, collection: Collection, parts: Sequence[Part], time: int) -> Frame:
-        """Contents as of a time, a row as often as it is contained; `parts` are all of the collection's updates."""
+        """A collection's contents as of a time, each row as often as its count. `parts` are all its updates."""
         runs = [run for part in parts for run in self._files.runs(self._files.hold(part))]
         frame = read(self.session, runs, collection.schema, list(collection.schema))
         return contents(frame, Layout(tuple(collection.schema.items())), time, collection.name)
@@ -140,14 +140,15 @@ class SparkRunner:
         return shown(frame if changes.consolidated else summed(frame, layout), layout)
 
     def query(self, flow: Dataflow, held: Held, lookup: Versioned, time: int, name: str) -> Frame:
-        """What a plan's view would contain as of a time.
+        """The contents that a plan's view would have as of a time.
 
         Raises:
-            UnsupportedSQL: it asks whether keys are there, which Spark's joins cannot tell of closed times yet.
+            UnsupportedSQL: the plan asks whether keys are present. Spark's joins cannot answer that for closed times
+                yet.
         """
         if flow.plan.asked:
             raise UnsupportedSQL(
-                "a DataFrame of a query with an outer join, EXISTS or NOT EXISTS is not made by Spark yet",
+                "Spark cannot make a DataFrame of a query with an outer join, EXISTS or NOT EXISTS yet",
                 remedy="query it without Spark, or make it a materialized view and read that",
             )
         bound = self._flow(flow, held, lookup, hold=True)
@@ -157,7 +158,7 @@ class SparkRunner:
         return contents(frame, bound.layout, time, name)
 
     def _flow(self, flow: Dataflow, held: Held, lookup: Versioned, *, hold: bool = False) -> SparkFlow:
-        """The plan bound to the files of the parts that a lookup gives, which stay if they are to be held."""
+        """The plan bound to the files of the parts that a lookup gives. With `hold`, the files stay."""
 
         def parts(name: str, version: Version) -> Sequence[Part]:
             found = flow.constants[name] if name in flow.constants else lookup.as_files(name, version)
@@ -167,7 +168,7 @@ class SparkRunner:
         return SparkFlow(flow.plan, _used(flow.plan, flow.registry), self.session, known, parts, self._files)
 
     def _carried_out(self, flow: SparkFlow, frame: Frame | None) -> tuple[Output, Output]:
-        """Run the job."""
+        """Run the job. Returns its output and its errors."""
         check_names(dict(flow.layout.columns))
         if frame is None:
             return empty(dict(flow.layout.columns)), empty(ERROR_SCHEMA)
@@ -180,7 +181,7 @@ class SparkRunner:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is held, and the constants of a plan."""
+    """Facts about the held collections and the constants of a plan."""
 
     held: Held
     constants: Mapping[str, tuple[Run, ...]]
@@ -200,7 +201,7 @@ class _Known:
 
 
 def _used(plan: Join, registry: Registry) -> Registry:
-    """The user's functions that the plan calls; no others need to reach Spark."""
+    """The user's functions that the plan calls. Spark does not need the others."""
     paths = [path for branch in plan.branches for path in branch.paths]
     operators = [part for path in paths for part in (path.source, *(s.then for s in path.stages), path.final)]
     operators += [key.through for key in plan.arrangements if key.through is not None]

@@ -1,4 +1,4 @@
-"""The choice of the runner: this process for small batches, Spark for bulk and for DataFrames."""
+"""Choose the runner: this process for small batches, Spark for large ones and for DataFrames."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 Setting: TypeAlias = Literal["auto", "local", "spark"]
 
-BULK = 5_000_000  # changed rows from which a Spark job is worth its start
+BULK = 5_000_000  # changed rows from which a Spark job pays for its start
 
-# Rows of DataFrames up to which a batch is carried out in this process, if all that it looks up is in memory.
+# Up to so many rows of DataFrames, this process runs a batch, if all that it looks up is in memory.
 NEAR = 1_000_000
 
-# Changed rows from which a job that scans files is worth more than looking each of them up there.
+# From so many changed rows on, a job that scans files is faster than a lookup per row in them.
 LOOKUPS = 100_000
 
 
 def is_frame(rows: Any) -> bool:
-    """Whether it is a Spark DataFrame, of a classic or a Connect session; does not import Spark."""
+    """Whether `rows` is a Spark DataFrame, of a classic or a Connect session. Does not import Spark."""
     return any(
         kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.") for kind in type(rows).__mro__
     )
@@ -37,7 +37,7 @@ def is_frame(rows: Any) -> bool:
 
 @dataclass(slots=True)
 class Runners:
-    """The engine's setting, its Spark session (None: a local one, started when first needed), and the choice."""
+    """Chooses the runner by the engine's setting. `session` None: a local Spark session, started when first needed."""
 
     setting: Setting = "auto"
     session: Any = None
@@ -45,20 +45,20 @@ class Runners:
     _spark: SparkRunner | None = None
 
     def choose(self, rows: int, *, frame: bool = False, stored: Callable[[], int] = int) -> tuple[Runner, str]:
-        """Who runs a change of so many rows (or a first fill from them), and why.
+        """The runner of a change of so many rows, or of a first fill from so many rows, and the reason.
 
         Args:
-            rows: of the change.
-            frame: whether some came as a DataFrame, and stayed with Spark.
-            stored: rows of the collections to be looked up that stay on disk, as memory does not take them.
+            rows: the number of changed rows.
+            frame: whether some rows came as a DataFrame, and stayed with Spark.
+            stored: counts the rows of the looked-up collections that stay on disk because they do not fit into memory.
         """
         if self.setting != "auto":
             chosen: Runner = LOCAL if self.setting == "local" else self.spark
             return chosen, f'the engine was made with runner="{self.setting}"'
         if frame:
-            return self.spark, "rows came as a Spark DataFrame, many of them or to be looked up in files"
+            return self.spark, "rows came as a Spark DataFrame, which is large or needs lookups in files"
         if self.session is not None and LOOKUPS <= rows < BULK and rows < (there := stored()):
-            return self.spark, f"{rows:,} changed rows, to be looked up in {there:,} rows that memory does not take"
+            return self.spark, f"{rows:,} changed rows, with lookups in {there:,} rows that do not fit into memory"
         if rows < BULK:
             return LOCAL, f"{rows:,} changed rows; Spark takes over from {BULK:,}"
         if self.session is None:
@@ -68,10 +68,10 @@ class Runners:
     def brought_in(
         self, rows: Mapping[str, Checked], in_memory: Callable[[Iterable[str]], bool]
     ) -> Mapping[str, Checked]:
-        """Checked rows, in this process if they are few enough and what they are looked up in is in its memory.
+        """The checked rows, loaded into this process if they are few and the collections to look up are in memory.
 
         Raises:
-            InvalidRow: upserts with one key twice.
+            InvalidRow: upserts have a key twice.
         """
         if self.setting != "auto" or all(isinstance(given, Submitted) for given in rows.values()):
             return rows
@@ -82,9 +82,9 @@ class Runners:
     def checked(
         self, batch: Mapping[str, Any], table: Callable[[str], Table], time: int, *, marked: bool
     ) -> dict[str, Checked]:
-        """Rows of a batch, checked: those of Spark DataFrames by tasks, unless this process is to do everything.
+        """The checked rows of a batch. Tasks check rows of Spark DataFrames, unless this process is to do everything.
 
-        `time` is that of rows without one of their own; a fingerprint will be asked for if they are to be `marked`.
+        `time` is for rows without a time of their own. `marked`: whether the caller will ask for a fingerprint.
 
         Raises:
             UnknownName, InvalidRow, InvalidTime: as `rows.submitted`.
@@ -93,7 +93,7 @@ class Runners:
         rows: dict[str, Checked] = {}
         for name, given in batch.items():
             meant = given if isinstance(given, GivenRows) else GivenRows(given, "plain")
-            if is_frame(meant.data) and type(meant) is GivenRows:  # messages have columns of their source's
+            if is_frame(meant.data) and type(meant) is GivenRows:  # messages have the columns of their source
                 from halfjoin.engine.spark.types import check_columns
 
                 check_columns(name, meant.data.schema)
@@ -109,7 +109,7 @@ class Runners:
         return {name: rows[name] for name in batch}
 
     def arrow(self, rows: Any) -> Any:
-        """Rows of a batch; those of a Spark DataFrame as an Arrow table, all else as it is."""
+        """The rows of a batch: those of a Spark DataFrame as an Arrow table, others unchanged."""
         if isinstance(rows, GivenRows):
             return replace(rows, data=self.arrow(rows.data), ordered=not is_frame(rows.data))
         if not is_frame(rows):
@@ -122,12 +122,12 @@ class Runners:
             return f"{self.setting}, for every batch"
         bulk = f"from {BULK:,} changed rows" if self.session is not None else "never for other rows, without a session"
         if self.session is not None:
-            bulk += f" ({LOOKUPS:,} where what they look up does not fit into memory)"
-        frames = f"Spark DataFrames of more than {NEAR:,} rows, or that look up what is not in memory"
+            bulk += f" ({LOOKUPS:,} if the rows that they look up do not fit into memory)"
+        frames = f"Spark DataFrames of more than {NEAR:,} rows, or that look up rows outside memory"
         return f"spark for {frames}, and {bulk}; else local"
 
     def runs_of(self, given: Sequence[FrameRows], lookup: Versioned, time: int) -> Mapping[str, Output]:
-        """Runs of rows that Spark's tasks have checked, by the table's name; they check them against the keys, too."""
+        """The runs of rows that Spark's tasks have checked, by table. Tasks also check them against tables' keys."""
         return self.spark.runs_of(given, lookup, time)
 
     @property
@@ -135,7 +135,7 @@ class Runners:
         """The Spark runner, with its session.
 
         Raises:
-            HalfjoinError: the session that the engine was given has been stopped. One of its own is started again.
+            HalfjoinError: the session that the user gave the engine was stopped. A local session is started again.
         """
         if self._spark is not None and self._spark.stopped:
             if self.session is not None:
@@ -151,5 +151,5 @@ class Runners:
         return self._spark
 
     def close(self) -> None:
-        """Let go of scratch files, as far as nobody else holds them. The session goes on."""
+        """Release the scratch files; those that nobody else holds are removed. The session keeps running."""
         self._spark = None

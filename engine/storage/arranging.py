@@ -1,7 +1,7 @@
-"""Stored arrangements: the updates of a collection on disk once more, sorted by a key that its own files do not serve.
+"""Keep arrangements on disk: a collection's updates once more, sorted by a key that its own files do not serve.
 
-They are copies. A version counts where the journal says that it holds exactly what the collection's own table holds;
-any other is made anew, or cut back to the one that counts.
+They are copies. A version counts if the journal says that it holds exactly what the collection's own table holds. Any
+other version is made anew, or cut back to the one that counts.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
 from halfjoin.version import VERSION
 
-MOST_COPIES = 16  # of a row; more would take more of the disk than lookups are worth
-_SAMPLE = 1 << 12  # rows that are asked how many keys they have
+MOST_COPIES = 16  # copies of a row; more would take more disk space than the lookups are worth
+_SAMPLE = 1 << 12  # rows in the sample that estimates the copies
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """How the files of an arrangement are made of a collection's updates.
+    """How an arrangement's files are made from a collection's updates.
 
-    `coded`: they have a column more, the key's code; unless the key is a column that is its own code.
+    `coded`: the files have an additional column, the key's code. A key that is one column may be its own code.
     """
 
     key: ArrangementKey
@@ -48,13 +48,13 @@ class Arrangement:
 
     @property
     def name(self) -> str:
-        """Of its folder: another for another key, and for another version of halfjoin, which may compute it anew."""
+        """The name of its folder. It depends on the key and on the version of halfjoin, whose codes may differ."""
         mark = hashlib.sha256(f"{VERSION} {self.key!r}".encode()).hexdigest()
         return f"{folder_name(str(self.key))}-{mark[:12]}"
 
     def rows(self, updates: Updates) -> Iterator[Updates]:
-        """The updates as they are in the files, a part at a time: those that have a key, once for each code of theirs
-        (several where a table function makes the key)."""
+        """The updates as they are in the files, a part at a time. Each is there once per code of its keys: not at all
+        without a key, several times if a table function makes several keys."""
         if not self.coded:
             yield updates
             return
@@ -72,7 +72,7 @@ class Arrangement:
             yield updates.take(origins[part]).with_columns({CODE: pa.array(values[part])})
 
     def copies(self, run: StoredRun) -> float:
-        """About how often a row of these files would be in the arrangement, by the first of them."""
+        """About how often the arrangement would have a row of this run, estimated from the first rows."""
         some = next(run.pieces(), None)
         if some is None:
             return 0
@@ -86,15 +86,15 @@ class Arrangement:
     def extend(
         self, place: Place, parts: Iterable[Updates], version: int | None, everything: bool, since: int
     ) -> int | None:
-        """Add updates to a version of its table (None: a new one), a part at a time; then merge its files.
+        """Add updates to a version of its table (None: to a new table), a part at a time. Then merge the files.
 
         Returns:
-            The table's version, None if there is nothing in it.
+            The table's version, None if the table is empty.
         """
         if version is None:
             place.clear()
         else:
-            place.cut(version)  # what a flush that was cut short had done
+            place.cut(version)  # remove the commits of a flush that was cut short
         place.make()
         table, layout = DeltaFolder(place, ""), self.layout
         files = [file for part in parts for rows in self.rows(part)
@@ -105,11 +105,11 @@ class Arrangement:
 
 
 def arrangements(collection: Collection) -> Iterator[Arrangement]:
-    """Those that a collection may have on disk.
+    """The arrangements that a collection may have on disk.
 
-    Not what a query needs for a moment, and no keys through a user's table function: its code may be another by now
-    than what made the files, or not be there, and might not bear to be called from a thread of ours. Lookups by those
-    search through the collection.
+    Two kinds are left out, and their lookups search through the collection. A query needs its arrangements only for a
+    moment. A key through a user's table function may change: its code may differ from the code that made the files, or
+    be missing, and it may not be safe to call from our thread.
     """
     if any(name.lower() == CODE for name in collection.schema):
         return
@@ -132,7 +132,7 @@ def _arrangement(key: ArrangementKey, columns: KeyColumns, schema: Mapping[str, 
 
 
 def unserved(parts: Sequence[Part], collection: Collection) -> list[Arrangement]:
-    """The arrangements that parts in files do not serve, and that would not take many times their room on disk."""
+    """The arrangements that the parts in files do not serve, without those that would take too much disk space."""
     runs = [run for part in parts if (run := stored(part)) is not None]
     found = [one for one in arrangements(collection) if not all(run.serves(one.key) for run in runs)]
     return [one for one in found if one.key.through is None or all(one.copies(run) <= MOST_COPIES for run in runs)]

@@ -1,7 +1,7 @@
-"""A collection's Delta table: appended to, merged, read at a version. Written by one process, read by any tool.
+"""Write, merge and read a collection's Delta table. One process writes it, any tool can read it.
 
-A commit carries the number of the last journal entry that is in the table, as the version of an application's
-transaction, so that it can be told from the table itself what is in it.
+A commit carries the number of the last journal entry that the table holds, as the version of an application's
+transaction. So the table itself tells what it holds.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ _UNORDERED_BYTES = 64 << 20
 _STARTED = clock.time()
 _CONFIGURATION = {
     "delta.checkpointInterval": "20",
-    "delta.dataSkippingNumIndexedCols": "-1",  # all: by default the statistics of `__time` are read up to 32 columns
+    "delta.dataSkippingNumIndexedCols": "-1",  # all: with the default of 32, wide tables have none of `__time`
 }
-KEEP_HOURS = 1  # that a file which is no longer part of the table stays, for those who are reading it
+KEEP_HOURS = 1  # how long a file stays after it left the table, for those who still read it
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a collection is laid out in files: its columns, and by which of them it is sorted."""
+    """How a collection is laid out in files: its columns, and the columns that sort the rows."""
 
     schema: Mapping[str, pa.DataType]
     sort: Sequence[str]
 
 
 class DeltaFolder:
-    """The Delta table in a folder. `app` tells its collection from others that have had the name, or will; "" where
-    there are none.
+    """The Delta table in a folder. `app` tells its collection from earlier and later ones of the same name. It is ""
+    if there can be no others.
     """
 
     def __init__(self, place: Place, app: str) -> None:
         self.place, self._app = place, app
 
     def recover(self, entry: int, version: int | None) -> tuple[int, int | None]:
-        """What the table holds that the journal may not know of: the last entry that is in it, and its version.
+        """Find the last entry that the table holds, and the table's version. The journal may not know of them yet.
 
-        `entry` and `version` are what the journal knows. A later commit of ours counts if it is whole; what is torn, or
-        another collection's that had the name, is removed, and so is a table of which the journal knows nothing.
+        `entry` and `version` are what the journal knows. A later commit of ours counts if it is whole. Torn commits
+        are removed, and so are those of an earlier collection of the same name, and a log unknown to the journal.
 
         Raises:
-            StorageError: what the journal knows of is not there, or somebody else has changed the table.
+            StorageError: the version that the journal knows is missing, or somebody else has changed the table.
         """
         later, torn = self._later(version)
         if version is None:
@@ -77,13 +77,13 @@ class DeltaFolder:
         found = table.transaction_version(self._app)
         if found is not None and found >= entry and self._whole(table):
             return int(found), table.version()
-        self.place.cut(theirs)  # of ours, which may be in what somebody else has merged
+        self.place.cut(theirs)  # our commits after it; earlier ones may be part of what somebody else has merged
         found = DeltaTable(self.place.uri).transaction_version(self._app)
         return max(entry, found or 0), theirs
 
     def foreign(self, version: int | None) -> str | None:
-        """What is wrong with the table, if somebody else has changed it since a version; one look where nothing is
-        newer."""
+        """What is wrong with the table, if somebody else has changed it since a version. Costs one file lookup if there
+        is no newer commit."""
         try:
             with naming(f"the table {self.place}", DeltaError):
                 if version is not None and self.is_newer(version):
@@ -93,11 +93,11 @@ class DeltaFolder:
         return None
 
     def is_newer(self, version: int | None) -> bool:
-        """Whether there is a commit after a version."""
+        """Whether the table has a commit after a version."""
         return self.place.size(commit_file(0 if version is None else version + 1)) is not None
 
     def _later(self, version: int | None) -> tuple[list[Commit], bool]:
-        """The commits after a version, and whether one that is torn follows them."""
+        """The commits after a version, and whether a torn one follows them."""
         found: list[Commit] = []
         try:
             found.extend(commits(self.place, -1 if version is None else version))
@@ -106,13 +106,13 @@ class DeltaFolder:
         return found, False
 
     def _untouched(self, version: int, later: Sequence[Commit]) -> int:
-        """Make sure that nobody else has changed what the table holds.
+        """Check that nobody else has changed what the table holds.
 
         Returns:
-            The last version that is somebody else's, or the one before all.
+            The last version that somebody else made, or `version` if nobody did.
 
         Raises:
-            StorageError: somebody has, and has not taken it back.
+            StorageError: somebody has changed it, and has not undone the change.
         """
         theirs = [one for one in later if not self._is_ours(one)]
         changed = next((one for one in theirs if one.changes), None)
@@ -132,8 +132,8 @@ class DeltaFolder:
         return one.maker is not None and one.maker.partition("/")[0] == self._app.partition("/")[0]
 
     def _check_ours(self, found: Sequence[Commit], torn: bool) -> None:
-        """Make sure that a table of which the journal knows nothing has no rows, or is another of this warehouse's that
-        had the name."""
+        """Check a table that the journal does not know: it must be empty, or belong to an earlier collection of this
+        warehouse."""
         if not found and not torn:
             strange = any(name[:20].isdigit() for name in (self.place / LOG).names())
         else:
@@ -146,25 +146,25 @@ class DeltaFolder:
         self, updates: Sequence[Updates], files: Sequence[StoredFile], layout: Layout, entry: int | None,
         version: int | None,
     ) -> int | None:  # fmt: skip
-        """Add updates, and files of updates that are in the folder already, to a version.
+        """Add updates to a version of the table, and files of updates that are already in the folder.
 
         Args:
-            updates: to be written now.
-            files: that are there.
-            layout: of the table.
-            entry: with them the table holds all entries up to this one (None: the table does not say).
-            version: of the table before (None: there is none).
+            updates: the updates to write.
+            files: the files that are already there.
+            layout: the table's layout.
+            entry: the table then holds all entries up to this one (None: the table does not say).
+            version: the table's version before the call (None: there is no table).
 
         Returns:
-            The table's version (None: there is none).
+            The table's version after the call (None: there is no table).
 
         Raises:
-            StorageError: the table is at another version, and may hold what it is not known to hold.
+            StorageError: the table is at another version, so its contents are not known.
         """
         table = self._open()
         self._check_there(table, version)
         if table is not None and table.version() != version:
-            raise StorageError(f"the table {self.place} has been written by another process; it will be looked at anew",
+            raise StorageError(f"the table {self.place} was written by another process; the next flush will look at it",
                                path=str(self.place))
         if not files and not any(map(len, updates)):
             return None if table is None else int(table.version())
@@ -174,11 +174,11 @@ class DeltaFolder:
         return self._commit(table, [add_action(file, True) for file in (*written, *files)], layout, entry)
 
     def merge(self, layout: Layout, since: int, version: int, *, everything: bool) -> int | None:
-        """Write the smaller runs of files of a version, or all files, anew as one run, as far as there are several;
-        None if there are not. What is in memory at a time does not depend on how large they are.
+        """Rewrite the smaller runs of files of a version, or all its files, as one run. Returns the new version, None
+        if there is nothing to merge. The memory that this takes does not grow with the files.
         """
         table = DeltaTable(self.place.uri, version=version)
-        # Without an order of integers a merge reads its files once for each part of them that memory holds.
+        # If no integer column sorts the rows, a merge reads its files once for each part that fits into memory.
         ordered = bool(layout.sort) and is_exact([pa.nulls(0, layout.schema[layout.sort[0]])])
         old = _mergeable(self._parts(table), everything, None if ordered else _UNORDERED_BYTES)
         if not old:
@@ -191,21 +191,20 @@ class DeltaFolder:
         return at
 
     def _clean(self, table: DeltaTable) -> None:
-        """Remove files that were replaced a while ago, and our own that are in no version. A vacuum would be a version,
-        and take files of others, too."""
+        """Remove files that were replaced a while ago, and files of ours that are in no version. A real vacuum would
+        make a version, and would also remove files of others."""
         old = table.vacuum(KEEP_HOURS, dry_run=True, enforce_retention_duration=False)
-        # What is in no version, and not written by this process for a batch that is under way, is of one that failed.
+        # A file in no version is from a failed batch, unless this process wrote it for a batch that is still under way.
         hours = KEEP_HOURS + math.ceil((clock.time() - _STARTED) / 3600)
         stray = table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
         for name in {*old, *(name for name in stray if is_ours(name))}:
             self.place.remove(name)
 
     def files(self, version: int | None, rows: int | None = None) -> tuple[StoredFile, ...]:
-        """The files of a version, which have so many rows (None: that is not known).
+        """The files of a version. Together they must have `rows` rows (None: any number).
 
         Raises:
-            StorageError: the version is not there, or not as it was, or is of another collection, which has the name by
-                now.
+            StorageError: the version is missing or has changed, or another collection has the name now.
         """
         if version is None:
             return ()
@@ -213,16 +212,16 @@ class DeltaFolder:
             table = DeltaTable(self.place.uri, version=self._readable(version))
             if not self._app or table.transaction_version(self._app) is not None:
                 found = tuple(self._parts(table))
-                if rows is not None and _rows(found) != rows:  # by a commit that is empty by now, say
-                    raise StorageError(f"the log of the table {self.place} is damaged: by it version {version} has "
-                                       f"{_rows(found):,} rows, and by the journal {rows:,}",
+                if rows is not None and _rows(found) != rows:  # for example, a commit file has become empty
+                    raise StorageError(f"the log of the table {self.place} is damaged: it gives version {version} "
+                                       f"{_rows(found):,} rows, but the journal gives it {rows:,}",
                                        path=str(self.place))  # fmt: skip
                 return found
-        raise StorageError(f"the table {self.place} was dropped, and another made with its name", path=str(self.place))
+        raise StorageError(f"the table {self.place} was dropped, and another has its name now", path=str(self.place))
 
     def _readable(self, version: int) -> int:
-        """The version, or a later one with the same rows: of a version whose files somebody else has merged, those may
-        have been removed."""
+        """The version, or a later one with the same rows. If somebody else has merged a version's files, they may also
+        have removed the old ones."""
         if self._app and self.is_newer(version):
             for one in self._later(version)[0]:
                 if self._is_ours(one) or one.changes:
@@ -231,7 +230,7 @@ class DeltaFolder:
         return version
 
     def held(self, version: int | None) -> tuple[int, int]:
-        """The rows of a version and the last of their times, without reading them."""
+        """A version's number of rows and their last time, without reading the rows."""
         parts = [] if version is None else self._parts(DeltaTable(self.place.uri, version=version))
         return sum(part.rows for part in parts), max((part.latest for part in parts), default=MINIMUM)
 
@@ -243,7 +242,7 @@ class DeltaFolder:
 
     def _check_there(self, table: DeltaTable | None, version: int | None) -> None:
         if version is not None and (table is None or table.version() < version):
-            raise StorageError(f"the table {self.place} is not there at version {version}, which the journal knows",
+            raise StorageError(f"the table {self.place} has no version {version}, which the journal expects",
                                path=str(self.place))
 
     def _create(self, layout: Layout) -> DeltaTable:
@@ -269,19 +268,19 @@ class DeltaFolder:
         for action in pa.table(table.get_add_actions(flatten=True)).to_pylist():
             rows, latest = action["num_records"], action.get("max.__time")
             if rows is None or latest is None:
-                raise StorageError(f"{self.place}/{action['path']} has no statistics of its rows and times in the log",
+                raise StorageError(f"the log has no statistics of the rows and times of {self.place}/{action['path']}",
                                    path=str(self.place))
             found.append(StoredFile(action["path"], action["size_bytes"], rows, latest, ""))
         return found
 
 
 def _listing(table: DeltaTable) -> set[tuple[str, int]]:
-    """The files of a version."""
+    """The names and sizes of a version's files."""
     return {(action["path"], action["size_bytes"]) for action in pa.table(table.get_add_actions()).to_pylist()}
 
 
 def _facts(table: DeltaTable) -> tuple[object, ...]:
-    """What has to be the same again where somebody takes a commit back."""
+    """The facts that must be as before once somebody has undone a commit."""
     return table.schema(), table.metadata().configuration, _listing(table)
 
 
@@ -289,15 +288,15 @@ def _strange(place: Place, culprit: Commit) -> str:
     before = culprit.version - 1
     return (
         f"somebody else wrote the table {place}: version {culprit.version} ({culprit.operation}) is not this "
-        "warehouse's. Nothing of it counts, and what comes waits in the journal until it is taken back, by "
+        "warehouse's. halfjoin ignores it, and new updates wait in the journal until you undo it with "
         f"deltalake.DeltaTable({place.uri!r}).restore({before}) or Spark's RESTORE TABLE .. TO VERSION AS OF {before}; "
-        "rows are changed by engine.apply, INSERT and DELETE alone"
+        "change rows only with engine.apply, INSERT and DELETE"
     )
 
 
 def mergeable(runs: Iterable[Run], rows: Callable[[Run], int]) -> list[Run]:
-    """The runs to be merged: each of them no larger than the smaller ones together by far, so that a row is rewritten
-    a logarithmic number of times."""
+    """The runs to merge. Each has at most GROWTH times the rows of the smaller ones together, so a row is rewritten a
+    logarithmic number of times."""
     chosen: list[Run] = []
     size = 0
     for run in sorted(runs, key=rows):
@@ -309,7 +308,7 @@ def mergeable(runs: Iterable[Run], rows: Callable[[Run], int]) -> list[Run]:
 
 
 def _mergeable(parts: list[StoredFile], everything: bool, most: int | None) -> list[StoredFile]:
-    """The files of the runs to be merged; but for everything, no more than so many bytes."""
+    """The files of the runs to merge: all of them for `everything`, otherwise at most `most` bytes (None: no limit)."""
     if everything:
         return parts
     runs: dict[str, list[StoredFile]] = {}
@@ -328,5 +327,5 @@ def _rows(files: Iterable[StoredFile]) -> int:
 
 
 def add_action(file: StoredFile, changes: bool) -> AddAction:
-    """The entry of a file in a commit; `changes` whether it is more than other files' rows written anew."""
+    """A file's entry in a commit. `changes`: whether it does more than rewrite the rows of other files."""
     return AddAction(file.name, file.size, {}, int(clock.time() * 1000), changes, file.stats)

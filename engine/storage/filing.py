@@ -1,4 +1,4 @@
-"""Runs as files: what is large goes to files in its collection's folder, and the journal refers to them."""
+"""Write large runs to files in their collection's folder. The journal refers to the files."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from halfjoin.engine.storage.stored_run import StoredRun, stored
 from halfjoin.engine.updates.updates import Updates, concat
 from halfjoin.errors import StorageError
 
-BULK_ROWS = 1 << 17  # of a run, from which it is kept as files that the journal refers to
+BULK_ROWS = 1 << 17  # rows from which a run is kept as files that the journal refers to
 
 
 @dataclass(frozen=True, slots=True)
 class Filing:
-    """Files of collections that are there, or still to come."""
+    """Puts runs into files of collections, existing or future ones."""
 
     folders: Folders
 
     def spill(self, kind: str, name: str, updates: Updates, sort: Sequence[str]) -> StoredRun:
-        """Write updates to files of a collection, which count once the journal refers to them."""
+        """Write updates to files of a collection. The files count once the journal refers to them."""
         place = self.folders.claimed(kind, name)
         schema = {column: array.type for column, array in updates.columns.items()}
         try:
@@ -37,11 +37,12 @@ class Filing:
                                path=str(place)) from problem
 
     def filed(self, kind: str, name: str, part: Part, sort: Sequence[str]) -> Part:
-        """A run in files."""
+        """The part in files: a part in memory is written."""
         return self.spill(kind, name, concat([*part.pieces()]), sort) if part.in_memory else part
 
     def adopted(self, kind: str, name: str, part: Part) -> Part:
-        """A part whose files, if tasks wrote it, are in the folder of its Delta table, which does not know them yet."""
+        """The part with its files in the folder of its Delta table. If tasks wrote them, they are linked there, but no
+        commit adds them yet."""
         run = stored(part)
         if run is None or not isinstance(run.place, ScratchPlace):
             return part
@@ -50,12 +51,12 @@ class Filing:
             place.make()
             place.link(run.place.path, [file.name for file in run.files])
         except OSError as problem:
-            raise StorageError(f"the files of {name} cannot be taken into {place}: {problem}",
+            raise StorageError(f"the files of {name} cannot be linked into {place}: {problem}",
                                path=str(place)) from problem
         return StoredRun(place, run.files, run.schema)
 
     def pieces(self, kind: str, name: str, collection: Collection, part: Part) -> Iterator[Piece | StoredFile]:
-        """A run as the journal keeps it: its updates, or the files that hold them in the collection's folder."""
+        """A run as the journal keeps it: its updates, or the files in the collection's folder that hold them."""
         if len(part) >= BULK_ROWS:
             part = self.filed(kind, name, part, sort_columns(collection))
         run = stored(part)
@@ -68,7 +69,8 @@ class Filing:
     def first(
         self, kind: str, name: str, collection: Collection, files: dict[tuple[str, str], set[str]]
     ) -> Iterator[Piece | StoredFile]:
-        """What a new collection has; the names of its files are noted."""
+        """The first updates of a new collection, as the journal keeps them. Notes the names of their files in `files`.
+        """
         noted = files.setdefault((kind, name), set())
         for part in collection.held:
             for piece in self.pieces(kind, name, collection, part):

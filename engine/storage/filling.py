@@ -1,11 +1,11 @@
-"""First fills: what a view, and the nodes below it, contain so far.
+"""Fill a new view, and the nodes below it, with their contents so far.
 
 Fill law. A fill takes no history from a node. It evaluates the nodes below the view anew over the log, from the view's
-`since` on. At `upper` they equal the nodes that are kept already, and are thrown away after the fill; the rows of new
-nodes stay.
+`since` on. At `upper` the results equal the existing nodes, and are thrown away after the fill. The rows of new nodes
+stay.
 
-Wrong: to look up the rows of a node that is kept. Their times have moved to `upper`, so the past of the view would
-depend on which views were there before it.
+Wrong: to look up the rows of an existing node. Their times have moved to `upper`, so the view's past would depend on
+which views existed before it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from halfjoin.planner.plan import ViewPlan
 def fill_nodes(
     state: State, plan: ViewPlan, since: int, runner: Runner, staging: Path | None
 ) -> tuple[State, dict[str, MaintainedView]]:
-    """The nodes below a view, with their history from `since` on, and a state to fill the view over.
+    """A state to fill a view from, and the nodes below the view with their history from `since` on.
 
-    Nodes that the state has already stay as they are; what is given for them is good for the fill alone. `staging` is
-    where files of those are written, None for a folder of their own.
+    Nodes that `state` already has do not change; the nodes returned in their place are for this fill only. Their files
+    go to `staging`, None for a folder of their own.
     """
     over = replace(state, maintained=dict(state.maintained))
     nodes: dict[str, MaintainedView] = {}
@@ -52,9 +52,9 @@ def fill_nodes(
 
 
 def fill_missing(state: State) -> None:
-    """Fill the nodes that an older version did not have, when a warehouse is opened."""
+    """When a warehouse is opened, fill the nodes that an older version of halfjoin did not have."""
     for view in state.views.values():
-        assert view.plan is not None  # as of every view
+        assert view.plan is not None  # every view has a plan
         missing = [node.output for node in view.plan.below if node.output in unfilled(state)]
         if missing:
             _, made = fill_nodes(_without(state, missing), view.plan, view.contents.since, LOCAL, None)
@@ -66,13 +66,13 @@ def fill_missing(state: State) -> None:
 
 
 def unfilled(state: State) -> list[str]:
-    """The nodes of a warehouse that are not kept there."""
+    """The names of nodes that the warehouse does not keep yet."""
     nodes = [(name, one.contents) for name, one in state.maintained.items() if one.plan is None]
     return [name for name, contents in nodes if contents.stored is None and not contents.held]
 
 
 def forget_past(state: State, node: MaintainedView) -> None:
-    """Forget the past of a node that was filled: whoever needs it fills anew."""
+    """Forget the past of a filled node. A fill that needs this past computes it anew."""
     node.contents.advance(state.upper)
     if not node.contents.in_files:
         node.contents.compact(state.upper)
@@ -86,9 +86,9 @@ def take_in(
     state: State, kind: str, name: str, collection: Collection, made: Output, beside: Iterable[Part] = (),
     scratch: Scratch | None = None,
 ) -> None:  # fmt: skip
-    """A part of a first fill: in memory, or in files once the budget is used up, or where it was made.
+    """Add a part of a first fill to a collection: in memory, or in files if memory is short or it is in files already.
 
-    `beside`: what the same fill holds besides. `scratch`: where files are written that are thrown away afterwards.
+    `beside`: other parts that the same fill holds. `scratch`: the folder for files that are thrown away afterwards.
     """
     if not isinstance(made, Updates):
         collection.publish(made)

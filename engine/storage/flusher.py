@@ -1,4 +1,4 @@
-"""From the journal to the Delta tables, beside the batches: the journal is trimmed of what is flushed, never before."""
+"""Flush updates from the journal to the Delta tables while batches go on. Only flushed updates leave the journal."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _log = logging.getLogger("halfjoin")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A collection to be flushed: its id, its columns, its since, and the columns by which files are sorted.
+    """A collection to flush: its id, its columns, its `since`, and the columns that sort its files.
 
-    `arrangements` are those that it may have on disk: one that is there is kept up to date, or dropped if it is not
-    listed; one of `missing` is made.
+    `arrangements` are those that it may have on disk. Those already there are kept up to date, or dropped if they are
+    not listed. Those in `missing` are made.
     """
 
     id: int
@@ -43,41 +43,41 @@ class Target:
 
 
 class Flusher:
-    """Brings Delta tables up to the journal, in the caller's thread or in one of its own."""
+    """Brings Delta tables up to date with the journal, in the caller's thread or in its own."""
 
     def __init__(self, site: Site, journal: Journal) -> None:
         self._site, self._journal = site, journal
         self._thread: Thread | None = None
         self._seen: set[int] = set()
-        self.changed: set[int] = set()  # collections whose tables have new versions; for when nothing is at work
+        self.changed: set[int] = set()  # collections whose tables have new versions; read it when no flush runs
 
     @property
     def busy(self) -> bool:
-        """Whether its thread is at work."""
+        """Whether its thread is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, targets: Sequence[Target]) -> None:
-        """Flush in a thread. A failure loses nothing: the journal keeps what was not flushed, and it is tried again."""
+        """Flush in a thread. A failure loses nothing: the journal keeps the updates, and a later flush tries again."""
 
         def work() -> None:
             try:
                 self.flush(targets)
             except HalfjoinError as problem:
-                _log.warning("flushing failed and will be tried again: %s", problem)
+                _log.warning("flushing failed, and will be tried again: %s", problem)
 
         self._thread = Thread(target=work, name="halfjoin-flush")
         self._thread.start()
 
     def wait(self) -> None:
-        """Until its thread has done its work."""
+        """Wait until its thread has ended."""
         if self._thread is not None:
             self._thread.join()
 
     def flush(self, targets: Sequence[Target], *, everything: bool = False) -> None:
-        """Flush these collections and merge their files; with `everything` into one.
+        """Flush these collections and merge their files, with `everything` into one run.
 
         Raises:
-            StorageError: a table could not be written; the others are.
+            StorageError: a table could not be written. The other tables are written.
         """
         problems: list[HalfjoinError] = []
         try:
@@ -89,13 +89,13 @@ class Flusher:
                     try:
                         with naming(collection_place(self._site, kept[target.id]), DeltaError):
                             self._flush(journal, kept[target.id], target, entry, everything)
-                    except StorageError as problem:  # of this table; Conflict, say, is of all
+                    except StorageError as problem:  # it concerns this table; a Conflict, for example, concerns all
                         problems.append(problem)
                 journal.shrink()
-            pa.default_memory_pool().release_unused()  # a merge has left it large
+            pa.default_memory_pool().release_unused()  # a merge makes it large
         except HalfjoinError:
             raise
-        except Exception as problem:  # of the file system, of Parquet, of Delta: nothing of it is trimmed
+        except Exception as problem:  # from the file system, Parquet or Delta: the journal keeps the updates
             raise StorageError(f"flushing the warehouse {self._site.place} failed: {problem}",
                                path=str(self._site.place)) from problem
         if problems:
@@ -105,10 +105,10 @@ class Flusher:
         table = DeltaFolder(collection_place(self._site, kept), app_of(journal, kept.id))
         flushed, version = kept.flushed, kept.version
         if kept.pieces or everything or kept.id not in self._seen or self._is_newer(table, version):
-            self._seen.discard(kept.id)  # until all is done: it may end in between
+            self._seen.discard(kept.id)  # until this flush has succeeded: it may fail halfway
             flushed, version = table.recover(flushed, version)
         if version == kept.version and (kept.pieces or everything):
-            table.files(version, kept.stored)  # not to go on from less than there was
+            table.files(version, kept.stored)  # a check: do not add to a table that has lost rows
         layout = Layout(target.schema, target.sort)
         pieces = journal.pieces(kept.id, flushed, entry)
         if pieces:
@@ -130,13 +130,13 @@ class Flusher:
 
     @staticmethod
     def _is_newer(table: DeltaFolder, version: int | None) -> bool:
-        """Whether there may be something to be told from the table; in an object store that is not asked of each."""
+        """Whether the table has commits that the journal does not know. Not asked in an object store: it takes long."""
         return isinstance(table.place, LocalPlace) and table.is_newer(version)
 
     def _arrange(
         self, journal: Journal, kept: Kept, target: Target, version: int, flushed: int, everything: bool
     ) -> dict[str, int]:
-        """Bring the arrangements to hold what the collection's table holds at a version. Returns theirs, by name."""
+        """Make the arrangements hold what the collection's table holds at a version. Returns their versions by name."""
         there, missing = journal.arranged(kept.id), {one.name for one in target.missing}
         found = {}
         for one in target.arrangements:
@@ -160,12 +160,12 @@ class Flusher:
                     at = one.extend(place, (part.not_before(target.since) for part in parts), known, everything,
                                     target.since)  # fmt: skip
                 except (HalfjoinError, DeltaError, OSError, pa.ArrowException) as problem:
-                    _log.warning("the arrangement %s is dropped, which makes lookups slow: %s", one.key, problem)
+                    _log.warning("the arrangement %s is dropped, so lookups will be slow: %s", one.key, problem)
                     continue
                 if at is not None:
                     found[one.name] = at
         return found
 
     def close(self) -> None:
-        """Wait for the work under way."""
+        """Wait for the running flush."""
         self.wait()

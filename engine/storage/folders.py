@@ -1,6 +1,6 @@
-"""The folders of a warehouse's collections: the journal names each before it is made, until a collection has it.
+"""Make and remove the folders of collections. The journal names a folder before it is made, until a collection has it.
 
-So what a process has left that ended, or a collection that was dropped, can be removed, and nothing that is not ours.
+So halfjoin can remove the folders of dropped collections and of processes that ended early, and nothing of others.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _log = logging.getLogger("halfjoin")
 
 @dataclass(slots=True)
 class Folders:
-    """`known`: those that collections have, and those that were made for collections to come."""
+    """The folders of a warehouse. `known`: the folders of existing collections, and those made for future ones."""
 
     site: Site
     journal: Journal
     known: set[str] = field(default_factory=set)
 
     def claimed(self, kind: str, name: str) -> Place:
-        """The folder of a collection, which may be one that is still to come: then the journal names it first."""
+        """The folder of a collection. If the collection does not exist yet, the journal names the folder first."""
         folder = f"{kind}/{folder_name(name)}"
         if folder not in self.known:
             self.check_free(folder)
@@ -38,19 +38,19 @@ class Folders:
         return in_site(self.site, folder)
 
     def check_free(self, folder: str) -> None:
-        """Refuse a new collection whose folder holds something that this warehouse has not put there."""
+        """Refuse a new collection if its folder holds files that are not this warehouse's."""
         place = in_site(self.site, folder)
         try:
             free = folder in self.known or not any(place.names()) or folder in self.journal.unclaimed()
         except (DeltaError, OSError) as problem:
-            raise StorageError(f"{place} cannot be looked at: {problem}", path=str(place)) from problem
+            raise StorageError(f"{place} cannot be listed: {problem}", path=str(place)) from problem
         if not free:
-            raise StorageError(f"{place} holds what is not of this warehouse",
+            raise StorageError(f"{place} holds files that are not this warehouse's",
                                remedy="move it away, or use another name", path=str(place))
 
     def remove_unclaimed(self) -> None:
-        """Folders of collections that were dropped, or never came to be when a process ended: those that the journal
-        names, and no others."""
+        """Remove the folders of dropped collections, and of collections that a process did not finish making. Removes
+        only folders that the journal names."""
         found = [folder for folder in self.journal.unclaimed() if folder not in self.known]
         gone = [folder for folder in found if self.clear(in_site(self.site, folder))]
         if gone:
@@ -58,7 +58,7 @@ class Folders:
 
     @staticmethod
     def clear(place: Place, keep: Container[str] = ()) -> bool:
-        """Remove what no collection has any more. Returns whether it is gone; if not, the next opening tries again."""
+        """Empty a folder, except for `keep`. Returns whether it is empty; if not, the next opening tries again."""
         try:
             place.clear(keep)
             return not any(place.names())

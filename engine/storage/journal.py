@@ -1,7 +1,7 @@
-"""The journal of a local warehouse: an SQLite file with what is defined, what is acknowledged, and what is not flushed.
+"""The journal of a local warehouse: an SQLite file with the catalog, the batch ids, and the updates not yet flushed.
 
-Durability law. A batch is acknowledged after its entry is on disk, and only then: one transaction holds the updates of
-every collection it touched, the new `upper` and the batch's id. Definitions change in the same way.
+Durability law. A batch is acknowledged after its entry is on disk, and only then. One transaction holds the updates of
+every collection that the batch touched, the new `upper` and the batch's id. Definitions change in the same way.
 
 >>> import tempfile
 >>> import halfjoin as hj
@@ -9,15 +9,15 @@ every collection it touched, the new `upper` and the batch's id. Definitions cha
 >>> with hj.Engine(folder.name + "/w", clock="own") as engine:
 ...     engine.execute("CREATE TABLE t (k bigint)")
 ...     applied = engine.apply({"t": [{"k": 1}]}, time=5, batch_id="first")
->>> with hj.Engine(folder.name + "/w") as engine:  # whoever has no answer asks again, with the same id
+>>> with hj.Engine(folder.name + "/w") as engine:  # a caller that got no answer submits it again, with the same id
 ...     again = engine.apply({"t": [{"k": 1}]}, time=5, batch_id="first")
 ...     engine.read("t").num_rows, again.upper == applied.upper
 (1, True)
 >>> folder.cleanup()
 
-Wrong ways. An acknowledgement before the entry is on disk loses batches when the machine stops. One transaction a
-collection leaves, after a kill between two, a view that is not its tables'. An id in an entry of its own, before the
-batch's, loses the batch that is tried again; after it, applies that batch twice.
+Wrong ways. An acknowledgement before the entry is on disk loses batches when the machine stops. With one transaction
+per collection, a kill between two leaves a view that does not agree with its tables. If the id has an entry of its own
+before the batch's, a retried batch can be lost. If the id's entry comes after, the batch can be applied twice.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from halfjoin.engine.updates.updates import MINIMUM
 from halfjoin.errors import StorageError
 
 NODES = "nodes"  # the kind of node collections
-_FEW_PAGES = 1000  # of 4 KB, that are given back at a time
+_FEW_PAGES = 1000  # pages of 4 KB, given back at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A collection as the journal knows it.
 
-    Its updates up to entry `flushed` are version `version` of its Delta table (None: there is none yet), later ones are
-    in the journal, in so many `pieces`. `rows` and `latest` (the last of their times) count both, `stored` the table's.
+    Version `version` of its Delta table (None: no table yet) holds its updates up to entry `flushed`. The journal holds
+    the later ones, in `pieces` pieces. `rows` and `latest` (the last time) cover both, `stored` is the table's rows.
     """
 
     id: int
@@ -62,7 +62,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """A collection to be made, with the updates that are in it already."""
+    """A collection to make, with its first updates."""
 
     kind: str
     name: str
@@ -72,7 +72,7 @@ class New:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A batch that had an id: what it was (`mark`), and what it did: closed the times from `low` to below `upper`."""
+    """A batch with an id. `mark` is the fingerprint of its rows. It closed the times in `[low, upper)`."""
 
     id: str
     mark: bytes
@@ -86,10 +86,10 @@ class Answered:
 
 
 class Journal(JournalFile):
-    """The open file. One object serves one thread at a time; a second thread opens a journal of its own.
+    """The open file. One object serves one thread at a time. A second thread opens a journal of its own.
 
     Raises:
-        StorageError: from every method, where the disk fails. Then nothing of that call is kept.
+        StorageError: from every method, if the disk fails. Then the call has changed nothing.
     """
 
     # Reading.
@@ -104,7 +104,7 @@ class Journal(JournalFile):
             other.close()
 
     def collections(self) -> list[Kept]:
-        """All collections, in the order in which they were made."""
+        """All collections, in the order of their creation."""
         with self._guarded():
             rows = self._db.execute(
                 "SELECT c.id, c.kind, c.name, c.since, c.created, c.flushed, c.version, "
@@ -117,7 +117,7 @@ class Journal(JournalFile):
         return [Kept(*row) for row in rows]
 
     def pieces(self, collection: int, after: int, to: int = 2**63 - 1) -> list[bytes | StoredFile]:
-        """The updates of a collection's entries after one and up to another, in order, as they were given."""
+        """A collection's updates of the entries in `(after, to]`, in order, as they were appended."""
         with self._guarded():
             rows = self._db.execute(
                 "SELECT data, file FROM run WHERE collection = ? AND entry > ? AND entry <= ? ORDER BY id",
@@ -127,7 +127,7 @@ class Journal(JournalFile):
             return [_bytes(data) if file is None else StoredFile(*json.loads(file)) for data, file in rows]
 
     def arranged(self, collection: int) -> dict[str, int]:
-        """The versions of a collection's arrangements, by name, that hold exactly what its Delta table holds."""
+        """The versions of those arrangements of a collection, by name, that hold exactly what its Delta table holds."""
         with self._guarded():
             rows = self._db.execute(
                 "SELECT a.name, a.version FROM arrangement a JOIN collection c ON c.id = a.collection "
@@ -136,18 +136,18 @@ class Journal(JournalFile):
         return dict(rows)
 
     def pending(self) -> int:
-        """Bytes of updates that are in the journal alone, or in files that it alone knows of."""
+        """Bytes of the updates that are only in the journal, or in files that only the journal knows."""
         with self._guarded():
             return int(self._db.execute("SELECT coalesce(sum(bytes), 0) FROM run").fetchone()[0])
 
     def unclaimed(self) -> list[str]:
-        """Folders of the warehouse that were made for collections, and that no collection has (yet, or any more)."""
+        """Folders of the warehouse that were made for collections but belong to none, not yet or no longer."""
         with self._guarded():
             rows = self._db.execute("SELECT folder FROM unclaimed ORDER BY folder").fetchall()
         return [folder for (folder,) in rows]
 
     def answered(self, batch: str) -> Answered | None:
-        """The batch with that id, if there was one."""
+        """The batch with that id, None if there was none."""
         with self._guarded():
             row = self._db.execute(
                 "SELECT id, mark, time, low, upper, runner, reason, seconds, entry FROM batch WHERE id = ?", (batch,)
@@ -155,13 +155,13 @@ class Journal(JournalFile):
         return None if row is None else Answered(*row)
 
     def closings(self) -> list[Closing]:
-        """What the last batches closed."""
+        """The times that the last batches closed."""
         with self._guarded():
             rows = self._db.execute("SELECT low, upper, submitted, batch FROM closing").fetchall()
         return [Closing(*row) for row in rows]
 
     def newest(self, prefix: str) -> str | None:
-        """The greatest batch id that begins with a prefix, None if there is none."""
+        """The greatest batch id with a prefix, None if no id has it."""
         with self._guarded():
             row = self._db.execute("SELECT max(id) FROM batch WHERE id >= ? AND id < ?", _within(prefix)).fetchone()
         return None if row[0] is None else str(row[0])
@@ -172,8 +172,8 @@ class Journal(JournalFile):
         self, pieces: Mapping[int, Iterable[Piece | StoredFile]], upper: int, batch: Answered | None,
         closing: Closing | None, facts: Mapping[str, str],
     ) -> None:  # fmt: skip
-        """One entry: updates by collection id, the frontier, the batch's id, what it closes, facts about the whole that
-        it settles. It is on disk when this returns."""
+        """Write one entry: updates by collection id, `upper`, the batch's id, the times that it closes, and facts about
+        the warehouse that it settles. The entry is on disk when this returns."""
         with self._transaction():
             entry = self._next(upper)
             self._set(**facts)
@@ -194,11 +194,11 @@ class Journal(JournalFile):
         self, catalog: str, upper: int, new: Sequence[New], gone: Iterable[int], forgotten: Iterable[str],
         left: Iterable[str], claimed: Iterable[str],
     ) -> None:  # fmt: skip
-        """One entry that changes what is defined; batch ids with the prefixes `forgotten` go.
+        """Write one entry that changes the definitions. Batch ids with a prefix in `forgotten` are deleted.
 
         Args:
-            left: the folders of collections that are gone, which may be removed from now on.
-            claimed: those of new ones, some of which may have been left in the same breath.
+            left: the folders of the dropped collections, which may be removed from now on.
+            claimed: the folders of the new ones. Some may also be in `left`.
         """
         with self._transaction():
             entry = self._next(upper)
@@ -224,18 +224,18 @@ class Journal(JournalFile):
                 self._insert(int(cursor.lastrowid or 0), entry, item.pieces)
 
     def unclaim(self, folder: str) -> None:
-        """A folder is made for a collection that is not there yet; if it never is, the folder may be removed."""
+        """Note a folder that will be made for a future collection. If no collection comes, it may be removed."""
         with self._transaction():
             self._write("INSERT OR IGNORE INTO unclaimed VALUES (?)", (folder,))
 
     def removed(self, folders: Iterable[str]) -> None:
-        """Folders that no collection had are gone."""
+        """Forget unclaimed folders, which were removed."""
         with self._transaction():
             for folder in folders:
                 self._write("DELETE FROM unclaimed WHERE folder = ?", (folder,))
 
     def raise_since(self, sinces: Mapping[int, int]) -> None:
-        """Collections cannot be read below these times any more, and what is written from now on need not allow it."""
+        """Raise `since` of collections: from now on, neither reads nor what is written need times below it."""
         with self._transaction():
             for id, since in sinces.items():
                 self._write("UPDATE collection SET since = ? WHERE id = ? AND since < ?", (since, id, since))
@@ -243,8 +243,8 @@ class Journal(JournalFile):
     def flushed(
         self, collection: int, entry: int, version: int | None, rows: int, latest: int, arranged: Mapping[str, int]
     ) -> None:
-        """A collection's updates up to an entry are in its Delta table, and in these versions of its arrangements, by
-        name; the journal need not keep them."""
+        """Note that a collection's Delta table, and these versions of its arrangements by name, hold its updates up to
+        an entry. Deletes those updates from the journal."""
         with self._transaction():
             self._write(
                 "UPDATE collection SET flushed = ?, version = ?, rows = ?, latest = ? WHERE id = ?",
@@ -257,14 +257,14 @@ class Journal(JournalFile):
             self._write("UPDATE meta SET value = value + 1 WHERE key = 'flushes'")
 
     def shrink(self) -> None:
-        """Give the space of what was trimmed back to the file system, in steps between which others may write."""
+        """Give the space of deleted updates back to the file system, in steps. Others may write between the steps."""
         with self._guarded():
             while self._db.execute("PRAGMA freelist_count").fetchone()[0] > _FEW_PAGES:
                 self._db.execute(f"PRAGMA incremental_vacuum({_FEW_PAGES})").fetchall()
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def keep(self, **facts: str | int) -> None:
-        """Set facts about the whole."""
+        """Set facts about the warehouse."""
         with self._transaction():
             self._set(**facts)
 
@@ -283,15 +283,15 @@ class Journal(JournalFile):
 
 def _bytes(data: object) -> bytes:
     if not isinstance(data, bytes):
-        raise TypeError("there is a text in place of bytes")
+        raise TypeError("a value is text instead of bytes")
     return data
 
 
 def app_of(journal: Journal, collection: int) -> str:
-    """What a collection's Delta table is known by, among all that have had its name."""
+    """The name of a collection's transactions in its Delta table. No other collection has it, whatever its name."""
     return f"{journal.meta('id')}/{collection}"
 
 
 def _within(prefix: str) -> tuple[str, str]:
-    """The first text that begins with a prefix, which ends with a slash, and the first text behind all that do."""
+    """The bounds of the texts with a prefix that ends in a slash: the least of them, and the least text after them."""
     return prefix, prefix[:-1] + chr(ord("/") + 1)

@@ -1,4 +1,4 @@
-"""The file of a journal: an SQLite database with its tables and its format, transactions, and one moment to read."""
+"""The SQLite file of a journal: its tables, its format version, its transactions, and its snapshots for readers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from halfjoin.errors import StorageError
 
 Value: TypeAlias = str | int | float | bytes | None
 
-FORMAT = 3  # the newest: with node collections, which an engine that does not know them would let fall behind
-_PLAIN = 2  # without
+FORMAT = 3  # the newest: with node collections. An older engine must not write here, because it would not update them
+_PLAIN = 2  # without node collections
 _BUSY_SECONDS = 60
-_LARGEST_WAL = 64 << 20  # bytes that the write-ahead file keeps between checkpoints
+_LARGEST_WAL = 64 << 20  # bytes that the write-ahead file may keep after a checkpoint
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
@@ -48,10 +48,10 @@ CREATE TABLE batch (
 
 
 class JournalFile:
-    """The open file. One object serves one thread at a time; a second thread opens one of its own.
+    """The open file. One object serves one thread at a time. A second thread opens one of its own.
 
     Raises:
-        StorageError: from every method, where the disk fails. Then nothing of that call is kept.
+        StorageError: from every method, if the disk fails. Then the call has changed nothing.
     """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
@@ -97,40 +97,40 @@ class JournalFile:
         if found == 1 and read_only:
             raise StorageError(f"the warehouse of {self.where} has the older format 1",
                                remedy="open it once without read_only", path=str(self.where))
-        if found == 1:  # all updates were in the journal itself
+        if found == 1:  # in format 1, all updates were in the journal itself
             with self._transaction():
                 self._write("ALTER TABLE run ADD COLUMN file TEXT")
                 self._write(_statement("arrangement"))
                 self._set(format=_PLAIN, flushes=0)
         if found > FORMAT:
             raise StorageError(
-                f"the warehouse of {self.where} has format {found}, and this version of halfjoin knows up to "
+                f"the warehouse of {self.where} has format {found}, but this version of halfjoin knows formats up to "
                 f"{FORMAT}", remedy="open it with a newer one", path=str(self.where),
             )
-        for table in ("unclaimed", "closing"):  # what journals of before do not have
+        for table in ("unclaimed", "closing"):  # older journals do not have these
             if not read_only and not self._has(table):
                 with self._transaction():
                     self._write(_statement(table))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         release(self)
         self._db.close()
 
     def recover(self) -> None:
-        """Roll back what an interrupted call of this thread has begun."""
+        """Roll back a transaction that an interrupted call of this thread left open."""
         with self._guarded():
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
 
     def disown(self) -> None:
-        """In a child, where SQLite would take the parent's locks for the child's when it is closed, or opened again."""
+        """Give the file up in a child process. There, SQLite would take the parent's locks for its own on a close."""
         leak(self._db)
         inherit(self.where)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """What is read inside belongs to one moment, whatever a writer does meanwhile; it may be nested."""
+        """Inside, all reads see the file as of one moment, whatever a writer does meanwhile. May be nested."""
         if self._db.in_transaction:
             yield
             return
@@ -145,21 +145,21 @@ class JournalFile:
 
     @property
     def entry(self) -> int:
-        """The last one."""
+        """The number of the last entry."""
         return self.number("entry")
 
     def meta(self, key: str) -> str:
-        """One of the facts about the whole: `format`, `id`, `entry` (the last), `upper`, `defined` (the last entry that
-        changed the catalog), `flushes` (how often collections were), `catalog` (JSON), `retain`, `clock`."""
+        """A fact about the warehouse: `format`, `id`, `entry` (the last), `upper`, `defined` (the last entry that
+        changed the catalog), `flushes` (the number of flushes), `catalog` (JSON), `retain`, `clock`, `errors`."""
         with self._guarded():
             found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return "" if found is None else str(found[0])
 
     def number(self, key: str, otherwise: int | None = None) -> int:
-        """One of the facts that are numbers.
+        """A fact that is a number; `otherwise` if it is missing.
 
         Raises:
-            StorageError: it is none, or not there and nothing is said for that.
+            StorageError: it is not a number, or it is missing and there is no `otherwise`.
         """
         found = self.meta(key)
         if found == "" and otherwise is not None:
@@ -172,11 +172,11 @@ class JournalFile:
             self._write("INSERT OR REPLACE INTO meta VALUES (?, ?)", fact)
 
     def _write(self, statement: str, values: tuple[Value, ...] = ()) -> sqlite3.Cursor:
-        """One change of a transaction."""
+        """Make one change inside a transaction."""
         return self._db.execute(statement, values)
 
     def _keep(self) -> None:
-        """The last step before a transaction is committed, which may refuse it."""
+        """The last step before a commit. A subclass may refuse the transaction here."""
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -196,10 +196,10 @@ class JournalFile:
         try:
             yield
         except sqlite3.Error as problem:
-            raise StorageError(f"the journal {self.where} failed: {problem}; nothing of the call is kept",
+            raise StorageError(f"the journal {self.where} failed: {problem}; the call has changed nothing",
                                path=str(self.where)) from problem
 
 
 def _statement(table: str) -> str:
-    """What makes a table."""
+    """The statement that creates a table."""
     return next(part for part in _SCHEMA.split(";\n") if f" {table} (" in part)

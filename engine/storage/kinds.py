@@ -1,4 +1,4 @@
-"""What is kept of a state: its collections by kind and name, as folders have them, and what is staged for them."""
+"""List the collections of a state that are kept, by kind and name as in the folders, and what is staged for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from halfjoin.sql.expr import Column
 
 
 def parts(state: State, staged: Staged) -> Iterator[tuple[Part, str, str]]:
-    """What is staged, with the kind and the name of its collection."""
+    """The staged parts, with the kind and the name of their collection."""
     for name, part in staged.runs.items():
         yield part, kind_of(state, name), name
     for name, part in staged.errors.items():
@@ -21,7 +21,7 @@ def parts(state: State, staged: Staged) -> Iterator[tuple[Part, str, str]]:
 
 
 def kind_of(state: State, name: str) -> str:
-    """The kind of a table's, view's or node's contents."""
+    """The kind of collection that holds a table's, a view's or a node's contents."""
     if name in state.tables:
         return "tables"
     return NODES if state.maintained[name].plan is None else "views"
@@ -33,7 +33,7 @@ def collection_of(state: State, kind: str, name: str) -> Collection:
 
 
 def collections(state: State) -> list[tuple[str, str, Collection]]:
-    """Kind, name and collection of everything that is kept."""
+    """The kind, name and collection of everything that is kept."""
     found = [("tables", name, collection) for name, collection in state.tables.items()]
     for name, view in state.maintained.items():
         found += [(kind_of(state, name), name, view.contents), ("errors", name, view.errors)]
@@ -41,8 +41,8 @@ def collections(state: State) -> list[tuple[str, str, Collection]]:
 
 
 def sort_columns(collection: Collection) -> tuple[str, ...]:
-    """The columns that files are sorted by: those of the primary key as declared, else of the first arrangement that is
-    on columns."""
+    """The columns that sort the files: those of the primary key as declared, else the key of the first arrangement
+    whose key consists of columns."""
     if collection.order:
         return collection.order
     for key in collection.arrangements:

@@ -1,4 +1,4 @@
-"""Reading beside a writer: every call sees one moment of the whole warehouse, and blocks nobody."""
+"""The store of an engine that only reads: every call sees one moment of the whole warehouse, and blocks nobody."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Reader:
     """The store of an engine that only reads.
 
     Raises:
-        StorageError: there is no warehouse, or one of a newer format.
+        StorageError: there is no warehouse, or it has a newer format.
     """
 
     def __init__(self, warehouse: str | PathLike[str]) -> None:
@@ -42,13 +42,14 @@ class Reader:
         self._made: State | None = None
 
     def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
-        """The state as it is now; `retain` is the writer's to choose.
+        """The state as it is now. `retain` must be None: the writer chooses it.
 
         Raises:
-            Conflict: another clock is kept.
+            Conflict: the warehouse has another clock.
         """
         if retain is not None:
-            raise HalfjoinError("retain is for the engine that writes", remedy="read_only=True takes what is there")
+            raise HalfjoinError("only the engine that writes can set retain",
+                                remedy="leave retain out with read_only=True")
         with self._journal.snapshot():
             opened(self._journal.meta("clock"), clock, 0)
             self._disk = Disk(self._site, self._journal, memory)
@@ -59,9 +60,9 @@ class Reader:
 
     @contextmanager
     def moment(self, state: State) -> Iterator[State]:
-        """The state as the last batch or definition left it; what is loaded meanwhile is of that moment, too.
+        """The state as the last batch or definition left it. Rows loaded inside are of the same moment.
 
-        A state that was not made to the end, or not taken over to the end, is made anew.
+        If an interrupt left the state half made or half updated, it is made anew.
         """
         with self._journal.snapshot():
             entry = self._journal.entry
@@ -88,17 +89,17 @@ class Reader:
         return state
 
     def _follow(self, state: State, entry: int) -> None:
-        """Take over what was appended since the last look, and newer files, before older ones are removed."""
-        defined, self._defined = self._defined, _UNKNOWN  # until all of it is taken over
+        """Add the updates since the last moment, and switch to newer files before the older ones are removed."""
+        defined, self._defined = self._defined, _UNKNOWN  # until everything is added
         upper = self._journal.number("upper")
         state.move_to(upper, opened(self._journal.meta("clock"), None, upper))
         newer = self._flushes != self._journal.number("flushes")
         for kept in self._journal.collections():
             collection = self._collections.get(kept.id)
             if collection is None:
-                continue  # a node that no view has, as this version plans it
+                continue  # a node that no view has, as this version plans the views
             if collection.cold is not None or kept.flushed > self._entry or (newer and collection.in_files):
-                # Not loaded, or the journal was trimmed of what is missing here, or files may be removed soon.
+                # Not loaded, or the journal no longer has the updates that are missing here, or files may go soon.
                 collection.unload()
                 collection.cold = Cold(kept.rows, kept.latest) if kept.rows else None
             else:
@@ -111,32 +112,32 @@ class Reader:
         self._defined = defined
 
     def as_files(self, collection: Collection) -> Sequence[Part] | None:
-        """The files of the collection's Delta table, and what is not there yet."""
+        """The files of the collection's Delta table, and the updates that are not in the table yet."""
         return self._disk.left(self._collections, collection)
 
     def closed_by(self, time: int) -> Closing | None:
-        """Who closed a time, if it was one of the last batches."""
+        """The closing of a time, None if none of the last batches closed it."""
         return closing_of(self._journal.closings(), time)
 
     spill = None
 
     def recover(self) -> None:
-        """Let go of the moment of a call that was interrupted."""
+        """End the transaction of a call that was interrupted."""
         self._journal.recover()
 
     def foreign(self) -> Mapping[tuple[str, str], str]:
-        """What others than the writer have done to Delta tables."""
+        """What others than the writer have done to Delta tables, by kind and name of the collection."""
         return self._disk.foreign()
 
     def overtaken(self) -> bool:
-        """Whether the writer has dropped or replaced something meanwhile: its files go at once."""
+        """Whether the writer has changed the definitions since. The files of a dropped collection go at once."""
         with self._journal.snapshot():
             return self._defined not in (_UNKNOWN, self._journal.number("defined"))
 
     def do_due_work(self, state: State) -> None:
-        """Hold no more than the budget: what has to go is opened again as files."""
+        """Keep within the memory budget. Released collections are opened again as files."""
         state.release(0)
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Close the journal."""
         self._journal.close()

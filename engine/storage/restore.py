@@ -1,4 +1,4 @@
-"""From a kept catalog to a state: collections that load when first needed, views planned again from their text."""
+"""Make a state from a kept catalog: collections load when first needed, views are planned again from their text."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import with_inputs
 from halfjoin.engine.storage.journal import NODES, Kept
 
-# A kept collection's updates, all that there are now, by its id; and what is closed.
+# All updates of a kept collection as of now. Arguments: its id, the collection, `upper`.
 Fetch = Callable[[int, Collection, int], Sequence[Part]]
 
 
 @dataclass(frozen=True, slots=True)
 class OnDisk:
-    """Where a collection is kept."""
+    """Loads a kept collection from disk."""
 
     id: int
     collection: Collection
@@ -27,14 +27,14 @@ class OnDisk:
     upper: Callable[[], int]
 
     def load(self) -> Sequence[Part]:
-        """All the updates, as of now."""
+        """All its updates as of now."""
         return self.fetch(self.id, self.collection, self.upper())
 
 
 def restore(
     state: State, document: Document, kept: Mapping[tuple[str, str], Kept], fetch: Fetch
 ) -> dict[int, Collection]:
-    """Fill the empty state of a warehouse; its collections by their ids. Nothing is loaded.
+    """Enter the catalog into an empty state. Returns the collections by their ids. Loads no rows.
 
     Raises:
         StorageError: a view means something else to this version of halfjoin.
@@ -45,7 +45,7 @@ def restore(
     def attach(kind: str, collection: Collection, name: str) -> None:
         found = kept.get((kind, name))
         if found is None and kind == NODES:
-            return  # an older version planned the views in another way: the node is still to be filled
+            return  # an older version planned the views differently: the node must still be filled
         found = kept[kind, name] if found is None else found
         collection.since = max(found.since, upper - max(collection.retain, 1))
         by_id[found.id] = collection

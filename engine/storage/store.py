@@ -1,4 +1,4 @@
-"""The store of an engine without a warehouse, and what all stores have in common."""
+"""The store of an engine without a warehouse, and what stores share."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from halfjoin.errors import StorageError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-RETAIN = 1_000_000  # time units of history, where nobody says otherwise
+RETAIN = 1_000_000  # time units of history, the default
 
 
 def retried(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """A method of an engine that reads, called again where its store was overtaken."""
+    """Wrap a reading method of an engine: call it again if it fails because its store was overtaken."""
 
     @wraps(method)
     def call(engine: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -41,7 +41,7 @@ def retried(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[An
 
 
 class Nowhere:
-    """Keeps nothing but the answers to batch ids, in memory."""
+    """Keeps only the answers to batch ids and the last closings, in memory."""
 
     place = None
 
@@ -59,48 +59,52 @@ class Nowhere:
         return nullcontext(state)
 
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
-        """The mark and the outcome of the batch with that id, if there was one."""
+        """The mark and the outcome of the batch with that id, None if there was none."""
         return self._answers.get(batch)
 
     def closed_by(self, time: int) -> Closing | None:
-        """Who closed a time, if it was one of the last batches."""
+        """The closing of a time, None if none of the last batches closed it."""
         return closing_of(self._closings, time)
 
     staging = None
     spill = None
 
     def as_files(self, collection: Collection) -> None:
-        """There are no files."""
+        """None: there are no files."""
 
     def has_stale_nodes(self) -> bool:
-        """There are none from before."""
+        """False: no older version has left nodes."""
         return False
 
     def has_older_errors(self) -> bool:
-        """There are none from before."""
+        """False: no older version has left errors."""
         return False
 
     def renew_errors(self, state: State) -> None:
-        """There are none from before."""
+        """Do nothing: no older version has left errors."""
 
     def errors_renewed(self) -> None:
-        """There are none from before."""
+        """Do nothing: no older version has left errors."""
 
     def adopt(self, state: State, staged: Staged) -> Staged:
-        """There are no files."""
+        """The batch itself: it has no files."""
         return staged
 
     def newest(self, prefix: str) -> str | None:
-        """The greatest batch id that begins with a prefix, None if there is none."""
+        """The greatest batch id with a prefix, None if no id has it."""
         return max((batch for batch in self._answers if batch.startswith(prefix)), default=None)
 
     def make_room(self, state: State, staged: Staged) -> Staged:
-        """All is in memory, and stays there."""
+        """The batch itself: everything stays in memory.
+
+        Raises:
+            StorageError: the batch does not fit into the memory budget.
+        """
         state.memory.check(staged.size)
         return staged
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
-        """The batch's id is remembered, and what it closes."""
+        """Prepare to remember the batch's id and the times that it closes."""
         closing = None
         if staged.upper > state.upper:
             closing = Closing(state.upper, staged.upper, now(), None if batch is None else batch.text)
@@ -114,7 +118,7 @@ class Nowhere:
         return self._entry(follow)
 
     def define(self, state: State) -> Entry:
-        """The feeds of tables that are gone are forgotten; nothing else is kept."""
+        """Prepare to forget the feeds of dropped tables. Nothing else is kept."""
 
         def follow() -> None:
             for batch, table in [(batch, table_of(batch)) for batch in self._answers]:
@@ -124,7 +128,7 @@ class Nowhere:
         return self._entry(follow)
 
     def _entry(self, follow: Step) -> Entry:
-        """One that is kept from the moment at which it is the last."""
+        """An entry that is kept from the moment at which it is the last one."""
         this = object()
 
         def commit() -> None:
@@ -133,24 +137,24 @@ class Nowhere:
         return Entry(commit, lambda: self._last is this, follow)
 
     def recover(self) -> None:
-        """Nothing is left half done."""
+        """Do nothing: no call leaves anything half done."""
 
     def foreign(self) -> Mapping[tuple[str, str], str]:
-        """There are no tables on disk."""
+        """Empty: there are no tables on disk."""
         return {}
 
     def overtaken(self) -> bool:
-        """There are no other processes."""
+        """False: no other process uses this store."""
         return False
 
     def do_due_work(self, state: State) -> None:
-        """Nothing is due."""
+        """Do nothing: there is no disk."""
 
     def flush(self, state: State) -> None:
-        """Nothing is due."""
+        """Do nothing: there is no disk."""
 
     def compact(self, state: State) -> None:
-        """There is no disk."""
+        """Do nothing: there is no disk."""
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there are no files."""

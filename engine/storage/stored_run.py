@@ -1,4 +1,4 @@
-"""A run whose rows stay in Parquet files: what is looked up is read, what cannot be there is left out by statistics."""
+"""A run whose rows stay in Parquet files. A lookup reads only the row groups that may hold its keys, by statistics."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from halfjoin.errors import StorageError
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
 
-SEARCHED_ROWS = 1 << 16  # fewer are searched through faster than an arrangement of them is kept up to date
+SEARCHED_ROWS = 1 << 16  # fewer rows have no arrangement on disk: it costs less to search through them
 
 _log = logging.getLogger("halfjoin")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """Updates in files that never change: those of a version of a Delta table, or of a batch that is not in it yet.
+    """Updates in files that never change: the files of a Delta table's version, or of a batch not yet in the table.
 
-    A lookup reads the row groups whose statistics allow for one of the keys, and keeps the rows that have one; so it
-    costs little where the files are sorted by a column of the key. Where they are not, `arranged` may have the same
-    updates in files that are.
+    A lookup reads the row groups whose statistics admit one of the keys, and keeps the rows that have one. So it costs
+    little if a column of the key sorts the files. If none does, `arranged` may have the same updates in files that the
+    key sorts.
     """
 
     in_memory: ClassVar[bool] = False
@@ -42,29 +42,29 @@ class StoredRun:
     files: tuple[StoredFile, ...]
     schema: Mapping[str, pa.DataType]
     arranged: Mapping[ArrangementKey, StoredRun] = field(default_factory=dict)
-    coded: bool = False  # whether the files have the code of a key, and are sorted by it
+    coded: bool = False  # whether the files have the column of a key's codes, and are sorted by it
 
     def __len__(self) -> int:
         return sum(file.rows for file in self.files)
 
     def loaded(self, upper: int) -> Sequence[Run]:
-        """The rows, read into memory: as few runs as can be."""
+        """The rows, read into memory, in as few runs as possible."""
         return loaded_runs(self.pieces(), upper)
 
     def build(self, key: ArrangementKey, columns: KeyColumns) -> None:
-        """There is no index in memory; what is `arranged` on disk comes with the files."""
+        """Do nothing: there is no index in memory. Arrangements on disk come with the files."""
 
     def drop(self, key: ArrangementKey) -> None:
-        """There is no index in memory; files of arrangements go with the next ones of the collection."""
+        """Do nothing: there is no index in memory. The next flush drops arrangements on disk."""
 
     def footprint(self, key: ArrangementKey) -> Footprint:
-        """The files of an arrangement, if it has some."""
+        """The files of an arrangement, if it is on disk."""
         found = self.arranged.get(key)
         return Footprint() if found is None else Footprint(0, 0, *found.stored)
 
     @property
     def earliest(self) -> int:
-        """Not known without reading files."""
+        """The least possible time, because the earliest is not known without reading files."""
         return MINIMUM
 
     @property
@@ -74,27 +74,27 @@ class StoredRun:
 
     @property
     def loaded_bytes(self) -> int:
-        """About what the rows would hold in memory."""
+        """About the bytes that the rows would take in memory."""
         return sum(opened(self.place, file.name).loaded_bytes(self.schema) for file in self.files)
 
     @property
     def row_bytes(self) -> int:
-        """No rows are in memory."""
+        """0: no rows are in memory."""
         return 0
 
     @property
     def index_bytes(self) -> int:
-        """No indexes are in memory."""
+        """0: no indexes are in memory."""
         return 0
 
     @property
     def stored(self) -> tuple[int, int]:
-        """Files in which the rows stay, and their bytes, those of arrangements included."""
+        """The number of files, and their bytes. Includes the files of arrangements."""
         runs = [self, *self.arranged.values()]
         return sum(len(run.files) for run in runs), sum(file.size for run in runs for file in run.files)
 
     def closed(self, upper: int) -> StoredRun:
-        """Files know their times."""
+        """Itself: files know their times."""
         return self
 
     def closing(self, low: int, high: int) -> Updates:
@@ -105,7 +105,7 @@ class StoredRun:
     def pieces(
         self, low: int = MINIMUM, high: int = MAXIMUM, names: Iterable[str] | None = None
     ) -> Iterator[Updates]:
-        """The updates with times in `[low, high)`, some row groups at a time, with these columns (all)."""
+        """The updates with times in `[low, high)`, some row groups at a time, with the columns `names` (None: all)."""
         everything = low == MINIMUM and high == MAXIMUM
         schema = self.schema if names is None else {name: self.schema[name] for name in dict.fromkeys(names)}
         for file in self.files:
@@ -123,7 +123,7 @@ class StoredRun:
                     yield found
 
     def present(self, closed: int, names: Iterable[str] | None = None) -> Iterator[Updates]:
-        """The updates, added up as far as they are read together."""
+        """The updates with these columns. Those read together are added up, if they are closed."""
         for updates in self.pieces(names=names):
             sums = together(updates, closed) if closed > MINIMUM else None
             found = updates if sums is None else updates.take(sums[0])
@@ -133,7 +133,7 @@ class StoredRun:
     def narrowed(
         self, key: ArrangementKey, columns: KeyColumns, keys: Sequence[pa.Array], names: Iterable[str]
     ) -> Iterator[Run]:
-        """The updates that have one of these keys, or one of the same code, about `limits.READ_ROWS` at a time."""
+        """The updates with one of these keys, or with a key of the same code, about `limits.READ_ROWS` at a time."""
         sought = lookup(key, columns, keys)
         wanted = list(dict.fromkeys([*names, *key_reads(key, self.schema)]))
         arranged, given = self.arranged.get(key), 0
@@ -143,15 +143,15 @@ class StoredRun:
                     yield Run(updates)
                     given += 1
                 return
-            except StorageError as problem:  # it is a copy, and the rows themselves are here
-                _log.warning("an arrangement on disk cannot be used, which makes lookups slow: %s", problem)
+            except StorageError as problem:  # the arrangement is a copy, so the rows are here, too
+                _log.warning("an arrangement on disk cannot be used, so lookups will be slow: %s", problem)
             for updates in islice(arranged._found(sought, wanted), given):  # take back what it gave before it failed
                 yield Run(Updates(updates.columns, updates.time, product(updates.diff, constant(-1, len(updates)))))
         for updates in self._found(sought, wanted):
             yield Run(updates)
 
     def _found(self, sought: KeySearch, names: Sequence[str]) -> Iterator[Updates]:
-        """These columns of the updates that are looked for, about `limits.READ_ROWS` at a time."""
+        """These columns of the updates that a search finds, about `limits.READ_ROWS` at a time."""
         found, rows = list[Updates](), 0
         for file in self.files:
             for updates in sought.find(opened(self.place, file.name), self.schema, names, self.coded, limits.READ_ROWS):
@@ -164,8 +164,8 @@ class StoredRun:
             yield concat(found).select(names)
 
     def serves(self, key: ArrangementKey) -> bool:
-        """Whether lookups by a key read little: a column of it ascends in each file, or there is an arrangement, or
-        the rows are few."""
+        """Whether lookups by a key read little: a column of the key ascends in each file, or an arrangement is on disk,
+        or there are few rows."""
         if not key.keys or key in self.arranged or len(self) < SEARCHED_ROWS:
             return True
         names = [expr.name for expr in key.keys if isinstance(expr, Column)] if key.through is None else []
@@ -174,5 +174,5 @@ class StoredRun:
 
 
 def stored(part: Part) -> StoredRun | None:
-    """The part as files, None where its rows are in memory; the one place that knows which class a part has."""
+    """The part as a run in files, None if its rows are in memory. Only this function knows the class of a part."""
     return part if isinstance(part, StoredRun) else None

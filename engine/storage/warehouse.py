@@ -1,7 +1,7 @@
-"""A warehouse in a local folder: what a writing engine keeps, in the order that makes it safe.
+"""The store of an engine that writes a warehouse: it keeps batches and definitions, and flushes them to Delta tables.
 
-`lock` says who writes. `journal.sqlite` is the truth: definitions, frontiers, batches not flushed yet. `tables/`,
-`views/`, `nodes/` and `errors/` hold a Delta table for each collection, which follow the journal.
+`lock` says who writes. The journal is the truth: definitions, `upper`, updates not yet flushed. `tables/`, `views/`,
+`nodes/` and `errors/` hold a Delta table for each collection. The Delta tables follow the journal.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from halfjoin.engine.storage.store import RETAIN
 from halfjoin.errors import HalfjoinError
 
 _log = logging.getLogger("halfjoin")
-FLUSH_BYTES = 32 << 20  # of updates in the journal alone, after which they are flushed between batches
-_JOURNAL_SHARE = 16  # of the budget: what is in the journal alone is in memory, too
+FLUSH_BYTES = 32 << 20  # bytes of unflushed updates from which a flush starts between batches
+_JOURNAL_SHARE = 16  # a flush also starts from 1/16 of the memory budget: unflushed updates are in memory, too
 
 
 class Warehouse:
     """The store of an engine that writes.
 
     Raises:
-        Conflict: another engine writes there.
-        StorageError: the folder cannot be used, or is of a newer format.
+        Conflict: another engine writes to the warehouse.
+        StorageError: the folder cannot be used, or has a newer format.
     """
 
     def __init__(self, warehouse: str | PathLike[str]) -> None:
@@ -75,15 +75,16 @@ class Warehouse:
         self.spill = self._filing.spill
         self._ids: dict[int, Collection] = {}
         self._created: dict[int, int] = {}
-        self._stale: set[int] = set()  # nodes that no view has any more, as this version plans it
+        self._stale: set[int] = set()  # nodes that no view has any more, as this version plans the views
         self._pending = 0
         self._catalog = ""
 
     def open(self, retain: int | None, clock: Clock | None, memory: Memory) -> State:
-        """The state that was kept, within a budget of memory; `retain` replaces the kept default for history.
+        """Restore the state that the warehouse keeps, within a memory budget. `retain` replaces the kept default for
+        history.
 
         Raises:
-            Conflict: another clock is kept.
+            Conflict: the warehouse has another clock.
         """
         journal = self._journal
         self._clock, upper = journal.meta("clock"), journal.number("upper")
@@ -110,14 +111,14 @@ class Warehouse:
         return state
 
     def moment(self, state: State) -> AbstractContextManager[State]:
-        """The state itself: nobody else changes it."""
+        """The state itself, because nobody else changes it."""
         return nullcontext(state)
 
     def answered(self, state: State, batch: str) -> tuple[bytes, Applied] | None:
-        """The mark and the outcome of the batch with that id, if there was one.
+        """The mark and the outcome of the batch with that id, None if there was none.
 
-        The changes are taken from the views' history, and left in files where that is; a view is left out if it is
-        newer than the batch, or its history no longer reaches back to it.
+        The changes come from the views' history, and stay in files if it is there. A view is left out if it is newer
+        than the batch, or if its history no longer reaches back to the batch.
         """
         found = self._journal.answered(batch)
         if found is None:
@@ -139,25 +140,29 @@ class Warehouse:
         return found.mark, Applied(found.time, found.upper, found.runner, seconds, diffs, found.reason, errors=errors)
 
     def closed_by(self, time: int) -> Closing | None:
-        """Who closed a time, if it was one of the last batches."""
+        """The closing of a time, None if none of the last batches closed it."""
         return closing_of(self._journal.closings(), time)
 
     def as_files(self, collection: Collection) -> Sequence[Part] | None:
-        """The files of the collection's Delta table, and what is not there yet."""
+        """The files of the collection's Delta table, and the updates that are not in the table yet."""
         return self._disk.left(self._ids, collection)
 
     def adopt(self, state: State, staged: Staged) -> Staged:
-        """The files that tasks wrote, now in the folders of their Delta tables, which do not know of them yet."""
+        """Link the files that tasks wrote into the folders of their Delta tables. No commit adds them yet."""
         runs = {name: self._filing.adopted(kind_of(state, name), name, part) for name, part in staged.runs.items()}
         errors = {name: self._filing.adopted("errors", name, part) for name, part in staged.errors.items()}
         return replace(staged, runs=runs, errors=errors)
 
     def newest(self, prefix: str) -> str | None:
-        """The greatest batch id that begins with a prefix, None if there is none."""
+        """The greatest batch id with a prefix, None if no id has it."""
         return self._journal.newest(prefix)
 
     def make_room(self, state: State, staged: Staged) -> Staged:
-        """Room within the budget: what is held goes to disk, the largest first, and if need be parts of the batch."""
+        """Make room in the memory budget for a batch: the largest held parts go to disk first, then parts of the batch.
+
+        Raises:
+            StorageError: there is not enough room.
+        """
         if state.memory.allows(staged.size):
             return staged
         self.flush(state)
@@ -173,7 +178,7 @@ class Warehouse:
         return staged
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:
-        """A batch that is about to be kept; kept, it is acknowledged, and then published."""
+        """Prepare the journal's entry for a batch. Once it is kept, the batch is acknowledged, and then published."""
         ids = {id(collection): number for number, collection in self._ids.items()}
         pieces = {}
         for part, kind, name in parts(state, staged):
@@ -198,7 +203,7 @@ class Warehouse:
         return self._entry(lambda: self._journal.append(pieces, staged.upper, kept, closing, settled), follow)
 
     def _entry(self, commit: Step, follow: Step) -> Entry:
-        """The journal's next one."""
+        """The journal's next entry."""
         last = self._journal.entry
 
         def kept() -> bool:
@@ -208,28 +213,29 @@ class Warehouse:
         return Entry(commit, kept, follow)
 
     def has_stale_nodes(self) -> bool:
-        """Whether node collections are kept that no view has any more, as this version plans it. They must go before
-        the next batch, which does not reach them."""
+        """Whether the journal has node collections that no view has any more, as this version plans the views. They
+        must go before the next batch, because it would not update them."""
         return bool(self._stale)
 
     def has_older_errors(self) -> bool:
-        """Whether the errors that are kept are told apart in an older form."""
+        """Whether the kept errors have an older form."""
         return self._journal.meta("errors") != ERRORS_FORM
 
     def renew_errors(self, state: State) -> None:
-        """Make them anew, as part of a definition."""
+        """Compute the errors anew, as part of a definition."""
         make_errors_anew(state)
 
     def errors_renewed(self) -> None:
-        """They are made anew."""
+        """Note that the errors now have the newest form."""
         self._journal.keep(errors=ERRORS_FORM)
 
     def recover(self) -> None:
-        """Let go of a transaction that was interrupted."""
+        """Roll back a transaction that was interrupted."""
         self._journal.recover()
 
     def define(self, state: State) -> Entry:
-        """What is defined now: the catalog, new collections with what is in them, and which are gone."""
+        """Prepare the journal's entry for the definitions: the catalog, new collections with their updates, and the
+        dropped collections."""
         now = collections(state)
         there = {id(collection) for _, _, collection in now}
         known = {id(collection) for collection in self._ids.values()}
@@ -266,7 +272,7 @@ class Warehouse:
             self._folders.known = {folder_of(item) for item, _ in found}
             self._catalog, self._pending, self._stale = catalog, self._journal.pending(), set()
             for item in dropped:
-                if folder_of(item) in claimed:  # by what has its name now
+                if folder_of(item) in claimed:  # a new collection has the name now
                     self._folders.clear(collection_place(self._site, item), files.get((item.kind, item.name), ()))
             if left:
                 self._folders.remove_unclaimed()
@@ -274,16 +280,18 @@ class Warehouse:
         return self._entry(commit, follow)
 
     def foreign(self) -> Mapping[tuple[str, str], str]:
-        """What others have done to Delta tables."""
+        """What others have done to Delta tables, by kind and name of the collection."""
         return self._disk.foreign()
 
     def overtaken(self) -> bool:
-        """No other process defines anything."""
+        """False: no other process changes the definitions."""
         return False
 
     def do_due_work(self, state: State) -> None:
-        """Take newer files, start to flush once enough has gathered (waiting for the last flush only where batches come
-        faster than it goes), and hold no more than the budget."""
+        """Keep within the memory budget, reopen files that a flush replaced, and start a flush if enough updates wait.
+
+        It waits for a running flush only if batches come faster than the flush goes.
+        """
         limit = state.memory.limit
         most = FLUSH_BYTES if limit is None else max(1, min(FLUSH_BYTES, limit // _JOURNAL_SHARE))
         try:
@@ -297,21 +305,21 @@ class Warehouse:
             self._flusher.wait()
             self._renew()
             self._pending = self._journal.pending()
-        except HalfjoinError:  # what there is to say, the next batch will say
+        except HalfjoinError:  # the next batch reports it
             return
         if self._pending >= most:
             self._flusher.start(self._targets())
 
     def flush(self, state: State) -> None:
-        """Bring every Delta table up to the journal."""
+        """Bring every Delta table up to date with the journal."""
         self._flush_now(self._targets(), everything=False)
 
     def compact(self, state: State) -> None:
-        """Flush, and write every Delta table anew without the history below since."""
+        """Flush, and rewrite every Delta table without the history below `since`."""
         self._flush_now(self._targets(), everything=True)
 
     def close(self) -> None:
-        """Let go of the files and the lock."""
+        """Close the journal and release the lock."""
         self._flusher.close()
         self._journal.close()
         self._unlock()
@@ -325,8 +333,8 @@ class Warehouse:
         self._pending = self._journal.pending()
 
     def _renew(self) -> None:
-        """Open what is held in files anew where there are newer ones: older ones are removed after a while, and runs in
-        memory are in the newer ones. Nothing may be flushed meanwhile."""
+        """Unload collections in files whose tables have newer files. Older files are removed after a while, and the
+        newer ones contain the runs in memory. No flush may run meanwhile."""
         for number in list(self._flusher.changed):
             collection = self._ids.get(number)
             if collection is not None and collection.in_files:
@@ -334,14 +342,14 @@ class Warehouse:
             self._flusher.changed.discard(number)
 
     def _fetch(self, number: int, collection: Collection, upper: int) -> Sequence[Part]:
-        """What a collection has on disk, with the arrangements that it needs there."""
+        """A collection's updates on disk, with the arrangements that it needs there."""
         parts = self._disk.fetch(number, collection, upper)
         missing = unserved(parts, collection)
         if missing:
             try:
                 self._flush_now([replace(self._target(number), missing=missing)], everything=False)
-            except HalfjoinError as problem:  # a full disk, say, from which can be read all the same
-                _log.warning("the arrangements of %s cannot be stored, which makes lookups slow: %s",
+            except HalfjoinError as problem:  # for example, the disk is full; it can still be read
+                _log.warning("the arrangements of %s cannot be stored, so lookups will be slow: %s",
                              collection.name, problem)  # fmt: skip
             parts = self._disk.fetch(number, collection, upper)
         return parts
@@ -355,7 +363,7 @@ class Warehouse:
         return [self._target(number) for number in self._ids]
 
     def _target(self, number: int) -> Target:
-        """How a collection is flushed. All in memory, it needs no arrangements on disk."""
+        """How a collection is flushed. If it is all in memory, it needs no arrangements on disk."""
         collection = self._ids[number]
         wanted = arrangements(collection) if collection.cold is not None or collection.in_files else ()
         return Target(number, collection.schema, collection.since, sort_columns(collection), tuple(wanted))

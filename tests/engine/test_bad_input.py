@@ -1,7 +1,7 @@
-"""Bad input, tried as a new user would: what is refused, by which error, in which words (`bad_input.txt`).
+"""Bad input, as a new user may type it: each error's class and text are in `bad_input.txt`.
 
 Each case is `SQL> a statement` (its further lines after `...> `) or `>>> a call`, then the error's class and full
-text. `HALFJOIN_UPDATE=1` writes down what the errors say now.
+text. `HALFJOIN_UPDATE=1` writes the current texts to the file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def engine() -> hj.Engine:
 
 
 def attempt(written: str, engine: hj.Engine) -> Callable[[], object]:
-    """What a case asks for."""
+    """Run the statement or the call of a case."""
     if written.startswith("SQL> "):
         sql = "\n".join(line[5:] for line in written.splitlines())
         return lambda: engine.execute(sql)

@@ -1,4 +1,4 @@
-"""Collections larger than the budget: the view law where everything stays on disk, and what is held meanwhile."""
+"""Collections larger than the memory budget: the view law with all rows on disk, and how much memory is used."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ BUDGETS = (1, 1, 500, 3_000, 1_000_000)  # bytes: nothing fits, nothing for long
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some rows are many: row groups, files and ranges of them."""
+    """Make the limits small: few rows fill several row groups, files and ranges."""
     _set(monkeypatch, ((parquet, "GROUP_ROWS", 8), (parquet, "FILE_ROWS", 100), (stored_run, "SEARCHED_ROWS", 1),
                        (merging, "RANGE_BYTES", 4_000)))  # fmt: skip
 
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two rows are many, and of every kind of part there are several."""
+    """Make the limits tiny: two rows are many, and there are several parts of each kind."""
     _set(monkeypatch, (
         (parquet, "GROUP_ROWS", 2), (parquet, "FILE_ROWS", 5), (limits, "READ_ROWS", 3),
         (merging, "RANGE_BYTES", 100), (filing, "BULK_ROWS", 4),
@@ -53,7 +53,7 @@ def _set(monkeypatch: pytest.MonkeyPatch, values: Iterable[tuple[object, str, in
 
 
 class TightReplay(Replay):
-    """A replay with a budget, in which anything may go to disk between any two steps."""
+    """A replay with a memory budget. Between two steps it may flush, compact, evict or reopen."""
 
     def __init__(self, retain: int, folder: Path, seed: int) -> None:
         self._folder, self._random = folder, random.Random(seed)
@@ -125,7 +125,7 @@ def _joined(orders: range, buyers: range) -> Bag:
 
 
 def _made(folder: Path, memory: int = 1) -> hj.Engine:
-    """A warehouse in which all is on disk, with arrangements by text."""
+    """A warehouse with all rows on disk, and with arrangements by text."""
     engine = hj.Engine(folder, memory=memory)
     engine.execute(TABLES)
     engine.apply({"orders": _orders(0, 60), "buyers": _buyers(0, 20)}, time=1)
@@ -140,14 +140,14 @@ def _arrangements(folder: Path) -> list[Path]:
 
 
 def _stored(engine: hj.Engine) -> set[str]:
-    """The arrangements that have files, once everything is opened."""
+    """The arrangements that have files, after all collections are opened."""
     for collection in engine._state.collections():
         assert collection.runs is not None
     return {one.name for one in engine.stats().arrangements if one.files}
 
 
 def _check(engine: hj.Engine, time: int) -> None:
-    """From time 3 on: changes on both sides find what is there."""
+    """Change both sides at a time from 3 on, and check that the join finds the rows on disk."""
     engine.apply({"orders": _orders(57 + time, 58 + time), "buyers": _buyers(22 + time, 23 + time)}, time=time)
     assert bag(engine.read("joined")) == _joined(range(58 + time), range(23 + time))
 
@@ -372,7 +372,7 @@ def test_a_reader_follows_what_is_flushed_and_merged(tmp_path: Path) -> None:
 
 
 def _named(folder: Path) -> set[str]:
-    """The files of a Delta table's newest version."""
+    """The names of the files of a Delta table's newest version."""
     return set(pa.table(DeltaTable(str(folder)).get_add_actions())["path"].to_pylist())
 
 

@@ -1,4 +1,4 @@
-"""The command line: scripts over files, and one line, not a traceback, for what cannot be read."""
+"""The command line: it runs scripts over files, and reports unreadable files in one line, without a traceback."""
 
 from __future__ import annotations
 

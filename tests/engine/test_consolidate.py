@@ -1,4 +1,4 @@
-"""Codes and consolidation against counting in Python."""
+"""Codes and consolidation agree with counting in Python."""
 
 from collections import Counter
 from decimal import Decimal

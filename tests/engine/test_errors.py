@@ -1,4 +1,4 @@
-"""Public errors: what their fields say through real calls, that they travel whole, and that a text is rendered once."""
+"""Public errors: real calls set their fields, pickling keeps them whole, and a text is rendered once."""
 
 from __future__ import annotations
 

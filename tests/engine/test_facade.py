@@ -1,4 +1,4 @@
-"""The engine is a face: it holds the lock and says what is done, and the rooms below do it."""
+"""The engine is a facade: it holds the lock and calls the rooms below, which do the work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_no_method_of_the_engine_does_the_work_itself() -> None:
 
 
 def _assigned(path: Path) -> Iterator[str]:
-    """Attributes of a state that a file assigns to."""
+    """The attributes of a state that a file assigns."""
     for node in ast.walk(ast.parse(path.read_text())):
         targets = node.targets if isinstance(node, ast.Assign) else []
         for one in (part for target in targets for part in ast.walk(target)):

@@ -1,4 +1,4 @@
-"""Fingerprints of batches: one for equal content in any order, form and split; another wherever a value differs."""
+"""Fingerprints of batches: equal content has one in any order, form and split; any other value changes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes and runs: every search against a scan, every merge against building anew."""
+"""Indexes and runs: every search agrees with a scan, every merge with a new index."""
 
 import numpy as np
 import pyarrow as pa

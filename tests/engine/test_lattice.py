@@ -1,4 +1,4 @@
-"""Product times: the laws of a lattice, and the times at which a group must be looked at again, by brute force."""
+"""Product times: the laws of a lattice, and the times at which a group must be computed again, against brute force."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_lub_is_the_least_upper_bound(triples: list[tuple[Time, Time, Time]]) ->
 
 
 def brute(touched: list[tuple[int, Time]], history: list[tuple[int, Time]]) -> list[tuple[int, Time]]:
-    """What `laws/reduce.py` does: each time looked at is joined with all that the group has, until nothing is new."""
+    """As in `laws/reduce.py`: join each new time with all times of the group, until there are no new times."""
     seen, due = set(touched), list(touched)
     there = {*touched, *history}
     while due:

@@ -1,4 +1,4 @@
-"""Lookups in pieces: any number of rows goes through a path, and only a view that grows too large is refused."""
+"""Lookups in pieces: a path takes any number of rows, and only a view that grows too large is refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ VIEWS = ("keyed", "crossed", "through", "failing")
 
 
 def batches(seed: int) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    """Rows of few keys that come, go, and change their weights, some of them in one batch."""
+    """Rows of few keys that are added, removed, and change their weights, sometimes in one batch."""
     chance = Random(seed)
     for _ in range(5):
         batch: dict[str, list[dict[str, Any]]] = {"a": [], "b": [], "c": []}
@@ -52,7 +52,7 @@ def batches(seed: int) -> Iterator[dict[str, list[dict[str, Any]]]]:
 
 
 def answers(seed: int, folder: Path | None) -> list[Any]:
-    """What each batch changes, what views hold at the end, one of them new, and the errors of one."""
+    """The changes of each batch, the final contents of the views, one of them new, and the errors of one."""
     found: list[Any] = []
     with hj.Engine(folder, memory=None if folder is None else 1, clock="own") as engine:
         engine.execute(DDL)

@@ -1,4 +1,4 @@
-"""Cost follows the change, not its history: what is there is looked up, and no time that can be read is lost by it."""
+"""Cost follows the change, not its history: lookups find only live rows, and every readable time stays readable."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Rows = list[tuple[int, int, int, int]]
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Netting begins with the first two updates, and comes again as soon as one more closes."""
+    """Make netting begin with the first two updates, and again with each further closed update."""
     for module in (netting, runs_module, merging):
         monkeypatch.setattr(module, "NET_FROM", 0)
     monkeypatch.setattr(runs_module, "RENET", 1_000)
@@ -71,7 +71,7 @@ def _contents(rows: Rows, time: int) -> dict[tuple[int, int], int]:
 
 
 def _found(run: Run, closed: int) -> Rows:
-    """What a lookup of every key finds in a run."""
+    """The rows that lookups of all keys find in a run."""
     found = []
     for index in run.entries(KEY, COLUMNS[KEY], closed):
         for _, rows in index.find(np.arange(3)):
@@ -81,7 +81,7 @@ def _found(run: Run, closed: int) -> Rows:
 
 
 def _netted(rows: Rows, closed: int) -> dict[Any, int]:
-    """Closed updates added up, the others by their times."""
+    """Add up the closed updates, and the others per time."""
     total: Counter[Any] = Counter()
     for k, v, time, diff in rows:
         total[k, v, max(time, closed - 1)] += diff
@@ -183,7 +183,7 @@ _JOIN = "SELECT t.k, t.v + u.v AS v FROM t JOIN u ON u.k = t.k"
 
 
 def _program(random: Random, folder: Path | None) -> None:
-    """Rows that come, go and come again, with weights and future times; views of it made at any time, read at all."""
+    """Rows that come, go and come again, with weights and future times. Views made at any time, all times read."""
     kept: dict[str, Rows] = {"t": [], "u": []}
     views: list[str] = []
     upper, retain = 0, random.choice((1_000, 1_000, 6))
@@ -235,7 +235,7 @@ def test_every_time_of_views_made_at_any_time_is_right(seed: int, tmp_path: Path
 
 
 class Counts(Counter[str]):
-    """How many index entries were found, and how many rows half-joins were given and made."""
+    """Counts of the index entries found, and of the input and output rows of half-joins."""
 
 
 @contextmanager
@@ -271,7 +271,7 @@ SIZE, PART = 400, 80
 
 
 def _filled(engine: hj.Engine, key: str) -> dict[str, pa.Table]:
-    """Returns a tenth and more of the rows of both tables."""
+    """Fill both tables. Returns a part of their rows."""
     engine.execute(TABLES.format(key=key))
     rows = {
         "t": pa.table({"k": range(SIZE), "g": [k % 100 for k in range(SIZE)], "v": range(SIZE)}),
@@ -282,7 +282,7 @@ def _filled(engine: hj.Engine, key: str) -> dict[str, pa.Table]:
 
 
 def _cycle(engine: hj.Engine, part: dict[str, pa.Table]) -> dict[str, Counts]:
-    """The work of a batch, of its inverse, and of queries and reads after it."""
+    """The work of a batch, of its inverse, and of queries and statements, by step."""
     done: dict[str, Counts] = {}
     steps: dict[str, Callable[[], Any]] = {
         "batch": lambda: engine.apply({name: hj.deletes(rows) for name, rows in part.items()}),

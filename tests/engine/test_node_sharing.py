@@ -1,4 +1,4 @@
-"""Node collections: shared by views, kept with a warehouse, filled where they are missing, and nobody's to name."""
+"""Node collections: views share them, a warehouse keeps them, missing ones are filled, and users cannot name them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ OTHER = f"""CREATE MATERIALIZED VIEW {{}} AS SELECT big.x, c.x AS y FROM {FIRST}
 
 @pytest.fixture(autouse=True)
 def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two unions that are joined are enough for a node."""
+    """Make a join of two unions enough for a node."""
     monkeypatch.setattr(cut, "MOST_JOINS", 1)
 
 
 class World:
-    """The tables' rows by time, and what the views should be."""
+    """The tables' rows by time, and the expected contents of the views."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, int, int, int, int]] = []  # table, k, x, time, diff
 
     def apply(self, engine: hj.Engine, time: int) -> None:
-        """A batch with a row into each table, and an old one out of `s`."""
+        """A batch that adds a row to each table, and removes an old row from `s`."""
         new = [(table, (time + i) % 3, (time * 7 + i) % 4, time, 1) for i, table in enumerate("rst")]
         old = [one for one in self.rows if one[0] == "s" and one[3] == time - 2 and one[4] > 0]
         new += [(table, k, x, time, -1) for table, k, x, _, _ in old]
@@ -196,7 +196,7 @@ def test_nodes_are_opened_with_their_warehouse(tmp_path: Path) -> None:
 
 
 def test_missing_nodes_are_filled_and_others_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A version that plans a view in another way finds the warehouse of one that does not, and the other way round."""
+    """A version that plans a view differently opens the warehouse of another version, and the other way round."""
     world = World()
     for number in range(4):
         with monkeypatch.context() as patch:

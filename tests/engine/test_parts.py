@@ -1,4 +1,4 @@
-"""A collection's parts answer for themselves: nobody asks what class they have."""
+"""Code uses a collection's parts through their methods, and never asks for their class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UPDATES = Updates({"k": pa.array([1, 2, 1])}, np.array([4, 3, 9]), np.array([1, 
 
 
 def _asked(tree: ast.AST, path: Path) -> list[str]:
-    """Where a file asks for the class of a part."""
+    """The places where a file asks for the class of a part."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"]
     named = [call for call in calls if {"Run", "StoredRun"} & {*ast.unparse(call.args[1]).split(" | ")}]
     return [f"{path.relative_to(ENGINE)}: {ast.unparse(call)}" for call in named]

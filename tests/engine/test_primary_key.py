@@ -1,4 +1,4 @@
-"""PRIMARY KEY: what is refused, and what upserts replace, against a dictionary that is replayed from the start."""
+"""PRIMARY KEY: which rows are refused, and which rows upserts replace, against a dictionary replayed from the start."""
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +11,7 @@ BATCH = st.lists(UPDATE, min_size=1, max_size=4)
 
 
 def allowed(history):
-    """Whether at every time each key has at most one row and no row is there less than no times."""
+    """Whether at every time each key has at most one row, and no row has a negative count."""
     for time in {time for _, _, time, _ in history}:
         counts = {}
         for k, v, t, diff in history:

@@ -1,4 +1,4 @@
-"""Views are planned anew when what they read has grown: the order of definitions and loads decides nothing."""
+"""Views are planned anew when their inputs have grown, so the order of definitions and loads does not matter."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def rows(flights: int = 3000) -> dict[str, list[dict[str, Any]]]:
 
 
 def plan_of(engine: hj.Engine, view: str) -> object:
-    """The paths: what is looked up, by what, and in which order."""
+    """The paths of a plan: the lookups, their keys, and their order."""
     joins = json.loads(engine.explain(view, "json"))["joins"]
     return [[(path["input"], [(one["input"], one["arrangement"]["name"], one["by"]) for one in path["lookups"]])
              for path in join] for join in joins]  # fmt: skip
@@ -67,7 +67,7 @@ def planned(engine: hj.Engine) -> dict[str, int | None]:
 
 @contextmanager
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Lookups in indexes, and the rows that they find."""
+    """Count lookups in indexes, and the rows that they find."""
     found, real = [0, 0], index.Index.find
 
     def find(self: index.Index, probes: Any) -> Any:
@@ -82,7 +82,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 def cost(engine: hj.Engine, time: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Of small changes of every table, when the indexes are there."""
+    """The lookups of small changes of every table, with all indexes made before."""
     changes = {"flights": [{"id": 5, "origin": "JFK", "hour": 7, "tail": 3}],
                "weather": [{"origin": "LGA", "hour": h, "wind": -1} for h in range(9)],
                "airports": [{"faa": "EWR", "name": "newark"}]}  # fmt: skip
@@ -100,7 +100,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
 
 
 def late(folder: Path | None, *, reopened: bool = False) -> hj.Engine:
-    """An engine whose views came after the rows."""
+    """An engine whose views were made after the rows came."""
     engine = hj.Engine(folder and folder.parent / "late", clock="own")
     engine.execute(TABLES)
     engine.apply(rows(), time=0)
@@ -180,7 +180,7 @@ def test_arrangements_that_nobody_uses_any_more_go(monkeypatch: pytest.MonkeyPat
 
 
 class Fixed(replan.Statistics):
-    """To which the coarse key is as good as the fine one."""
+    """Statistics in which the coarse key is as good as the fine one."""
 
     def distinct(self, key: Any) -> int | None:
         return 1000
@@ -295,7 +295,7 @@ def test_a_reader_cannot_refresh_a_plan(tmp_path: Path) -> None:
 
 
 def test_a_new_plan_that_fails_leaves_the_old(folder: Path | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The batch is done all the same, and the next batch does not try again."""
+    """The batch succeeds, and the next batch does not try the plan again."""
     tried = []
 
     def fails(*given: Any, **more: Any) -> None:
@@ -315,7 +315,7 @@ def test_a_new_plan_that_fails_leaves_the_old(folder: Path | None, monkeypatch: 
 
 
 def _odd(relation: Any, facts: Any, name: str) -> Any:
-    """A plan on other figures."""
+    """A plan made on other statistics."""
     from halfjoin.planner.plan_view import plan
 
     return plan(relation, Fixed(facts.facts.state), name)

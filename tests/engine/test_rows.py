@@ -1,4 +1,4 @@
-"""Rows in every form that users have them, and the values that are refused."""
+"""Rows in every form that a batch accepts, and the values that are refused."""
 
 import datetime as dt
 import uuid

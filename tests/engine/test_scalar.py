@@ -292,7 +292,7 @@ PER_ROW = [
 
 @given(st.data(), st.sampled_from(PER_ROW))
 def test_a_row_has_one_answer_in_every_batch(data: st.DataObject, expr: Expr) -> None:
-    """What is retracted alone must be what was added among others."""
+    """A row retracted alone must equal the row that was added among others."""
     small = st.none() | st.integers(-3, 9)
     rows = data.draw(st.lists(st.tuples(small, small, st.none() | TEXTS), min_size=1, max_size=12))
     arrays = {

@@ -1,4 +1,4 @@
-"""What plans are made on: the rows that are there, and distinct keys, with an index or without one."""
+"""The statistics for plans: numbers of rows, and of distinct keys, with and without an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table functions row by row: what PostgreSQL gives for the corner cases."""
+"""Table functions row by row: corner cases give the results of PostgreSQL."""
 
 import datetime as dt
 

@@ -1,1 +1,1 @@
-"""Tests of the room."""
+"""Tests of the room `feeds`."""

@@ -1,4 +1,4 @@
-"""Debezium's messages: histories against a dictionary, every encoding of every type, and what is refused."""
+"""Debezium's messages: histories against a dictionary, every encoding of every type, and refused messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 def message(op: str, before: Row | None = None, after: Row | None = None, schema: list[Row] | None = None) -> str:
-    """As Debezium sends it, with the columns' schema or without."""
+    """A message as Debezium sends it, with the columns' schema or without."""
     envelope: Row = {"before": before, "after": after, "source": {"table": "t"}, "op": op, "ts_ms": 5}
     if schema is None:
         return json.dumps(envelope)
@@ -43,7 +43,7 @@ STEP = st.tuples(st.sampled_from("cccuuuddtn"), st.integers(0, 3), st.integers(0
 
 
 def _history(steps: list[tuple[str, int, int, str | None]]) -> tuple[list[str | None], list[dict[int, str | None]]]:
-    """Messages that a table's changes make, and the table after each."""
+    """The messages for a table's changes, and the table after each message."""
     table: dict[int, str | None] = {}
     messages: list[str | None] = []
     states = []

@@ -1,4 +1,4 @@
-"""Debezium's messages in Spark DataFrames: what a list of them means here, without a message in this process."""
+"""Debezium's messages in Spark DataFrames mean the same as in a list, and no message enters this process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STEP = st.tuples(st.sampled_from("cccuuuddn"), st.integers(0, 3), st.integers(0,
 
 @pytest.fixture(scope="module")
 def session(spark: Any) -> Iterator[Any]:
-    """Several partitions, and no row of a frame in this process."""
+    """A session with several partitions. No row of a frame may enter this process."""
     with pytest.MonkeyPatch.context() as patch:
         spark.conf.set("spark.sql.shuffle.partitions", "3")
         patch.setattr(type(spark.range(1)), "toArrow", _forbidden)
@@ -54,7 +54,7 @@ def _collected(frame: Any) -> pa.Table:
 
 
 def _frame(session: Any, messages: list[str | None], *, order: bool = True, seed: int = 0) -> Any:
-    """As Kafka's source gives them, in no order."""
+    """Messages as Kafka's source gives them, in random order."""
     rows = [(None if m is None else m.encode(), 0, offset) for offset, m in enumerate(messages)]
     Random(seed).shuffle(rows)
     frame = session.createDataFrame(rows, "value binary, partition int, offset bigint").repartition(3)
@@ -99,7 +99,7 @@ def test_without_a_key_images_go_and_come_in_any_order(session: Any, steps: Any,
 def test_a_task_that_settles_keys_holds_no_more_than_a_lot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
-    """The rows of a key are found together, in whatever lots they come, and written once."""
+    """The rows of a key are processed together, in whatever lots they come, and written once."""
     with hj.Engine() as engine:
         engine.execute(KEYED)
         table = engine._state.catalog.table("t")

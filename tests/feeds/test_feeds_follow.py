@@ -1,4 +1,4 @@
-"""Tables that follow Delta tables: histories against a dictionary, restarts anywhere, and what cannot be followed."""
+"""Tables that follow Delta tables: histories against a dictionary, restarts anywhere, and sources that are refused."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_partitions_and_types(tmp_path: Path) -> None:
 
 
 def test_the_feed_of_a_table_in_partitions(tmp_path: Path) -> None:
-    """Of changed files and of whole ones; partitions' values are in the log alone, and escaped in the files' names."""
+    """Changed files and whole files. Only the log has the partitions' values; the files' names have them escaped."""
     values = {"p": ["x/ %20é", "a=b:'c'", None], "b": [True, False, None], "d": [dt.date(2024, 2, 29), None, None],
               "z": [dt.datetime(2024, 1, 1, 2, 3, 4, 5, dt.UTC), None, None], "n": [Decimal("1.50"), None, None],
               "i": [3, None, -1], "f": [0.5, None, -2.0]}  # fmt: skip
@@ -212,7 +212,7 @@ def test_a_source_that_went_back(tmp_path: Path) -> None:
     source.step("update", 1, 2)
     engine = opened()
     engine.follow("t", source.path)
-    with pytest.raises(hj.Conflict, match="is at version 0, and t has followed it up to 1"):
+    with pytest.raises(hj.Conflict, match="is at version 0, but t has followed it up to 1"):
         engine.follow("t", tmp_path / "copy")
     engine.follow("t", tmp_path / "copy", restart=True)
     assert bag(engine.read("t")) == {(1, 1): 1}
@@ -265,7 +265,7 @@ def test_what_cannot_be_followed(tmp_path: Path) -> None:
 
 
 def _edit_log(source: Source, change: Any) -> None:
-    """One more version, whose file was changed."""
+    """Add a version to the log, with its file changed."""
     source.step("insert", 1, 1)
     log = Path(source.path) / "_delta_log" / f"{DeltaTable(source.path).version():020}.json"
     actions = [json.loads(line) for line in log.read_text().splitlines()]

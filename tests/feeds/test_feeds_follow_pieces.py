@@ -1,4 +1,4 @@
-"""Versions that come in pieces: restarts between any two, what is refused, other threads meanwhile."""
+"""Versions that come in pieces: restarts between any two, refused rows, and other threads meanwhile."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ROW_GROUPS = WriterProperties(max_row_group_size=10)
 
 
 def _wide_change(path: Path) -> Any:
-    """A table of 100 keys, of which a version changes 90 and takes 10 away, once it is executed."""
+    """A table of 100 keys, and a version that changes 90 of them and deletes 10."""
     write_deltalake(path, rows_of(dict.fromkeys(range(100), 0)), configuration=FEED, writer_properties=ROW_GROUPS)
     new = rows_of(dict.fromkeys(range(100), 1))
     merge = DeltaTable(path).merge(new, "s.k = t.k", source_alias="s", target_alias="t", writer_properties=ROW_GROUPS)
@@ -66,7 +66,7 @@ def _wide_change(path: Path) -> Any:
 def test_a_large_version_comes_in_pieces_across_restarts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, died_after: int, key: str
 ) -> None:
-    """At no time anybody sees a part of it, and no key meets its old row."""
+    """Nobody ever sees a part of the version, and no key conflicts with its old row."""
     change = _wide_change(tmp_path / "source")
     before, after = {(k, 0): 1 for k in range(100)}, {(k, 1): 1 for k in range(10, 100)}
     with hj.Engine(tmp_path / "warehouse") as engine:
@@ -102,7 +102,7 @@ def test_a_large_version_comes_in_pieces_across_restarts(
 
 
 def test_texts_of_a_feed_come_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Delta's writers have them as views, which Arrow does not filter."""
+    """Delta's writers give them as string views, which Arrow cannot filter."""
     rows = pa.table({"k": [1, 2, 3], "v": ["a", "b", None], "b": [b"1", b"2", None], "l": [["x"], [None], None]})
     write_deltalake(tmp_path / "source", rows, configuration=FEED)
     with hj.Engine() as engine:
@@ -132,7 +132,7 @@ def test_a_bad_piece_refuses_the_version_before_the_first(
 
 
 def test_a_key_that_comes_twice_in_a_later_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the pieces before it have done is seen by nobody, and goes when the table starts anew."""
+    """Nobody sees the pieces before it, and they go when the table starts anew."""
     write_deltalake(tmp_path / "source", rows_of({1: 1}), configuration=FEED)
     with hj.Engine(tmp_path / "warehouse") as engine:
         engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, v bigint)")
@@ -185,7 +185,7 @@ def test_batches_of_other_threads_wait_for_the_last_piece(tmp_path: Path, monkey
 
 
 def test_two_threads_that_follow_one_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second goes on where the first stopped."""
+    """The second thread goes on where the first stopped."""
     change = _wide_change(tmp_path / "source")
     with hj.Engine() as engine, ThreadPoolExecutor(1) as threads:
         engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, v bigint)")

@@ -1,4 +1,4 @@
-"""Streaming queries into tables: each epoch once, whatever ends when, and what is said when it cannot be."""
+"""Streaming queries into tables: each epoch is applied once, whatever dies when, and failures have clear messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 
 class Source:
-    """A folder of files, each of which is an epoch, and a query's checkpoint."""
+    """A folder of files, one per epoch, and a query's checkpoint."""
 
     def __init__(self, spark: Any, folder: Path, schema: str = "k bigint, v string") -> None:
         self.spark, self.folder, self.schema, self.files = spark, folder, schema, 0
@@ -32,7 +32,7 @@ class Source:
         self.files += 1
 
     def run(self, sink: Any, checkpoint: str = "checkpoint") -> None:
-        """Run the query until it has given everything."""
+        """Run the query until it has delivered everything."""
         frame = self.spark.readStream.schema(self.schema).option("maxFilesPerTrigger", 1)
         query = (
             frame.parquet(str(self.folder / "in")).writeStream.foreachBatch(sink)
@@ -54,7 +54,7 @@ def _engine(spark: Any, where: Path | None = None, key: str = "") -> hj.Engine:
 
 
 def _dies_after(sink: Sink, epoch: int) -> Any:
-    """A function that ends when the engine has committed an epoch and the stream has not."""
+    """A function that fails after the engine has committed an epoch, before the stream has."""
 
     def function(dataframe: Any, epoch_id: int) -> None:
         sink(dataframe, epoch_id)
@@ -118,7 +118,7 @@ def test_what_the_engine_raises_ends_the_query(source: Source) -> None:
 
 
 def test_the_column_of_times_is_the_one_of_that_name(spark: Any) -> None:
-    """Not one that differs by case, whose values would be lost, nor a field."""
+    """Not a column whose name differs in case, whose values would be lost, and not a field."""
     with hj.Engine(spark=spark, runner="local") as engine:
         engine.execute("CREATE TABLE t (k bigint, at bigint); CREATE MATERIALIZED VIEW v AS SELECT k, at FROM t")
         odd = spark.createDataFrame([(1, 2)], "k bigint, x bigint").toDF("k", "a.b`")

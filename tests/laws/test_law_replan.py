@@ -1,4 +1,4 @@
-"""Planning anew changes no answer: the view law, open updates and errors, whatever the plans are."""
+"""New plans change no answer: the view law, open updates and errors hold for any plans."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.interrupting import KINDS, Ender
 
 
 class Whims(replan.Statistics):
-    """Figures out of the air, so that plans differ: other orders of joins, other keys."""
+    """Random statistics, so that plans differ in the order of joins and in keys."""
 
     seed = 0
 
@@ -45,7 +45,7 @@ class Whims(replan.Statistics):
 
 @contextmanager
 def whims() -> Iterator[None]:
-    """Plans are made anew on whims."""
+    """Make every new plan on random statistics."""
     before, replan.Statistics = replan.Statistics, Whims  # type: ignore[misc]
     try:
         yield
@@ -54,7 +54,7 @@ def whims() -> Iterator[None]:
 
 
 def refresh(engine: hj.Engine, seed: int) -> int:
-    """Plan every view anew on other whims; how many have another plan then."""
+    """Plan every view anew on other random statistics. Returns how many plans changed."""
     Whims.seed = seed
     before = {name: view.dataflow for name, view in engine._state.views.items()}
     for name in before:
@@ -119,7 +119,7 @@ VIEWS = {
 
 
 def change(choices: random.Random, low: int) -> dict[str, list[dict[str, int]]]:
-    """Rows of a few keys, in and out, at times that may be far ahead."""
+    """Add and remove rows of a few keys, at times that may be far ahead."""
     columns = {"a": ("k", "x", "n"), "b": ("k", "x", "m"), "c": ("k", "x", "upto")}
     return {
         table: [{**{name: choices.randrange(3) if name != "upto" else low + choices.randrange(9) for name in names},
@@ -130,7 +130,7 @@ def change(choices: random.Random, low: int) -> dict[str, list[dict[str, int]]]:
 
 
 def whole(engine: hj.Engine) -> dict[str, tuple[Bag, Bag]]:
-    """All updates of each view and of its errors, those at open times, too."""
+    """All updates of each view and of its errors, including those at open times."""
     found = {}
     for name, view in engine._state.views.items():
         tables = (one.changes(MINIMUM, MAXIMUM).table(changes=True) for one in (view.contents, view.errors))
@@ -159,7 +159,7 @@ def test_any_plan_makes_the_same_open_updates_and_errors(seed: int) -> None:
 
 
 def joins(engine: hj.Engine) -> list[object]:
-    """What the views look up, and who uses which arrangement."""
+    """The lookups of the views, and the users of each arrangement."""
     found: list[object] = []
     for name in engine._state.views:
         for join in json.loads(engine.explain(name, "json"))["joins"]:

@@ -1,4 +1,4 @@
-"""The delta, compaction and durability laws, as far as they show on the public face."""
+"""The delta, compaction and durability laws, as far as the public API shows them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Row = tuple[int, int, int | None, int | None]  # key, value, from, until
 
 
 def _delta_engine(inputs: int) -> hj.Engine:
-    """A join of `inputs` tables on k in which each row lasts from `lo` until `hi`."""
+    """An engine with a join of `inputs` tables on k, in which each row lasts from `lo` until `hi`."""
     engine = hj.Engine()
     names = [f"r{i}" for i in range(inputs)]
     for name in names:

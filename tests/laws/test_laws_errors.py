@@ -1,6 +1,6 @@
-"""Errors as data: a view cannot be read exactly while a row is there for which one of its expressions fails.
+"""Errors as data: a view cannot be read exactly while it has a row for which one of its expressions fails.
 
-Which rows fail must not depend on the path that brought them: a view made early and one filled late always agree.
+Which rows fail must not depend on their path: a view made early and a view filled late always agree.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def test_a_view_cannot_be_read_while_a_row_of_it_fails(name: str) -> None:
 
 
 def read(engine: hj.Engine, view: str, time: int) -> Bag | None:
-    """Contents, or None where there is an error."""
+    """The contents, None if the view has an error."""
     try:
         return bag(engine.read(view, as_of=time))
     except hj.DataError:

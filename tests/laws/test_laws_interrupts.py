@@ -1,6 +1,6 @@
 """Ctrl-C or a MemoryError at any line: before the commit point nothing has happened, after it everything is done.
 
-A few lines of each call every day; HALFJOIN_CRASHES=1000 tries them all.
+An everyday run tries a few lines of each call; HALFJOIN_CRASHES=1000 tries them all.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ NAMES = ("t", "u", "joined", "above")
 
 
 def batch(number: int) -> dict[str, object]:
-    """A row into each table, and one of t changed."""
+    """A batch that adds a row to each table, and changes a row of t."""
     last = [{"k": number - 1, "v": -1}] if number > 1 else []
     return {"t": hj.upserts([{"k": number, "v": number}, *last]), "u": [{"k": number, "n": 1 + number % 3}]}
 
 
 def contents(number: int) -> dict[str, Bag]:
-    """After so many batches."""
+    """The expected contents after so many batches."""
     t = Counter({(k, k if k == number else -1): 1 for k in range(1, number + 1)})
     joined = Counter({(k, v, 1 + k % 3): 1 for k, v in t})
     return {"t": t, "u": Counter({(k, 1 + k % 3): 1 for k, _ in t}), "joined": joined,
@@ -41,7 +41,7 @@ def contents(number: int) -> dict[str, Bag]:
 
 
 def held(engine: hj.Engine) -> dict[str, Bag]:
-    """What the engine says, and says to another thread: it does not wait forever."""
+    """The contents as the engine reads them, here and in another thread, which must not wait forever."""
     found: list[dict[str, Bag]] = []
     other = Thread(target=lambda: found.append({name: bag(engine.read(name)) for name in NAMES}), daemon=True)
     other.start()
@@ -53,13 +53,13 @@ def held(engine: hj.Engine) -> dict[str, Bag]:
 
 @pytest.fixture(params=["memory", "folder"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
-    """Where the warehouse is, if anywhere."""
+    """The warehouse's folder, None for an engine in memory."""
     return None if request.param == "memory" else tmp_path / "w"
 
 
 @pytest.fixture
 def engine(folder: Path | None) -> Iterator[hj.Engine]:
-    """An engine that has taken a batch."""
+    """An engine that has applied a batch."""
     with hj.Engine(folder) as engine:
         engine.execute(DDL)
         engine.apply(batch(1), time=1)

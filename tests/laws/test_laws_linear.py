@@ -1,4 +1,4 @@
-"""The linear law: an update (row, time, diff) yields (row2, max(time, time2), diff * diff2) for each of the logic's."""
+"""The linear law: (row, time, diff) yields (row2, max(time, time2), diff * diff2) for each result of the logic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STREAMS = st.lists(
 
 
 def engine_with(*views: str) -> hj.Engine:
-    """One table `t (x bigint)` with views v0, v1, ... over it."""
+    """An engine with a table `t (x bigint)`, and views v0, v1, ... over it."""
     engine = hj.Engine()
     engine.execute("CREATE TABLE t (x bigint)")
     for number, sql in enumerate(views):
@@ -34,7 +34,7 @@ def batch(stream: list[tuple[int | None, int, int]]) -> pa.Table:
 
 
 def happens(sql: str, stream: list[tuple[int | None, int, int]]) -> Counter[tuple[object, ...]]:
-    """(row..., time) -> diff of all that ever happens to the view."""
+    """All changes of the view: (row..., time) -> diff."""
     engine = engine_with(sql)
     reported = changes(engine.apply({"t": batch(stream)}), "v0") + changes(engine.advance(to=100), "v0")
     return Counter({(*row, time): diff for row, time, diff in reported})
@@ -81,7 +81,7 @@ def test_repeat_row_may_be_negative() -> None:
 
 
 def pulse(arguments: pa.RecordBatch) -> pa.RecordBatch:
-    """2x, x times, from time 3x until 4x."""
+    """The row 2x, x times, from time 3x until 4x."""
     x = arguments.column(0)
     row = np.arange(len(x))
     both = pa.array(np.concatenate([row, row]))

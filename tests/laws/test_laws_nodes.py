@@ -1,4 +1,4 @@
-"""The laws of views with nodes: the view law, over engines that are opened anew and over little memory, too."""
+"""The view law for views with nodes, also over reopened engines and with little memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Present, absent and padded inputs of a join: after every batch the view is what brute force makes of the tables."""
+"""Present, absent and padded inputs of a join: after every batch the view agrees with brute force over the tables."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CHAIN = join((
 
 
 def random_block(rng: random.Random) -> Block:
-    """Two tables at most, and up to three inputs that are padded, present or absent, each matched by what is there."""
+    """A random block: one or two plain tables, and up to three padded, present or absent inputs matched to them."""
     inputs = [table("a", "k", "x")]
     predicates: list[Expr] = []
     if rng.random() < 0.4:
@@ -84,7 +84,7 @@ def random_block(rng: random.Random) -> Block:
 
 
 class Streams:
-    """Random batches over four tables: open times, NULLs, several copies, and rows that go again."""
+    """Random batches over four tables: open times, NULLs, several copies, and rows that are removed again."""
 
     def __init__(self, rng: random.Random, *, negative: bool) -> None:
         self.rng, self.negative, self.upper = rng, negative, 0
@@ -94,7 +94,7 @@ class Streams:
             self.engine.execute(f"CREATE TABLE {name} (k integer, x integer)")
 
     def batch(self) -> None:
-        """Rows, most of them, or only the time goes on."""
+        """Apply random rows, or sometimes only advance the time."""
         rng, given = self.rng, dict[str, list[dict[str, int | None]]]()
         for _ in range(rng.choice([0, 2, 4, 8])):
             name, diff = rng.choice(TABLES), 1
@@ -140,9 +140,9 @@ class Streams:
 
 
 def run(seed: int, make: Callable[[random.Random], Block], planned: Block | None = None) -> str:
-    """A view before the first row, one made on the way, and how the first of them is wrong, if one is.
+    """Check a view made before the first row, and one made later. Returns how the first wrong one is wrong.
 
-    `planned`: what the views are made of instead of what they are held against.
+    `planned`: the views are made from this block instead, and still compared with the block of `make`.
     """
     rng = random.Random(seed)
     streams = Streams(rng, negative=seed % 3 == 0)
@@ -273,7 +273,7 @@ def test_a_match_of_a_padded_input_is_no_equality() -> None:
 
 
 def test_chained_left_joins_look_up_by_the_inner_one() -> None:
-    """The path of c finds b by b.x, as a plain input: b's default row has no x, and so no row of c beside it."""
+    """The path of c looks b up by b.x, as a plain input: b's default row has no x, so it never matches a row of c."""
     engine = halfjoin.Engine()
     for name in TABLES:
         engine.execute(f"CREATE TABLE {name} (k integer, x integer)")

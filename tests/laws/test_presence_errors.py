@@ -1,4 +1,4 @@
-"""Errors of joins with present, absent and padded inputs: each where its row is, whatever the path, by brute force."""
+"""Errors of joins with present, absent and padded inputs: the same by every path, and as brute force has them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def inverse(name: str) -> Expr:
 
 
 def risky_block(rng: random.Random) -> Block:
-    """What reads each input may fail: conditions, keys, what they are matched by, predicates above, outputs."""
+    """A random block whose expressions may fail: conditions, keys, what keys match, predicates above, outputs."""
     conditions = (call("<", inverse("b.x"), number(2)),) if rng.random() < 0.5 else ()
     on = [match("b.k", "a.k"), Match(inverse("b.k"), integer("a.k")), Match(integer("b.k"), inverse("a.k"))]
     kind = rng.choice([PADDED, PADDED, PRESENT, ABSENT])
@@ -44,7 +44,7 @@ def risky_block(rng: random.Random) -> Block:
 
 
 class Brute:
-    """What such a block gives, and whether something fails."""
+    """The contents of such a block, and whether an expression fails."""
 
     def __init__(self, block: Block, tables: Mapping[str, Counter[Row]]) -> None:
         self.block, self.found, self.fails = block, Counter[Row](), False
@@ -63,7 +63,7 @@ class Brute:
         self.found = Counter({row: count for row, count in self.found.items() if count})
 
     def _all(self, predicates: list[Expr], row: dict[str, Any]) -> bool:
-        """Whether all are true; if one fails, that is a failure unless another is false."""
+        """Whether all conditions are true. If one fails, the result is a failure unless another is false."""
         values, failed = [], False
         for predicate in predicates:
             try:
@@ -122,7 +122,7 @@ def test_rows_fail_where_they_are(seed: int) -> None:
 
 
 def test_errors_of_rows_that_differ_do_not_cancel() -> None:
-    """One row of b is there, another is there less than no times; both fail."""
+    """One row of b has a positive count, another a negative one. Both fail."""
     b = asked("b", PRESENT, match("b.k", "a.k"), conditions=(call("<", inverse("b.x"), number(2)),))
     streams = Streams(random.Random(0), negative=True)
     create(streams.engine, join((table("a", "k", "x"), b)))

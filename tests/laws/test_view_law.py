@@ -1,4 +1,4 @@
-"""The view law: at every readable time a view is its SQL evaluated from scratch over the tables' contents."""
+"""The view law: at every readable time, a view equals its SQL evaluated from scratch over the tables' contents."""
 
 from __future__ import annotations
 

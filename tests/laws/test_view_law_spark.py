@@ -1,4 +1,4 @@
-"""The view law against a second independent engine: the views written by hand, asked of Spark SQL."""
+"""The view law against a second independent engine: Spark SQL evaluates the hand-written views."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ END = 40
 
 @pytest.fixture(scope="module")
 def engine() -> Any:
-    """An engine with random rows and every view, some made before the rows and some filled with them."""
+    """An engine with random rows and every view. Some views are made before the rows, others are filled."""
     with hj.Engine() as engine:
         for table in TABLES:
             engine.execute(table.ddl)

@@ -1,4 +1,4 @@
-"""The view law for SQL that the grammar does not write: the same text, asked of DuckDB over the tables' contents."""
+"""The view law for SQL that the grammar does not make: DuckDB evaluates the same text over the tables' contents."""
 
 from __future__ import annotations
 

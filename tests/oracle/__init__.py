@@ -1,1 +1,1 @@
-"""An independent evaluator and the random views, batches and programs that are held against it."""
+"""An independent evaluator, and random views, batches and programs to compare with it."""

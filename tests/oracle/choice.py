@@ -1,4 +1,4 @@
-"""Where the grammars take their choices from: hypothesis (which shrinks) or a seeded generator (long runs)."""
+"""The source of the grammars' choices: hypothesis (which shrinks) or a seeded generator (for long runs)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Choices(Protocol):
-    """The only two questions a grammar asks; the first answers are the simple ones, so that shrinking reaches them."""
+    """The only two questions that a grammar asks. The first answers are simple, so that shrinking reaches them."""
 
     def integer(self, low: int, high: int) -> int:
         """A number of low..high."""

@@ -1,4 +1,4 @@
-"""The oracle: keeps every update of every table and evaluates a view from scratch, in DuckDB, as of any time.
+"""The oracle: it keeps every update of every table, and evaluates a view from scratch in DuckDB, as of any time.
 
 Each name exists twice there: in the schema `weighted` a table's row comes once with its count in `__w`; in the schema
 `plain` it comes as often as it is contained, so that any SQL can be asked as it stands.

@@ -1,4 +1,4 @@
-"""Odd statements: the words of statements that are known, cut out, doubled, exchanged, and put into each other."""
+"""Odd statements: known statements with words cut out, doubled, exchanged, or put into each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random queries of all that a query may have, in SQL that halfjoin and PostgreSQL read alike.
+"""Random queries with everything that a query may have, in SQL that halfjoin and PostgreSQL read alike.
 
 Nothing in them fails or depends on an order that is not said: no division, subqueries as values aggregate, LIMIT comes
 after an order by all columns.
@@ -61,7 +61,7 @@ class Queries:
         return for_halfjoin(clause + self.body(kinds, self.choices.integer(0, 2), ()))
 
     def alias(self) -> str:
-        """A name that no other item has."""
+        """A new name."""
         self.count += 1
         return f"q{self.count}"
 
@@ -147,7 +147,7 @@ class Queries:
         return f"{text} OVER ({part}ORDER BY {first}{order}{self.choices.one_of(_FRAMES)})"
 
     def value(self, scope: Scope, kind: str, depth: int) -> str:
-        """An expression, now and then a subquery."""
+        """An expression, sometimes a subquery."""
         if depth and not self.maintained and chance(self.choices, 12):
             source, inner = self.source(depth - 1, scope)
             return (f"(SELECT {self.aggregate(inner, kind)} FROM {source}"

@@ -1,4 +1,4 @@
-"""Runs a program through an engine and the oracle, and holds every answer of the one against the other."""
+"""Run a program through an engine and the oracle, and compare every answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Watched:
 
 
 class Replay:
-    """One engine beside one oracle."""
+    """An engine and an oracle that run the same program."""
 
     def __init__(self, retain: int, warehouse: Path | str | None = None) -> None:
         self.engine = hj.Engine(warehouse, retain=retain)
@@ -41,7 +41,7 @@ class Replay:
             self.oracle.create_table(table)
 
     def step(self, step: Step) -> None:
-        """Carry out one step and check what it reports."""
+        """Run one step, and check the changes that it reports."""
         match step:
             case Apply(changes, close):
                 batch = {name: BY_NAME[name].arrow(rows) for name, rows in changes.items()}
@@ -64,13 +64,13 @@ class Replay:
                 del self.watched[view.name]
 
     def check_now(self) -> None:
-        """The newest contents of every view, as read and as the reported changes add up."""
+        """Check the newest contents of every view: as read, and as the sum of the reported changes."""
         if self.upper:
             for watched in self.watched.values():
                 self._check(watched, self.upper - 1)
 
     def check_all(self) -> None:
-        """Contents at times that must be readable, changes since the view was made, and SUBSCRIBE."""
+        """Check contents at times that must be readable, changes since the view was made, and SUBSCRIBE."""
         first = max(0, self.upper - self.retain)
         for watched in self.watched.values():
             times = _some_of(range(min(first, watched.born), self.upper))
@@ -128,7 +128,7 @@ class Replay:
 
 
 def _some_of(times: range) -> list[int]:
-    """All times if they are few, else some, the first and the last among them."""
+    """All times if they are few, otherwise some of them, including the first and the last."""
     step = max(1, len(times) // 12)
     return sorted({*times[::step], *times[-1:]})
 
@@ -143,7 +143,7 @@ def _same(found: Bag, expected: Bag, what: str) -> None:
 
 
 def run(program: Program) -> None:
-    """The view law over a whole program."""
+    """Check the view law over a whole program."""
     replay = Replay(program.retain)
     for step in program.steps:
         replay.step(step)

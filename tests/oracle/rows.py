@@ -1,4 +1,4 @@
-"""Multisets of rows: what contents and changes are compared as."""
+"""Multisets of rows, in which tests compare contents and changes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def updates(table: pa.Table) -> list[Update]:
 
 
 def changes(applied: Any, view: str) -> list[Update]:
-    """What a batch changed in the view; a view that did not change need not be listed."""
+    """The changes of a view by a batch. A view that did not change may be missing."""
     return updates(applied.diffs[view]) if view in applied.diffs else []
 
 
@@ -65,5 +65,5 @@ def summed(history: Iterable[Update], time: int) -> Bag:
 
 
 def nonzero(counts: Bag) -> Bag:
-    """Without the rows that cancelled."""
+    """The counts that are not zero."""
     return Counter({row: count for row, count in counts.items() if count})

@@ -1,4 +1,4 @@
-"""The three small tables that random views read: few values, so that joins hit, with NULLs and duplicates."""
+"""The three small tables that random views read. They have few values, so that joins match, NULLs and duplicates."""
 
 from __future__ import annotations
 

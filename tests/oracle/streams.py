@@ -1,4 +1,4 @@
-"""Random programs: views made and dropped while batches come in, times close, and history is compacted."""
+"""Random programs: they make and drop views while batches come in, times close, and history is compacted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Compact:
 
 @dataclass(frozen=True)
 class Create:
-    """Make a view, which is filled if rows are there."""
+    """Make a view. It is filled if its inputs have rows."""
 
     view: View
 
@@ -75,7 +75,7 @@ class Program:
 
 @dataclass
 class _Tables:
-    """What has been applied: enough to delete rows that exist and to keep PRIMARY KEYs."""
+    """The applied updates: enough to delete existing rows and to keep PRIMARY KEYs."""
 
     present: dict[str, Bag] = field(default_factory=lambda: {table.name: Counter() for table in TABLES})
     changed: dict[tuple[str, object], int] = field(default_factory=dict)  # a key's row changed last at this time
@@ -90,7 +90,7 @@ def tame_batches(choices: Choices, count: int, upper: int = 0) -> list[Apply | A
 
 
 def random_program(choices: Choices, most: int = 5, view: Maker = random_view) -> Program:
-    """Views over the three tables, some of them made when rows are there already, then up to `most` changes.
+    """Views over the three tables, some of them made after rows have come, then up to `most` changes.
 
     `view` makes a view of a name, over the views before it, materialized or not.
     """

@@ -1,4 +1,4 @@
-"""Random views of which the inputs are UNION ALLs, so that they have nodes: few unions, which several views have."""
+"""Random views whose inputs are UNION ALLs, so that they have nodes. Several views share a few unions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNIONS = ((0, 1), (0, 2, 6), (1, 4), (2, 3, 5), (0, 5), (1, 1, 7))
 
 
 def union_view(choices: Choices, name: str, views: Sequence[View], materialized: bool) -> View:
-    """A join of two or three unions, or of unions and a table, now and then of unions of such joins."""
+    """A join of two or three unions, or of unions and a table, sometimes of unions of such joins."""
     sql, oracle = _join(choices, views, 1)
     return View(name, Query((("x", "int"), ("y", "int")), sql, oracle), materialized)
 

@@ -163,7 +163,7 @@ def _input(block: _Block) -> _Input:
 
 
 def _common_names(group: list[_Input], item: _Input) -> list[str]:
-    """Columns of the item that exactly one of the inputs to its left has too, with the same kind."""
+    """The columns of the item that exactly one input to its left also has, with the same kind."""
     left = [column for other in group for column in other.columns]
     return [name for name, kind in item.columns
             if kind != "array" and [n for n, _ in left].count(name) == 1 and (name, kind) in left]

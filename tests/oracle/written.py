@@ -1,4 +1,4 @@
-"""Views written by hand, for what the grammar does not write; some with the text that DuckDB reads."""
+"""Hand-written views for SQL that the grammar does not make. Some have a text for DuckDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a plan is looked at again, on what it is made, and that the same is made of it again."""
+"""When a plan is made again, on which statistics, and that equal statistics give an equal plan."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_view_follows_only_the_views_before_it() -> None:
 
 
 def test_limits_never_sink() -> None:
-    """Two tables are filled and emptied by turns: a look on account of the one does not make the other due."""
+    """Two tables are filled and emptied by turns. A look due to one table does not lower the limit of the other."""
     limits, looks = {"t": limit(0), "u": limit(0)}, 0
     for turn in range(200):
         rows = {"t": 100_000 if turn % 2 else 3, "u": 3 if turn % 2 else 100_000}

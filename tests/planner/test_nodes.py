@@ -1,4 +1,4 @@
-"""The graph of a plan: where it is cut, what its nodes are called, and how they are shown."""
+"""The graph of a plan: where it is cut, how its nodes are named, and how they are shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ JOIN = "SELECT u.a, w.b FROM {} AS u(a, b), {} AS w(a, b) WHERE u.a = w.a"
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Two unions that are joined are enough for a node."""
+    """Make a join of two unions enough for a node."""
     monkeypatch.setattr(cut, "MOST_JOINS", 1)
     yield
 
@@ -132,7 +132,7 @@ def test_nodes_add_up_to_the_view(sql: str, eager: None) -> None:
 
 
 def by_hand() -> ViewPlan:
-    """A loop over a reduce over a join, as no rule makes them yet."""
+    """A loop over a reduce over a join, made by hand because no rule makes them yet."""
     world = World(DDL)
     join = world.plan("SELECT r.a, s.b FROM r, s WHERE r.a = s.a").output
     assert isinstance(join, Join)

@@ -1,4 +1,4 @@
-"""Plans: what is shared, what decides the order of joins, where things run, and what is refused."""
+"""Plans: sharing, the order of joins, where operators run, and what is refused."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_golden(path: Path) -> None:
 
 
 def _rows(name: str, sql: str) -> str:
-    """The rows of the view, which are DuckDB's answer whether the view was there before the rows came or after."""
+    """The rows of the view. They equal DuckDB's answer, whether the view was made before the rows came or after."""
     engine = hj.Engine()
     engine.execute(DDL)
     engine.execute(f"CREATE MATERIALIZED VIEW early AS {sql}")

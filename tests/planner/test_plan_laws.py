@@ -1,4 +1,4 @@
-"""The delta law on plans: whatever arrives in whichever batches, the paths add up to the view, and to its errors."""
+"""The delta law on plans: however updates are split into batches, the paths add up to the view and its errors."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def random_stream(random: random.Random) -> Stream:
 
 
 def run(world: World, sql: str, stream: Stream, fill_after: int | None = None) -> Maintained:
-    """The view maintained over the stream; filled from the history of the first `fill_after` batches, if given."""
+    """Maintain the view over the stream. With `fill_after`, fill it from the history of that many first batches."""
     view = Maintained(world.plan(sql, "v"))
     history: dict[str, list[Update]] = {table: [] for table in TABLES}
     if not fill_after:
@@ -201,7 +201,7 @@ def test_failures_of(sql: str) -> None:
 
 
 def check_errors(sql: str, choices: random.Random) -> None:
-    """Any split of a stream into batches, and a fill at any point, gives the same outputs and the same errors."""
+    """Check that any split of a stream into batches, and a fill at any point, gives the same outputs and errors."""
     stream, world = random_stream(choices), World(DDL)
     every = [(table, update) for batch in stream for table, updates in batch.items() for update in updates]
     choices.shuffle(every)

@@ -1,1 +1,1 @@
-"""What went wrong once: a test for each, by topic."""
+"""Defects of the past, one test each, by topic."""

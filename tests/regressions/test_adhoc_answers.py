@@ -1,4 +1,4 @@
-"""Queries whose answers were DuckDB's: they are PostgreSQL's, or refused. Nothing else of DuckDB's can be reached."""
+"""Ad-hoc queries give PostgreSQL's answers, not DuckDB's, or are refused. They reach no other feature of DuckDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds: what one row asks for past them is an error of the view, which heals; other views and the batch go on."""
+"""Bounds: a row that exceeds one is an error of the view, which heals. Other views and the batch go on."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_query_past_a_bound_leaves_the_engine_usable(engine: hj.Engine) -> Non
 
 
 def boom(batch: pa.RecordBatch) -> Any:
-    """Doubles its argument; raises where that is negative, and gives garbage where it is over 100."""
+    """Double the argument. Raises if it is negative, and returns garbage if it is over 100."""
     values = batch.column(0).to_pylist()
     if min(values) < 0:
         raise ValueError("no negative numbers")

@@ -1,4 +1,4 @@
-"""char(n): its blanks mean nothing in comparisons, lengths and text, and count where PostgreSQL says so."""
+"""char(n): blanks do not count in comparisons, lengths and text, and count where PostgreSQL says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a warehouse's times are: settled by its first batch, kept, and never mixed in silence."""
+"""The clock of a warehouse: its first batch chooses it, the warehouse keeps it, and clocks never mix silently."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TIMED: dict[str, Callable[[hj.Engine], object]] = {
 
 @pytest.fixture(params=["memory", "folder"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
-    """Where the warehouse is, if anywhere."""
+    """The warehouse's folder, None for an engine in memory."""
     return None if request.param == "memory" else tmp_path / "w"
 
 

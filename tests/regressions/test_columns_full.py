@@ -1,4 +1,4 @@
-"""An array of Arrow's holds 2 GB of texts: collections with more of them stay in several runs, and lose nothing."""
+"""An Arrow array holds 2 GB of texts. Collections with more text stay in several runs, and lose nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LIMIT = 5_000
 
 @pytest.fixture
 def small(monkeypatch):
-    """Arrays that hold less."""
+    """Make arrays hold less."""
     concatenated = updates._concat_arrays
 
     def concat_arrays(arrays):

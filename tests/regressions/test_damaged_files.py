@@ -1,4 +1,4 @@
-"""Damaged files of a warehouse: an answer is right, or there is a StorageError that names the file or its folder."""
+"""Damaged files of a warehouse: each answer is right, or a StorageError names the file or its folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXPECTED = {tuple(row.values()): 1 for row in ROWS}
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A warehouse with files, arrangements, and updates in the journal alone."""
+    """A warehouse with files, arrangements, and updates that are only in the journal."""
     folder = tmp_path_factory.mktemp("damage") / "w"
     with pytest.MonkeyPatch.context() as small:
         small.setattr(stored_run, "SEARCHED_ROWS", 1)
@@ -69,7 +69,7 @@ def _flipped(data: bytes) -> bytes:
 
 
 def _check(folder: Path, *, may_be_right: bool = True) -> None:
-    """Whatever is asked of it."""
+    """Try reads, queries and writes on it."""
     seen = 0
     for options in ({"read_only": True}, {}, {"memory": 1}):
         try:

@@ -1,4 +1,4 @@
-"""An error belongs to its whole row, as the view reads it: it goes with it, and no other row's error cancels it."""
+"""An error belongs to its whole row as the view reads it: it goes with the row, and no other row's error cancels it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_an_error_is_small_however_large_its_row() -> None:
 
 
 def test_an_error_goes_with_its_row_whatever_the_plan(tmp_path: Path) -> None:
-    """The order of the joins follows the sizes of the tables, and so does which column of an equality is read."""
+    """The sizes of the tables decide the order of the joins, and so which column of an equality is read."""
     sql = "SELECT a.k, 12/(a.x + b.x + c.x) AS q FROM a, b, c WHERE a.k = b.k AND b.k = c.k AND a.z > 0 AND c.z > 0"
     with hj.Engine(tmp_path / "w") as engine:
         for name in "abc":

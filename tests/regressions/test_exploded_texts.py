@@ -1,4 +1,4 @@
-"""A row with a long text and many results of a table function: what is not needed after it is not repeated."""
+"""A table function makes many rows from one with a long text: it does not repeat columns that are not needed later."""
 
 import pytest
 

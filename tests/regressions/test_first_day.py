@@ -1,4 +1,4 @@
-"""What a first day trips over: lengths of history, what objects print, names that are taken, and messages."""
+"""Problems of a user's first day: the length of history, printed objects, names in use, and messages."""
 
 import logging
 import subprocess

@@ -1,4 +1,4 @@
-"""Commits of others in the tables of a warehouse: none of their rows counts, and there is a way to put it right."""
+"""Commits of others in the tables of a warehouse: their rows do not count, and the message's remedy works."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _taken_back(path: Path) -> None:
 
 
 def _put_right(message: str) -> None:
-    """Do what the message says."""
+    """Follow the message's remedy."""
     found = re.search(r"DeltaTable\('([^']+)'\)\.restore\((\d+)\)", message)
     assert found is not None, message
     DeltaTable(found[1]).restore(int(found[2]))

@@ -1,4 +1,4 @@
-"""What an engine did not make it leaves alone: folders of others, and warehouses whose journal is missing."""
+"""An engine leaves alone what it did not make: folders of others, and warehouses whose journal is missing."""
 
 from __future__ import annotations
 

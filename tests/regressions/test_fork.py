@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def _in_child(work: Callable[[], object]) -> None:
-    """Do it in a fork; what it raises fails the test."""
+    """Call it in a forked child. An exception there fails the test."""
     pid = os.fork()
     if pid == 0:
         signal.alarm(SECONDS)  # not to wait for ever where it does

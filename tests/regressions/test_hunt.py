@@ -1,4 +1,4 @@
-"""Wrong answers that were found once, each in its smallest form: they stay away."""
+"""Wrong answers of the past, each in its smallest form."""
 
 from __future__ import annotations
 

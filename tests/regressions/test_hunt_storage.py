@@ -1,4 +1,4 @@
-"""Defects of the storage that were found by looking for them, each in the smallest program that shows it."""
+"""Defects of the storage that a search found, each in the smallest program that shows it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LAYOUT = Layout({"k": pa.int64()}, ("k",))
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Makes the disk full for files in folders of a kind (`tables`, `views`, `arrangements`)."""
+    """Make the disk look full to files in folders of a kind (`tables`, `views`, `arrangements`)."""
     kinds = set[str]()
     write = LocalPlace.write
 
@@ -69,7 +69,7 @@ def test_a_table_may_have_many_columns(tmp_path: Path, count: int) -> None:
 
 
 def test_a_table_whose_first_flush_was_cut_short_is_made_anew(tmp_path: Path) -> None:
-    """Also one of an older version, whose log lacks what this one reads there."""
+    """Also the table of an older version, whose log lacks facts that this version reads."""
     with hj.Engine(tmp_path / "w") as engine:
         engine.execute(f"CREATE TABLE t ({', '.join(f'c{number} bigint' for number in range(40))})")
         engine.apply({"t": [{"c0": 1}]})
@@ -93,7 +93,7 @@ def test_a_batch_id_is_text(tmp_path: Path, id: Any, kept: bool) -> None:
 
 
 def test_another_processs_commit_is_not_there_twice(tmp_path: Path) -> None:
-    """Where the writer before goes on flushing after another one has opened the warehouse and flushed the same."""
+    """The earlier writer goes on flushing after another one has opened the warehouse and flushed the same updates."""
     mine, its = (DeltaFolder(LocalPlace(tmp_path / "t"), "app") for _ in range(2))
     version = mine.append([_updates(1)], [], LAYOUT, 1, None)
     assert its.append([_updates(2)], [], LAYOUT, 2, version) == 2

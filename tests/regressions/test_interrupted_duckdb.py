@@ -1,4 +1,4 @@
-"""An interrupt that reaches DuckDB, which raises a RuntimeError in its place, is a KeyboardInterrupt to the caller."""
+"""When Ctrl-C reaches DuckDB, which raises a RuntimeError for it, the caller gets a KeyboardInterrupt."""
 
 import pyarrow as pa
 import pytest
@@ -9,7 +9,7 @@ from halfjoin.engine.statements import adhoc
 
 
 class Interrupted:
-    """A connection as it is when Ctrl-C comes while it works."""
+    """A connection that behaves as if Ctrl-C came while it works."""
 
     def register(self, *_):
         pass

@@ -1,4 +1,4 @@
-"""Paths with odd characters work entirely or are refused on opening; a path means one place, wherever it is read."""
+"""Paths with odd characters work entirely or are refused on opening. A path means the same place everywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REFUSED = ["w%20x", "a%2eb", "%2F", "100%25", "back\\slash", "new\nline", "tab\t
 
 
 def _at_work(folder: Path) -> None:
-    """Everything that touches the disk, twice."""
+    """Call everything that touches the disk, twice."""
     with hj.Engine(folder) as engine:
         engine.execute("CREATE TABLE t (k bigint PRIMARY KEY)")
         engine.execute("CREATE MATERIALIZED VIEW v AS SELECT k FROM t WHERE k > 1")

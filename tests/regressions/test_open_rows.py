@@ -1,4 +1,4 @@
-"""Open rows are never visible; what holds always is, from the start."""
+"""Rows at open times are never visible. Rows that always hold are visible from the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call leaves that was interrupted is put right by the next one, of whichever thread."""
+"""The next call, in any thread, repairs what an interrupted call has left."""
 
 from __future__ import annotations
 

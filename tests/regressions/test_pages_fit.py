@@ -1,4 +1,4 @@
-"""Pages of plans: what is drawn lies inside its box and its picture, and a page has one legend."""
+"""Pages of plans: all drawings lie inside their box and their picture, and a page has one legend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The effort of planning follows the length of the statement: calls are counted, not timed."""
+"""The effort of planning grows with the length of the statement. The tests count calls instead of measuring time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import halfjoin as hj
 
 
 def _calls(run: Callable[[], object]) -> int:
-    """Functions called, those written in C among them."""
+    """Count the function calls, including those of functions written in C."""
     count = 0
 
     def counted(frame: FrameType, event: str, arg: Any) -> None:

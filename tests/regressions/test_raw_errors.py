@@ -1,4 +1,4 @@
-"""Statements that ended in an error of Python's, Arrow's or DuckDB's: they have an answer, or a reason."""
+"""Statements that once ended in an error of Python, Arrow or DuckDB now give an answer or a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a view promises to keep is readable, whatever the views below it keep; stats() tells how far back that is."""
+"""The history that a view promises to keep is readable, whatever the views below it keep. stats() tells its start."""
 
 from __future__ import annotations
 

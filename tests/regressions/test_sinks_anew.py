@@ -1,4 +1,4 @@
-"""Sinks that begin anew: at a path that another of this warehouse has left, by OR REPLACE, under a view replaced."""
+"""Sinks that begin anew: at a path that another sink of the warehouse has left, or after OR REPLACE of sink or view."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def engine(folder):
 
 
 def up_to_date(engine, path, *names):
-    """Whether the sink's table is the view, and says so."""
+    """Whether the sink's table equals the view, and its status is up to date."""
     engine.flush()
     assert [(one["error"], one["waiting"]) for one in shown(engine)] == [(None, 0)]
     assert rows(path) == {tuple(row.values()): 1 for row in engine.read(names[0] if names else "big").to_pylist()}

@@ -1,4 +1,4 @@
-"""Spark and rows that cannot be: the same errors as in this process, in one line, and no trace of Java's."""
+"""Invalid rows on Spark: the same errors as in this process, in one line, without Java's stack trace."""
 
 from __future__ import annotations
 

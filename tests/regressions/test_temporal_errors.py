@@ -44,7 +44,7 @@ def formula(random: Random, depth: int) -> tuple[str, Any]:
 
 
 def assert_follows(sql: str, value: Any, rows: list[tuple[Any, ...]], **options: Any) -> None:
-    """Each row by itself, as it comes at 1 and goes at 12, and in a view made late."""
+    """Check each row by itself, added at 1 and removed at 12, also in a view made late."""
     engine = hj.Engine(**options)
     for i in range(len(rows)):
         engine.execute(f"CREATE TABLE t{i} (k bigint, j bigint, x bigint)")

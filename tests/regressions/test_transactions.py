@@ -1,4 +1,4 @@
-"""BEGIN; ...; COMMIT is one batch: all or nothing, at one time, and each statement reads what those before it did."""
+"""BEGIN; ...; COMMIT is one batch: all or nothing, at one time. Each statement reads the changes of those before it."""
 
 import pytest
 

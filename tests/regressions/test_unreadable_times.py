@@ -1,4 +1,4 @@
-"""Nobody passes in silence over times at which a view cannot be read: neither subscribers nor who applies batches."""
+"""Times at which a view cannot be read are never skipped silently: subscribers get an error, `apply` reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upserts and deletes that name some columns: the others stay, whatever the form, the time and the runner."""
+"""Upserts and deletes that name only some columns keep the others, whatever the form, the time and the runner."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Partial upserts and deletes by key that come as Spark DataFrames: what they mean where rows are lists."""
+"""Partial upserts and deletes by key mean the same in Spark DataFrames as in lists."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A value means one thing whichever way it comes in, and none is changed in silence."""
+"""A value means the same in every form of input, and no value is changed silently."""
 
 import datetime as dt
 import math
@@ -24,7 +24,7 @@ def kept(kind, rows):
 
 
 def forms(array):
-    """The same values in each form that is not Spark's, by its name."""
+    """The same values in each form except Spark's, by the form's name."""
     table, values = pa.table({"x": array}), array.to_pylist()
     found = {
         "arrow": table,

@@ -23,7 +23,7 @@ BAD = [
 
 @pytest.fixture(scope="module")
 def engines(spark):
-    """One for frames, one for lists."""
+    """An engine for frames, and one for lists."""
     with hj.Engine(spark=spark, runner="spark") as frames, hj.Engine(runner="local") as lists:
         for engine in (frames, lists):
             engine.execute(f"CREATE TABLE t (k integer, {COLUMNS}, at date)")

@@ -1,4 +1,4 @@
-"""Sums of weights are exact, however they were added up; what no int64 holds is an error, never an answer."""
+"""Sums of weights are exact, however they are added up. A sum past an int64 is an error, never a wrong answer."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_products_are_exact_for_the_least_weight_too() -> None:
 
 
 def heavy(path: Path | None = None, weight: int = -BIG, **options: Any) -> hj.Engine:
-    """A table with a row four times of a great weight, by batches of their own, and views over it."""
+    """A table with views over it, and four batches that each add the same row, whose `w` is a great weight."""
     engine = hj.Engine(path, **options)
     engine.execute("CREATE TABLE t (k bigint, w bigint)")
     engine.execute("CREATE MATERIALIZED VIEW copy AS SELECT k FROM t")

@@ -1,4 +1,4 @@
-"""WITH in every place: before UNION ALL, inside each other, hiding names; in views, queries and statements."""
+"""WITH in every place: before UNION ALL, nested, hiding names; in views, queries and statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sinks: what they refuse, what they write, and that other tools read their tables."""
+"""Sinks: what they refuse, what they write, and how other tools read their tables."""
 
 from __future__ import annotations
 

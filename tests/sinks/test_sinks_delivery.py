@@ -1,4 +1,4 @@
-"""Sinks when something fails, was missed or is large: nothing twice, nothing left out, few rows in memory at a time."""
+"""Sinks after failures, missed batches and large changes: each change arrives once, with few rows in memory."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_commit_whose_answer_was_lost_is_not_made_again(
 
 
 def _wait(engine: hj.Engine) -> None:
-    """Until what was handed over is delivered or has failed, without a further try."""
+    """Wait until the offered batches are delivered or have failed. Does not start another try."""
     _, found = engine._sinks._couriers["s"]
     found.wait()
     if found.error is not None:
@@ -203,7 +203,7 @@ def test_what_history_no_longer_has_is_found_as_a_difference(engine: hj.Engine, 
 def test_each_batch_that_was_missed_is_a_commit_of_its_own(
     engine: hj.Engine, folder: Path, monkeypatch: pytest.MonkeyPatch, most: int, uppers: list[str]
 ) -> None:
-    """As if the process had died before they were delivered; where they are very many, one commit has them all."""
+    """As if the process had died before it delivered them. Very many batches share one commit."""
     monkeypatch.setattr(sinks, "MOST_MISSED", most)
     engine.execute("CREATE SINK s FROM big INTO DELTA 's'")
     path, kept = folder / "sinks" / "s", folder / "kept"
@@ -225,7 +225,7 @@ def test_each_batch_that_was_missed_is_a_commit_of_its_own(
 
 
 def test_what_is_in_files_is_delivered_in_pieces(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many rows a first fill, a gap or a difference has, few are in memory at a time."""
+    """A first fill, a gap or a difference of any size has few rows in memory at a time."""
     most, held = 100, []
     monkeypatch.setattr(limits, "PIECE_ROWS", most)
     monkeypatch.setattr(table, "ROWS", 50)

@@ -30,7 +30,7 @@ from tests.oracle.views import View
 
 
 class Faults:
-    """Commits that fail now and then: before they are made, or after, so that the answer alone is lost."""
+    """Make commits fail sometimes: before they are made, or after, so that only the answer is lost."""
 
     def __init__(self, patch: pytest.MonkeyPatch, seed: int) -> None:
         self._random, self.on = random.Random(seed), True
@@ -48,7 +48,7 @@ class Faults:
 
 
 class SinkReplay(Replay):
-    """A replay in which every materialized view has a sink, and the engine is flushed and opened anew now and then."""
+    """A replay in which every materialized view has a sink. Sometimes it flushes or reopens the engine."""
 
     def __init__(self, retain: int, folder: Path, faults: Faults, seed: int) -> None:
         super().__init__(retain, folder)
@@ -73,14 +73,14 @@ class SinkReplay(Replay):
             self._sink(step.view)
 
     def flush(self) -> None:
-        """Flush; it fails where a commit does, or a view has no table's contents."""
+        """Flush. It fails if a commit fails, or if no table can show a view's contents."""
         try:
             self.engine.flush()
         except hj.StorageError as error:
             assert "injected" in str(error) or "which no table can show" in str(error)
 
     def check_sinks(self) -> None:
-        """Every version of every sink that is there, and that the last is up to date where it can be."""
+        """Check every version of every sink's table, and that the last version is up to date if it can be."""
         self._faults.on = False
         self.flush()
         stats = {sink.name: sink for sink in self.engine.stats().sinks}
@@ -127,7 +127,7 @@ class SinkReplay(Replay):
 
 
 def _in_pieces(patch: pytest.MonkeyPatch, seed: int) -> None:
-    """Now and then few rows are too many for a piece."""
+    """Sometimes let a piece hold only a few rows."""
     most = (1, 3, 1 << 20)[seed % 3]
     patch.setattr(limits, "PIECE_ROWS", most)
     patch.setattr(sinks, "MOST_MISSED", (2, 64)[seed % 2])
@@ -172,7 +172,7 @@ STEPS = st.lists(st.tuples(CHANGES, st.sampled_from(("", "", "", "open", "open",
 
 
 def _kept(row: dict[str, Any]) -> str:
-    """A row as the sink's table has it, where a time of day is microseconds since midnight."""
+    """A row as the sink's table has it: a time of day is microseconds since midnight."""
     at = row["at"]
     micros = at and ((at.hour * 60 + at.minute) * 60 + at.second) * 1_000_000 + at.microsecond
     return repr({**row, "at": micros if at is not None else None, "ts": row["ts"] and row["ts"].timestamp()})

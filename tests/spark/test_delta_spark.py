@@ -1,7 +1,7 @@
-"""Spark's own Delta reader, with its JAR, sees in a warehouse and in a sink's table what the engine says.
+"""Spark's own Delta reader, with its JAR, reads the same rows from a warehouse and a sink's table as the engine.
 
-It needs an environment with a Spark that `delta-spark` knows (`pip install 'halfjoin[test-delta]'`), which may be
-another than that of the suite: `HALFJOIN_DELTA_SPARK` is the path of its `python`.
+It needs an environment with a Spark that `delta-spark` supports (`pip install 'halfjoin[test-delta]'`). It may
+differ from the suite's environment. `HALFJOIN_DELTA_SPARK` is the path of its `python`.
 """
 
 from __future__ import annotations

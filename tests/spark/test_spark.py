@@ -1,4 +1,4 @@
-"""The Spark runner: what half-joins, errors, types and DataFrames need that random programs seldom try."""
+"""The Spark runner: cases of half-joins, errors, types and DataFrames that random programs seldom reach."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _diffs(applied: hj.Applied, view: str) -> Bag:
 
 
 class Both:
-    """One engine on each runner, given the same."""
+    """An engine on each runner. Both get the same calls."""
 
     def __init__(self, spark: Any) -> None:
         self.local, self.spark = hj.Engine(runner="local"), hj.Engine(spark=spark, runner="spark")
@@ -45,7 +45,7 @@ class Both:
         return _diffs(theirs, view)
 
     def errors(self, view: str = "v") -> list[str]:
-        """What reading the view says on both; nothing where it can be read, and then the contents are equal."""
+        """The errors of reading the view on both. None if it is readable; then the contents are equal."""
         texts = []
         for engine in (self.local, self.spark):
             errors = engine._state.views[view].errors
@@ -262,7 +262,7 @@ def test_the_choice_and_its_reason(monkeypatch: pytest.MonkeyPatch, spark: Any) 
     monkeypatch.setattr(runners, "LOOKUPS", 2)
     assert engine._runners.choose(2, stored=lambda: 2)[0].name == "local"
     chosen, reason = engine._runners.choose(2, stored=lambda: 10)
-    assert (chosen.name, reason) == ("spark", "2 changed rows, to be looked up in 10 rows that memory does not take")
+    assert (chosen.name, reason) == ("spark", "2 changed rows, with lookups in 10 rows that do not fit into memory")
     monkeypatch.undo()
     monkeypatch.setattr(runners, "BULK", 3)
     alone = hj.Engine()
@@ -271,8 +271,8 @@ def test_the_choice_and_its_reason(monkeypatch: pytest.MonkeyPatch, spark: Any) 
     assert (kept.runner, kept.reason) == (
         "local", "3 changed rows, enough for Spark, but the engine has no Spark session"
     )  # fmt: skip
-    rule = "from 3 changed rows (100,000 where what they look up does not fit into memory); else local"
-    frames = "Spark DataFrames of more than 9 rows, or that look up what is not in memory"
+    rule = "from 3 changed rows (100,000 if the rows that they look up do not fit into memory); else local"
+    frames = "Spark DataFrames of more than 9 rows, or that look up rows outside memory"
     monkeypatch.setattr(runners, "NEAR", 9)
     assert f"runner: spark for {frames}, and {rule}" in engine.explain("v")
     with pytest.raises(hj.HalfjoinError, match="runners: auto, local, spark"):

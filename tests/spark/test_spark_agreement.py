@@ -25,7 +25,7 @@ PROGRAMS = int(os.environ.get("HALFJOIN_FUZZ", "4"))
 
 
 def _carry_out(engine: hj.Engine, step: Step, given: Callable[[pa.Table], Any] | None = None) -> dict[str, Bag]:
-    """What a step reports: the changes of each view, each row and time once. `given`: what rows are made into."""
+    """Run a step. Returns the changes of each view, each row and time once. `given` converts the rows."""
     match step:
         case Apply(changes, close):
             tables = {name: BY_NAME[name].arrow(rows) for name, rows in changes.items()}
@@ -55,7 +55,7 @@ def _carry_out(engine: hj.Engine, step: Step, given: Callable[[pa.Table], Any] |
 
 
 def _limited(patch: pytest.MonkeyPatch, chance: random.Random) -> None:
-    """Other limits of what tasks get, so that all kinds of half-joins, and several tasks for each, come up."""
+    """Change the limits of tasks, so that all kinds of half-joins occur, each with several tasks."""
     patch.setattr(probing, "STREAM_ROWS", chance.choice([0, 2, 1 << 20]))
     patch.setattr(probing, "SHARE_ROWS", chance.choice([1, 1 << 20]))
     patch.setattr(primary_keys, "CHECKED_ROWS", chance.choice([1, 1 << 17]))
@@ -79,7 +79,7 @@ def test_agrees_with_the_local_runner(spark: Any, seed: int, mixed: bool, monkey
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))
 def test_agrees_in_a_warehouse(spark: Any, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A runner is chosen for each step, rows come as Arrow tables or DataFrames, and now and then it is opened anew."""
+    """Each step chooses a runner. Rows come as Arrow tables or DataFrames. Sometimes the engine is reopened."""
     monkeypatch.setattr(runner, "FEW", 0)
     program = random_program(Seeded(2000 + seed))
     chance = random.Random(seed)

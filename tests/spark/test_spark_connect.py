@@ -1,4 +1,4 @@
-"""The Spark runner through Spark Connect: nothing of it needs a session in this process."""
+"""The Spark runner through Spark Connect: it does not need a session in this process."""
 
 from __future__ import annotations
 

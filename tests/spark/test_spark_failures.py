@@ -1,4 +1,4 @@
-"""Tasks that die midway, hosts that are lost, attempts that are overtaken: a batch is as if nothing had happened."""
+"""Tasks die midway, hosts are lost, attempts are overtaken: the batch has the same result as without failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bulk work in a warehouse: tasks read its own files and write what is published; this process sees no row of it."""
+"""Bulk work in a warehouse: tasks read its files and write the published ones. This process sees no row of them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _forbidden(*args: Any, **kinds: Any) -> Any:
 
 
 def _recorded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Paths of the files that tasks are told to read, from now on."""
+    """Record the paths of the files that tasks are told to read from now on."""
     read: list[str] = []
     runs = StateFiles.runs
 
@@ -222,7 +222,7 @@ def test_of_a_refused_frame_nothing_is_kept(
 
 
 def test_rows_of_one_key_may_follow_each_other_in_time(spark: Any, engine: hj.Engine) -> None:
-    """Where a key's rows have several times, no sum tells: the tasks' check looks at each."""
+    """If a key's rows have several times, a sum cannot decide: the tasks check each row."""
     rows = spark.sql("""SELECT 1L AS k, 1L AS x, 5L AS __time, 1 AS __diff UNION ALL SELECT 1, 1, 6, -1
                         UNION ALL SELECT 1, 2, 6, 1""")
     engine.apply({"a": rows}, close=False)
@@ -259,7 +259,7 @@ def test_a_frame_and_its_rows_are_one_batch_to_a_batch_id(spark: Any, engine: hj
 def test_files_of_a_task_that_is_tried_again_are_taken_once(
     spark: Any, engine: hj.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What an attempt wrote whose answer never came is in the folder, and in nobody's list."""
+    """The files of an attempt without an answer are in the folder, but in no list."""
     write = writing.Write.__call__
 
     def twice(self: writing.Write, batches: Any) -> Any:
@@ -356,7 +356,7 @@ def test_a_terminal_is_told_which_of_the_views_it_waits_for(
 def test_staged_files_go_with_their_batchs_answer(
     spark: Any, engine: hj.Engine, tmp_path: Path
 ) -> None:
-    """Whatever was looked at meanwhile: what is remembered of files does not keep them."""
+    """Also after reads in between: caches of files do not keep them."""
     engine.execute(VIEW)
     engine.apply({"a": _a(spark), "b": _b(spark)}, time=1)
     answer = engine.apply({"a": hj.upserts(_a(spark, 9))}, time=2)

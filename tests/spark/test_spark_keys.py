@@ -1,4 +1,4 @@
-"""PRIMARY KEYs on Spark: rows in lots by their keys, held against the rule by several tasks."""
+"""PRIMARY KEYs on Spark: several tasks check the rows, in lots by their keys."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_sorted_rows_are_in_lots_by_ranges_of_their_keys(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("rows", [100, 4_000])
 def test_lots_are_small_where_row_groups_overlap(tmp_path: Path, rows: int) -> None:
-    """As those of many tasks do, each of which has rows from everywhere, of keys that are multiples of a number."""
+    """Many tasks write such row groups: each has keys from the whole range, here the multiples of a number."""
     numbers = 840 * np.random.default_rng(0).integers(0, 1 << 40, (24_000 // rows, rows))
     place, schema, files = LocalPlace(tmp_path), {"n": pa.int64()}, []
     for part in numbers:
@@ -133,7 +133,7 @@ def test_keys_are_held_by_several_tasks(spark: Any, kind: str, monkeypatch: pyte
 
 @pytest.mark.xdist_group("spark")
 def test_upserts_before_a_row_of_their_key(spark: Any) -> None:
-    """A row of a later time is not replaced, so there would be two."""
+    """An upsert does not replace a row of a later time, so there would be two."""
     rows = pa.table({"k": [1], "x": [2]})
     with hj.Engine(spark=spark, runner="spark") as engine:
         engine.execute("CREATE TABLE t (k bigint PRIMARY KEY, x bigint)")

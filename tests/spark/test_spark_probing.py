@@ -1,4 +1,4 @@
-"""Half-joins by lookups in tasks: when they are chosen, in how many tasks, and that Spark's own joins answer alike."""
+"""Half-joins by lookups in tasks: when they are chosen, in how many tasks, and that Spark's own joins agree."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_cross_joins_and_rows_that_fail_on_the_way(spark: Any, monkeypatch: pyte
 
 
 def test_rows_on_their_way_that_files_do_not_hold(spark: Any) -> None:
-    """An interval, made between two half-joins."""
+    """An interval that is computed between two half-joins."""
     view = """CREATE MATERIALIZED VIEW v AS SELECT a.k, c.at + i AS due FROM a JOIN b ON a.k = b.k
               CROSS JOIN unnest(ARRAY[b.at - timestamp '2020-01-01']) AS u (i) JOIN c ON b.j = c.j"""
     answers = []

@@ -1,4 +1,4 @@
-"""Files and row groups left out by the range of a change's keys: never one that holds a key, on early days, too."""
+"""Files and row groups left out by the range of a change's keys: never one that holds a key, also on early days."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _stored(folder: str | Path, parts: list[list[int | None]], kind: pa.DataType, sort: bool) -> StoredRun:
-    """A file for each part with rows."""
+    """Store a file per part that has rows."""
     place, schema, files = LocalPlace(Path(folder)), {"k": kind}, list[parquet.StoredFile]()
     for values in filter(None, parts):
         ones = np.ones(len(values), np.int64)
@@ -51,7 +51,7 @@ def _stored(folder: str | Path, parts: list[list[int | None]], kind: pa.DataType
 
 
 def _groups(run: StoredRun) -> dict[str, list[list[int]]]:
-    """What there is in each file's row groups, NULLs aside."""
+    """The values in each file's row groups, without NULLs."""
     found = {}
     for file in run.files:
         source = pq.ParquetFile(str(run.place / file.name))
@@ -98,7 +98,7 @@ def test_the_range_of_other_types_is_not_known(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [pa.date32(), pa.int64()], ids=str)
 def test_a_condition_is_true_for_just_the_values_in_the_range(spark: Any, tmp_path: Path, kind: pa.DataType) -> None:
-    """Also of days of which Java's calendars, and Python's, have different opinions."""
+    """Also for days on which the calendars of Java and Python disagree."""
     values = sorted({*DAYS, *BEYOND, *(day + near for day in DAYS[1:-1] for near in (-1, 1))})
     run = _stored(tmp_path, [[*values, None]], kind, True)
     frame = read(spark, [run], {"k": kind}, ["k"])
@@ -138,7 +138,7 @@ DDL = """
 
 
 def _rows(days: list[int], first: int, value: str) -> pa.Table:
-    """Rows with ascending keys and days, one without."""
+    """Rows with ascending keys and days, and one row with NULLs."""
     keys = pa.array([*range(first, first + len(days)), None], pa.int32())
     cells = {"k": keys, "d": pa.array([*days, None], pa.int32()).cast(pa.date32())}
     return pa.table({**cells, value: pa.array(range(len(keys)), pa.int32())})

@@ -1,4 +1,4 @@
-"""What a user sees of Spark: progress on a terminal and nowhere else, and a clear word where there is no Java."""
+"""What a user sees of Spark: progress only on a terminal, and a clear message without Java."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from halfjoin.engine.spark import progress
 
 
 class _AtOnce:
-    """A timer whose time has come."""
+    """A timer that fires at once."""
 
     def __init__(self, seconds: float, function: Callable[[], None]) -> None:
         self.start = function

@@ -1,4 +1,4 @@
-"""The Spark runner in sessions and folders of the user's: no setting and no name changes an answer."""
+"""The Spark runner in the user's sessions and folders: no setting and no name changes an answer."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_frame_without_columns_has_no_rows(spark: Any) -> None:
     ((2**31, 2**31, 2), None), ((2**31, -(2**31), 3), None),
 ])  # fmt: skip
 def test_weights_are_exact_or_refused(spark: Any, ansi: str, weights: tuple[int, int, int], total: int | None) -> None:
-    """A product, and a sum of equal rows, that an int64 holds is read; another is an error until it is no more."""
+    """Products and sums of equal rows are readable if an int64 holds them. Others are errors until they are gone."""
     left, right, count = weights
     session = _session(spark, **{"spark.sql.ansi.enabled": ansi})
     for given in ("spark", "local"):

@@ -1,4 +1,4 @@
-"""Standard error while Java starts: one warning of its own is left out, nothing else."""
+"""Standard error while Java starts: one of Java's warnings is left out, nothing else."""
 
 from __future__ import annotations
 

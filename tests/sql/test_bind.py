@@ -1,4 +1,4 @@
-"""What queries mean: bound relations, exactly."""
+"""The meaning of queries: exact bound relations."""
 
 from __future__ import annotations
 

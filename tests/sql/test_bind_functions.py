@@ -1,4 +1,4 @@
-"""Table functions: in FROM, beside what they read, and in SELECT lists."""
+"""Table functions: in FROM beside their inputs, and in SELECT lists."""
 
 from __future__ import annotations
 

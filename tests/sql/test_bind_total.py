@@ -1,4 +1,4 @@
-"""Whatever is typed is bound or refused, with a reason; no other exception gets out."""
+"""Every text is bound, or refused with a reason. No other exception gets out."""
 
 from __future__ import annotations
 

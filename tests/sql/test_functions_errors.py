@@ -1,4 +1,4 @@
-"""Which overload a call means, what it is cast to, and what one that cannot be right says."""
+"""The overload that a call means, the casts of its arguments, and the messages of wrong calls."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_answers_are_postgresqls(seed: int, postgres: Any) -> None:
 
 
 def _expected(postgres: Any, sql: str) -> Counter[Row] | None:
-    """PostgreSQL's answer; None where it has none, as of a FULL JOIN whose condition is no equality of both sides."""
+    """PostgreSQL's answer. None if it has none, as for a FULL JOIN whose condition is not an equality of both sides."""
     from psycopg import errors
 
     try:
@@ -90,7 +90,7 @@ def _answer(table: Any) -> Counter[Row]:
 
 
 def _shown(value: object) -> object:
-    """Decimals by their value: how many digits an average has is not compared."""
+    """A row with decimals by value, so that the number of an average's digits does not matter."""
     if isinstance(value, Decimal):
         return round(value, 9).normalize() + 0
     return value

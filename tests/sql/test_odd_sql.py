@@ -1,4 +1,4 @@
-"""No statement, however odd, ends in anything but an answer or one of our errors; `HALFJOIN_FUZZ_SQL=n` for more."""
+"""Every statement, however odd, gives an answer or one of halfjoin's errors. `HALFJOIN_FUZZ_SQL=n` tries more."""
 
 from __future__ import annotations
 

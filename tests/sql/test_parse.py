@@ -1,4 +1,4 @@
-"""Statements, exactly."""
+"""Parsed statements, exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is refused before any name is looked up: the reason, the place, and what to write instead."""
+"""Statements that are refused before any name is looked up: the reason, the place, and the remedy."""
 
 from __future__ import annotations
 

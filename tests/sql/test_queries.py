@@ -1,4 +1,4 @@
-"""Queries that no view could be: values as PostgreSQL computes them, whatever groups and sorts them."""
+"""Queries that cannot be views: their values are PostgreSQL's, however they are grouped and sorted."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def engine() -> hj.Engine:
 
 
 def twice(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """2x for each x."""
+    """Return 2x for each x."""
     values = [2 * (x or 0) for x in batch.column(0).to_pylist()]
     return pa.record_batch({"y": pa.array(values, pa.int64()), "__row": pa.array(range(len(values)), pa.int64())})
 
 
 def rows(table: pa.Table) -> list[tuple[object, ...]]:
-    """The rows; columns may be called alike."""
+    """The rows. Columns may have equal names."""
     return [tuple(column[i].as_py() for column in table.columns) for i in range(table.num_rows)]
 
 

@@ -1,6 +1,6 @@
 """The durability law under SIGKILL: a reopened warehouse has exactly the acknowledged batches, and so have its sinks.
 
-A few kills every day; HALFJOIN_CRASHES=300 for many.
+An everyday run kills a few times; HALFJOIN_CRASHES=300 kills many times.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def test_killed_at_any_instant(tmp_path: Path) -> None:
 
 
 def _killed(folder: Path, notes: Path, done: int, rng: random.Random) -> int:
-    """Start where `done` ended, kill at a random instant. Returns the last acknowledged step."""
+    """Start after step `done`, and kill at a random instant. Returns the last acknowledged step."""
     command = [sys.executable, "-m", "tests.support.crashing", str(folder), str(notes), str(done + 1)]
     process = subprocess.Popen(command, cwd=ROOT)
     try:
@@ -57,7 +57,7 @@ def _killed(folder: Path, notes: Path, done: int, rng: random.Random) -> int:
 
 
 def _check(folder: Path, acknowledged: int, round: int) -> int:
-    """Open, compare, try again what was done already. Returns the last step that is there."""
+    """Open the warehouse, compare it, and retry steps that are done. Returns the last step that it has."""
     with hj.Engine(folder, memory=BUDGETS[round % len(BUDGETS)]) as engine:
         found = _contents(engine)
         # The step under way when the process was killed may be there, too: nobody was told either way.
@@ -80,7 +80,7 @@ def _check(folder: Path, acknowledged: int, round: int) -> int:
 
 
 def _check_sink(table: Path, collection: str, found: dict[str, Bag], what: str) -> None:
-    """The last version is what the engine reads; those before it are what was there at the times that they say."""
+    """Check that the last version is what the engine reads, and each earlier one the contents at its own time."""
     assert bag(DeltaTable(table).to_pyarrow_table()) == found[collection], what
     for commit in DeltaTable(table).history(8):
         upper = int(commit.get("halfjoin.upper", 0))

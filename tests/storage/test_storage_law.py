@@ -1,4 +1,4 @@
-"""The durability law, as far as it shows without killing anything: a warehouse closed and opened is the same one."""
+"""The durability law without kills: a warehouse that is closed and reopened is the same."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.oracle.streams import Program, Step
 
 
 class DurableReplay(Replay):
-    """A replay in which, between any two steps, the engine may be opened anew, flushed, or compacted."""
+    """A replay that may reopen, flush or compact the engine between any two steps."""
 
     def __init__(self, retain: int, folder: Path | str, seed: int) -> None:
         super().__init__(retain, folder)

@@ -1,4 +1,4 @@
-"""Runs in files: what a lookup or a read finds there is what it finds in the same run in memory."""
+"""Runs in files: lookups and reads find the same there as in the same run in memory."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_read_gives_the_updates_of_its_times(parts: list[list[tuple[object, ..
 
 
 def _reads(stored: StoredRun, key: ArrangementKey, keys: list[int | None]) -> tuple[list[tuple[int, str]], Run]:
-    """The row groups and columns that a lookup reads of the first file, and what it finds."""
+    """The row groups and columns of the first file that a lookup reads, and the rows that it finds."""
     source = opened(stored.place, stored.files[0].name)
     reads: list[tuple[int, str]] = []
     with pytest.MonkeyPatch.context() as patch:
