@@ -37,6 +37,7 @@ class LookupStep:
     """One half-join. `lookups`, `found` and `left` are expected numbers of rows for each changed row of the path."""
 
     input: str
+    kind: str  # how the input is looked up: plain, present, absent or padded (`planner.plan.InputKind`)
     arrangement: Arrangement
     by: tuple[str, ...]  # the probes, in the order of the key; empty for a cross product
     candidates: bool  # rows found are candidates, which the steps check
@@ -46,6 +47,11 @@ class LookupStep:
     lookups: float
     found: float
     left: float
+
+    @property
+    def target(self) -> str:
+        """The arrangement's name, after the input's kind unless that is plain."""
+        return self.arrangement.name if self.kind == "plain" else f"{self.kind} {self.arrangement.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +164,7 @@ def _lookup(stage: Stage, cost: StageCost, words: Words, estimates: Estimates, n
     half_join = stage.half_join
     return LookupStep(
         half_join.alias,
+        half_join.kind.value,
         _arrangement(half_join.arrangement, estimates, name),
         tuple(map(words.expr, half_join.probe)),
         half_join.arrangement.through is not None,

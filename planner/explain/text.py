@@ -86,7 +86,7 @@ def _path(path: PathModel) -> _Node:
 
 def _lookup(lookup: LookupStep) -> _Node:
     when = "after" if lookup.after else "before"
-    head = f"look up {lookup.arrangement.name}"
+    head = f"look up {lookup.target}"
     named = lookup.arrangement.name.partition("(")[0]
     if lookup.input != named:
         head += f" AS {lookup.input}"

@@ -282,3 +282,12 @@ def test_chained_left_joins_look_up_by_the_inner_one() -> None:
         ("b", PLAIN), ("a", PLAIN), ("d", ABSENT)]  # fmt: skip
     assert [(s.half_join.alias, s.half_join.kind) for s in paths[0].stages] == [
         ("d", ABSENT), ("b", PADDED), ("c", PADDED)]  # fmt: skip
+
+
+def test_explain_names_the_kind_of_an_input() -> None:
+    with halfjoin.Engine(clock="own") as engine:
+        engine.execute("; ".join(f"CREATE TABLE {name} (k integer, x integer)" for name in TABLES))
+        create(engine, CHAIN)
+        shown = {format: engine.explain("v", format) for format in ("text", "mermaid", "html", "json")}
+    assert all("absent d(k)" in shown[format] and "padded b(k)" in shown[format] for format in ("text", "mermaid"))
+    assert "absent d(k)" in shown["html"] and '"kind": "absent"' in shown["json"] and "plain a" not in shown["text"]
