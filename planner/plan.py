@@ -29,11 +29,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from halfjoin.planner.linear import Linear
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import render
+from halfjoin.sql.relation import SortKey, WindowCall
 
 
 class Version(Enum):
@@ -179,21 +180,72 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class ReducePart:
-    """Functions of a group that are computed in the same way and share one kind of state."""
+class Sums:
+    """What adds up: one number, or a few, for each group. `kind` is one of `sql.functions.aggregates.SUMS`.
 
-    kind: Literal["presence", "sums", "order", "windows", "whole groups"]
-    functions: tuple[Expr, ...]
+    `args` are columns of the input. A row in which one of them is NULL adds nothing.
+    """
+
+    column: Column  # of the node's output; a bigint for a count, otherwise bytes
+    kind: str
+    args: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A function of all rows of a group, one value for each group: min, max, array_agg, DISTINCT, the user's own.
+
+    `args` and `order` read columns of the input. `condition`: a boolean column; only rows where it is true count.
+    """
+
+    column: Column  # of the node's output
+    function: str
+    args: tuple[Column, ...]
+    distinct: bool = False
+    order: tuple[SortKey, ...] = ()
+    condition: Column | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregates:
+    """One output row for each group: the keys, the number of its rows (`COUNT`), and the parts."""
+
+    sums: tuple[Sums, ...] = ()
+    ordered: tuple[Ordered, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The rows of each group with the results of window functions, as in `sql.relation.Window`.
+
+    `order` and the calls read columns of the input.
+    """
+
+    order: tuple[SortKey, ...]
+    calls: tuple[tuple[Column, WindowCall], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """The first rows of each group in an order, as in `sql.relation.TopK`."""
+
+    order: tuple[SortKey, ...]
+    limit: int | None
+    offset: int = 0
+    with_ties: bool = False
+
+
+COUNT = "#rows"  # the column of an aggregate's output that counts the rows of the group; no SQL column has this name
 
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """A function of each group of `input`, by `keys`: aggregates, DISTINCT, set operations, top-k, windows.
+    """A function of each group of `input`, by the columns `keys`: aggregates, DISTINCT, set operations, top-k, windows.
 
     Reduce law. A reduce acts when times close. For each closing time `t`, and each group with an update at `t`,
     whichever batch brought it: `output diff at t = f(input at or below t) - output at or below t`. `f` is not called on
-    an empty group; without keys there is one group, which is always there. The output arrives before the nodes that
-    read it run.
+    an empty group; an aggregate without keys has one group, which is always there. The output arrives before the nodes
+    that read it run.
 
     Wrong: "after minus before of the batch", since rows that arrived while their time was open are in both. Wrong, too:
     to look only at the groups that this batch touched, since what closes now may have come earlier.
@@ -202,8 +254,8 @@ class Reduce:
     output: str
     columns: tuple[Column, ...]
     input: str
-    keys: tuple[Expr, ...]
-    parts: tuple[ReducePart, ...]
+    keys: tuple[Column, ...]  # of the input; NULL is a key like any other
+    function: Aggregates | Windows | Top
 
     @property
     def collections(self) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ alias unique), so operators refer to columns by name and the planner can move th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.types import SqlType
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,4 +94,142 @@ class UnionAll:
     columns: tuple[Column, ...]
 
 
-Relation: TypeAlias = Scan | Values | Join | TableFunction | Filter | Project | UnionAll
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One key of an order. NULLs come last unless `nulls_first`; PostgreSQL's default is first if descending."""
+
+    expr: Expr
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """A call of an aggregate over the rows of a group, with the type of its result.
+
+    `condition`: only rows for which it is true count (FILTER). `order`: the order of the rows that the call sees (ORDER
+    BY in the call, or WITHIN GROUP). `distinct`: equal arguments count once.
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    type: SqlType
+    distinct: bool = False
+    condition: Expr | None = None
+    order: tuple[SortKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One row for each group of rows with equal keys (NULL equals NULL). Without keys there is exactly one group, even
+    if there are no rows. Without calls it removes duplicates."""
+
+    input: Relation
+    keys: tuple[tuple[Column, Expr], ...]
+    calls: tuple[tuple[Column, AggregateCall], ...] = ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The keys' columns, then the calls'."""
+        return tuple(column for column, _ in self.keys) + tuple(column for column, _ in self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One end of a window's frame. `offset`: of PRECEDING or FOLLOWING, a constant; None: UNBOUNDED."""
+
+    kind: Literal["preceding", "current row", "following"]
+    offset: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows around the current one that a window function sees. `exclude`: those of them it does not see."""
+
+    unit: Literal["rows", "range", "groups"] = "range"
+    start: Bound = Bound("preceding")
+    end: Bound = Bound("current row")
+    exclude: Literal["no others", "current row", "group", "ties"] = "no others"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """A call of a window function or an aggregate over a frame, with the type of its result."""
+
+    function: str
+    args: tuple[Expr, ...]
+    type: SqlType
+    frame: Frame = Frame()
+    condition: Expr | None = None
+    ignore_nulls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Each input row with the results of window functions, computed over its partition in an order. Rows that tie are
+    ordered by all their columns, so there is one answer."""
+
+    input: Relation
+    partition: tuple[Expr, ...]
+    order: tuple[SortKey, ...]
+    calls: tuple[tuple[Column, WindowCall], ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The input's columns, then the calls'."""
+        return self.input.columns + tuple(column for column, _ in self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The first rows of each partition in an order, after `offset` rows; `limit` None: all that follow. Rows that tie
+    are ordered by all their columns. `with_ties`: also the rows that tie with the last one."""
+
+    input: Relation
+    partition: tuple[Expr, ...]
+    order: tuple[SortKey, ...]
+    limit: int | None
+    offset: int = 0
+    with_ties: bool = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The input's columns."""
+        return self.input.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """LEFT JOIN (RIGHT is turned round), or FULL: the pairs for which `on` is true; each left row without a partner,
+    with NULLs for the right columns; if `full`, each right row without a partner, too."""
+
+    left: Relation
+    right: Relation
+    on: Expr
+    full: bool = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Both sides' columns; those of a side that may be missing are nullable."""
+        left = tuple(replace(c, nullable=True) for c in self.left.columns) if self.full else self.left.columns
+        return left + tuple(replace(column, nullable=True) for column in self.right.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Semi:
+    """The input's rows for which some row of `other` makes `on` true; if `anti`, those for which none does."""
+
+    input: Relation
+    other: Relation
+    on: Expr
+    anti: bool = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The input's columns."""
+        return self.input.columns
+
+
+Relation: TypeAlias = (
+    Scan | Values | Join | TableFunction | Filter | Project | UnionAll | Aggregate | Window | TopK | Outer | Semi
+)
