@@ -152,13 +152,16 @@ class Constant:
 class Join:
     """Linear operators and delta paths: the output is the sum of the branches. A join keeps nothing.
 
-    `output` is the name of the view, or the fingerprint of the node.
+    `output` is the name of the view, or the fingerprint of the node. `passing`: only reduces read the output, and only
+    its changes. So the output collection holds no more than the updates whose times are open: it is the *pending*
+    collection of the reduces above.
     """
 
     output: str
     columns: tuple[Column, ...]
     branches: tuple[Branch, ...]
     constants: tuple[Constant, ...] = ()
+    passing: bool = False
 
     @property
     def collections(self) -> tuple[str, ...]:
@@ -262,6 +265,27 @@ class Reduce:
         """The collection that it reads."""
         return (self.input,)
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The collections of which what closes matters, whenever it arrived."""
+        return self.collections
+
+    @property
+    def state(self) -> ArrangementKey | None:
+        """The arrangement of the output in which an aggregate finds a group's row; None for other functions."""
+        return ArrangementKey(self.output, self.keys) if isinstance(self.function, Aggregates) else None
+
+    @property
+    def groups(self) -> ArrangementKey | None:
+        """The arrangement of the input in which it finds a group's rows; None if the sums that it keeps suffice."""
+        additive = isinstance(self.function, Aggregates) and not self.function.ordered
+        return None if additive else ArrangementKey(self.input, self.keys)
+
+    @property
+    def arrangements(self) -> tuple[ArrangementKey, ...]:
+        """The arrangements that it looks up."""
+        return tuple(key for key in (self.state, self.groups) if key is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -331,8 +355,9 @@ class ViewPlan:
 
     @property
     def arrangements(self) -> tuple[ArrangementKey, ...]:
-        """The arrangements that its joins look up, each once."""
-        return tuple(dict.fromkeys(chain.from_iterable(join.arrangements for join in self.joins)))
+        """The arrangements that its joins and reduces look up, each once."""
+        nodes = (node for node in self.nodes if not isinstance(node, Loop))
+        return tuple(dict.fromkeys(chain.from_iterable(node.arrangements for node in nodes)))
 
     @property
     def branches(self) -> tuple[Branch, ...]:
