@@ -1,0 +1,1 @@
+"""The reduce law: functions of groups, maintained."""
