@@ -322,6 +322,12 @@ class Loop:
         read = chain.from_iterable(node.collections for node in nodes)
         return tuple(name for name in dict.fromkeys(read) if name not in own)
 
+    @property
+    def arrangements(self) -> tuple[ArrangementKey, ...]:
+        """The arrangements that its nodes look up."""
+        nodes = (node for binding in self.bindings for node in binding.nodes)
+        return tuple(dict.fromkeys(chain.from_iterable(node.arrangements for node in nodes)))
+
 
 Node: TypeAlias = Join | Reduce | Loop
 
@@ -355,9 +361,8 @@ class ViewPlan:
 
     @property
     def arrangements(self) -> tuple[ArrangementKey, ...]:
-        """The arrangements that its joins and reduces look up, each once."""
-        nodes = (node for node in self.nodes if not isinstance(node, Loop))
-        return tuple(dict.fromkeys(chain.from_iterable(node.arrangements for node in nodes)))
+        """The arrangements that its nodes look up, each once."""
+        return tuple(dict.fromkeys(chain.from_iterable(node.arrangements for node in self.nodes)))
 
     @property
     def branches(self) -> tuple[Branch, ...]:

@@ -59,7 +59,7 @@ def output_columns(keys: Columns, function: Function, input: Columns) -> tuple[C
     """The columns of a reduce's output."""
     match function:
         case Aggregates(sums, ordered):
-            made = [part.column for part in (*sums, *ordered)]
+            made = (*(part.column for part in sums), *(part.column for part in ordered))
             return (*keys, Column(COUNT, BIGINT, nullable=False), *made)
         case Windows(_, calls):
             return (*input, *(column for column, _ in calls))

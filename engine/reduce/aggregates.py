@@ -35,6 +35,7 @@ def aggregated(
     for part in (_ROWS, *function.sums):
         answers[part.column.name] = _sum(part, updates, moments, kept)
     for one in function.ordered:
+        assert contents is not None  # the rows of groups are looked up for such a part
         made = evaluate(one, contents.groups)
         if kept is not None:  # what was is there as it was kept
             places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
