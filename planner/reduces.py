@@ -16,7 +16,18 @@ from halfjoin.planner.plan import COUNT, Aggregates, Ordered, Sums, Top, Windows
 from halfjoin.sql.expr import Call, Column, Expr, Literal, is_temporal
 from halfjoin.sql.functions import render
 from halfjoin.sql.functions.aggregates import decompose
-from halfjoin.sql.relation import Aggregate, AggregateCall, Filter, Project, Relation, Scan, SortKey, TopK, Window
+from halfjoin.sql.relation import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Project,
+    Relation,
+    Scan,
+    SortKey,
+    TopK,
+    Window,
+    inputs_of,
+)
 from halfjoin.sql.types import BIGINT, BOOLEAN, Kind, SqlType
 
 Function: TypeAlias = Aggregates | Windows | Top
@@ -74,6 +85,10 @@ class _Items:
     input: Relation
     items: list[tuple[Column, Expr]] = field(default_factory=list)
 
+    def own(self, word: str, number: int) -> str:
+        """A name for a column that the reduce makes. A reduce below it, whose columns it may show, has other names."""
+        return f"{'#' * (1 + _depth(self.input))}{word}{number}"
+
     def add(self, expr: Expr) -> int:
         """The position of the column that computes an expression."""
         if is_temporal(expr):
@@ -108,6 +123,12 @@ class _Items:
         return Project(self.input, tuple(self.items))
 
 
+def _depth(relation: Relation) -> int:
+    """How many reduces lie on each other in a relation, at most."""
+    below = max(map(_depth, inputs_of(relation)), default=0)
+    return below + isinstance(relation, (Aggregate, Window, TopK))
+
+
 @dataclass(frozen=True, slots=True)
 class _Order:
     """Sort keys by the positions of their columns."""
@@ -135,7 +156,7 @@ def _window(relation: Window) -> Lowered:
         for number, ((args, condition), (shown, call)) in enumerate(zip(read, relation.calls, strict=True), 1):
             bound = replace(call, args=tuple(columns[position] for position in args),
                             condition=None if condition is None else columns[condition])  # fmt: skip
-            made.append((Column(f"#window{number}", shown.type), bound))
+            made.append((Column(items.own("window", number), shown.type), bound))
         return Windows(order.over(columns), tuple(made))
 
     def above(scan: Scan) -> Relation:
@@ -187,7 +208,7 @@ class _Kept:
         return lambda alias: parts.result([replace(column, name=f"{alias}.{column.name}") for column in columns])
 
     def _fresh(self, word: str, type: SqlType) -> Column:
-        return Column(f"#{word}{len(self.sums) + len(self.ordered) + 1}", type)
+        return Column(self.items.own(word, len(self.sums) + len(self.ordered) + 1), type)
 
     def function(self, columns: Columns) -> Aggregates:
         """The parts over the input's columns."""

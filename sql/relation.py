@@ -236,6 +236,21 @@ Relation: TypeAlias = (
 )
 
 
+def inputs_of(relation: Relation) -> tuple[Relation, ...]:
+    """The relations that it reads directly."""
+    match relation:
+        case Scan() | Values():
+            return ()
+        case Join(inputs) | UnionAll(inputs):
+            return inputs
+        case Outer(left, right):
+            return (left, right)
+        case Semi(input, other):
+            return (input, other)
+        case _:
+            return (relation.input,)
+
+
 def with_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
     """The relation over changed inputs, which must have the same columns."""
     match relation:
