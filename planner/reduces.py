@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.plan import COUNT, Aggregates, Ordered, Sums, Top, Windows
-from halfjoin.sql.expr import Call, Column, Expr, Literal, is_temporal
+from halfjoin.sql.expr import Call, Column, Expr, Literal, columns_of, is_temporal
 from halfjoin.sql.functions import render
 from halfjoin.sql.functions.aggregates import decompose
 from halfjoin.sql.relation import (
@@ -33,6 +33,7 @@ from halfjoin.sql.types import BIGINT, BOOLEAN, Kind, SqlType
 Function: TypeAlias = Aggregates | Windows | Top
 Columns: TypeAlias = Sequence[Column]
 Positions: TypeAlias = tuple[int, ...]
+Args: TypeAlias = tuple[int | Expr, ...]  # the positions of columns; a constant is itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,10 @@ class _Items:
         """The positions of several expressions' columns."""
         return tuple(map(self.add, exprs))
 
+    def args(self, exprs: Iterable[Expr]) -> Args:
+        """Arguments: the positions of their columns, or themselves if they are constant."""
+        return tuple(self.add(expr) if columns_of(expr) else expr for expr in exprs)
+
     def keys(self, exprs: Sequence[Expr]) -> tuple[int, Positions]:
         """How many distinct keys there are, and the position of each expression's column. Called first."""
         positions = self.add_all(exprs)
@@ -143,18 +148,22 @@ class _Order:
         return tuple(replace(key, expr=columns[position]) for position, key in self.keys)
 
 
+def _over(columns: Columns, args: Args) -> tuple[Expr, ...]:
+    return tuple(columns[arg] if isinstance(arg, int) else arg for arg in args)
+
+
 def _window(relation: Window) -> Lowered:
     items = _Items(relation.input)
     count, _ = items.keys(relation.partition)
     passed = items.add_all(relation.input.columns)
     order = _Order.of(relation.order, items)
-    read = [(items.add_all(call.args), None if call.condition is None else items.add(call.condition))
+    read = [(items.args(call.args), None if call.condition is None else items.add(call.condition))
             for _, call in relation.calls]  # fmt: skip
 
     def function(columns: Columns) -> Windows:
         made = []
         for number, ((args, condition), (shown, call)) in enumerate(zip(read, relation.calls, strict=True), 1):
-            bound = replace(call, args=tuple(columns[position] for position in args),
+            bound = replace(call, args=_over(columns, args),
                             condition=None if condition is None else columns[condition])  # fmt: skip
             made.append((Column(items.own("window", number), shown.type), bound))
         return Windows(order.over(columns), tuple(made))
@@ -189,13 +198,13 @@ class _Kept:
 
     items: _Items
     sums: dict[tuple[str, Positions], Column] = field(default_factory=dict)
-    ordered: dict[tuple[AggregateCall, Positions, int | None, _Order], Column] = field(default_factory=dict)
+    ordered: dict[tuple[AggregateCall, Args, int | None, _Order], Column] = field(default_factory=dict)
 
     def result(self, call: AggregateCall) -> Callable[[str], Expr]:
         """The call's result over the kept columns under an alias."""
         parts = decompose(call)
         if parts is None:
-            args = self.items.add_all(call.args)
+            args = self.items.args(call.args)
             condition = None if call.condition is None else self.items.add(call.condition)
             order = _Order.of(call.order, self.items)
             bare = replace(call, args=(), condition=None, order=())
@@ -215,7 +224,7 @@ class _Kept:
         sums = [Sums(column, kind, tuple(columns[position] for position in args))
                 for (kind, args), column in self.sums.items()]  # fmt: skip
         ordered = [
-            Ordered(column, call.function, tuple(columns[position] for position in args), call.distinct,
+            Ordered(column, call.function, _over(columns, args), call.distinct,
                     order.over(columns), None if condition is None else columns[condition])
             for (call, args, condition, order), column in self.ordered.items()
         ]  # fmt: skip

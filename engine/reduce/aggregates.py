@@ -6,7 +6,8 @@ that needs the whole group is computed from the group's rows at each moment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.ordered import evaluate
 from halfjoin.engine.reduce.totals import Totals
-from halfjoin.engine.updates.updates import Ints, Updates, constant
+from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.planner.plan import COUNT, Aggregates, Sums
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import BIGINT
@@ -36,7 +37,7 @@ def aggregated(
         answers[part.column.name] = _sum(part, updates, moments, kept)
     for one in function.ordered:
         assert contents is not None  # the rows of groups are looked up for such a part
-        made = evaluate(one, contents.groups)
+        made = contents.evaluated(partial(evaluate, one))
         if kept is not None:  # what was is there as it was kept
             places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
             made = pa.concat_arrays([kept[one.column.name], made]).take(pa.array(places))

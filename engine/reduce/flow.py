@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -79,26 +80,26 @@ class ReduceFlow:
         self, updates: Updates, moments: Moments, kept: Mapping[str, pa.Array] | None, contents: Contents | None
     ) -> tuple[Updates, Updates]:
         """The output and error updates of groups at their moments."""
-        errors = empty(ERROR_SCHEMA) if contents is None else contents.errors
+        if isinstance(self.plan.function, Aggregates):
+            made = aggregated(self.plan.function, updates, moments, kept, contents)
+            errors = empty(ERROR_SCHEMA) if contents is None else contents.errors()
+            return made.select(self.schema), errors
+        assert contents is not None  # windows and top-k need the rows of groups
         match self.plan.function:
-            case Aggregates() as function:
-                return aggregated(function, updates, moments, kept, contents).select(self.schema), errors
             case Windows() as function:
-                assert contents is not None  # a window needs the rows of groups
-                found = windows.evaluate(function, contents.groups)
-                columns, moment, count = found.columns, contents.moment[found.positions], found.count
+                found = contents.evaluated(partial(windows.evaluate, function))
+                columns, moment, count = found.columns, found.numbers, found.count
             case Top() as function:
-                assert contents is not None  # so do the first rows
                 positions, count = top.evaluate(function, contents.groups)
                 columns, moment = contents.rows.take(positions).columns, contents.moment[positions]
-        return moments.changes(columns, moment, count).select(self.schema), errors
+        return moments.changes(columns, moment, count).select(self.schema), contents.errors()
 
 
 def _columns_read(plan: Reduce) -> list[str]:
     """The columns of the input that the function reads, in the order that breaks ties."""
     match plan.function:
         case Aggregates(sums, ordered):
-            args = [arg for part in sums for arg in part.args] + [arg for part in ordered for arg in part.args]
+            args = [*(arg for part in sums for arg in part.args), *(arg for part in ordered for arg in part.args)]
             keys = [key.expr for part in ordered for key in part.order]
             conditions = [part.condition for part in ordered if part.condition is not None]
             return [column.name for column in (*args, *keys, *conditions) if isinstance(column, Column)]
