@@ -195,12 +195,13 @@ class Sums:
 class Ordered:
     """A function of all rows of a group, one value for each group: min, max, array_agg, DISTINCT, the user's own.
 
-    `args` and `order` read columns of the input. `condition`: a boolean column; only rows where it is true count.
+    `args` are columns of the input or constants (a fraction, a delimiter); `order` reads columns. `condition`: a boolean
+    column; only rows where it is true count.
     """
 
     column: Column  # of the node's output
     function: str
-    args: tuple[Column, ...]
+    args: tuple[Expr, ...]
     distinct: bool = False
     order: tuple[SortKey, ...] = ()
     condition: Column | None = None
