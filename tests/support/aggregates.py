@@ -56,7 +56,7 @@ def results(made: Decomposed, arrays: Sequence[Any]) -> list[Any]:
     columns = [Column(f"k{i}", part.type) for i, part in enumerate(made.parts)]
     given = {column.name: array for column, array in zip(columns, arrays, strict=True)}
     found = compile(made.result(columns)).evaluate(given, len(arrays[0]))
-    values = found.values.to_pylist()
+    values: list[Any] = found.values.to_pylist()
     if found.failures is not None:
         for row, message in zip(found.failures.rows, found.failures.messages, strict=True):
             values[row] = f"ERROR: {message}"
