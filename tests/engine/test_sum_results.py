@@ -127,6 +127,12 @@ def test_averages_of_many_rows(count: int, least: int) -> None:
     assert aggregate("avg", [(float(least),), (1.0,)], DOUBLE, diff=[count - 1, 1]) == nearest(total)
 
 
+def test_an_average_below_the_least_float_rounds_once() -> None:
+    rows, more_than_half = [(5e-324,), (0.0,)], [2**60 + 1, 2**60]
+    assert aggregate("avg", rows, DOUBLE, diff=more_than_half) == 5e-324  # rounded to 53 bits first, it is a half
+    assert aggregate("avg", rows, DOUBLE, diff=[1, 1]) == 0
+
+
 @pytest.mark.parametrize(("rows", "diff", "type", "wanted"), [
     ([2**31 - 1], [2**32], INTEGER, (2**31 - 1) * 2**32),
     ([2**31 - 1], [2**33], INTEGER, "ERROR: bigint out of range"),
@@ -292,6 +298,7 @@ def test_answers_are_postgresqls(name: str, postgres: Any) -> None:
 
 INTERVALS = [
     ["1 mon 2 days 03:00:00", "-2 mons 00:00:01.5", None], ["1 mon", "1 day"], ["10 days", "-3 days", "5 days"],
+    ["1 mon -00:00:01"], ["-1 mons 00:00:01"],
 ]  # fmt: skip
 
 
