@@ -60,9 +60,21 @@ class Context:
     now: str | None = None  # what now() returns in a query, as ISO text; None in a view, which may not read the clock
     in_change: bool = False  # INSERT, UPDATE or DELETE; they refuse what views do not maintain
 
+    @property
+    def maintains(self) -> bool:
+        """Whether the query is a view's, which may group, order and limit rows. INSERT, UPDATE and DELETE may not, and
+        ad-hoc queries do it in steps of their own."""
+        return not self.in_change and self.now is None
+
     def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error for a node, with the node's place."""
         return refuse(node, self.sql, reason, instead)
+
+    def wrong(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
+        """The error for a node that PostgreSQL refuses as well."""
+        error = self.refuse(node, reason, instead)
+        error.wrong = True
+        return error
 
     def unmaintained(
         self, node: exp.Expr | None, what: str, remedy: str | None = None, why: str = " yet"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from halfjoin.sql.expr import Column
 from halfjoin.sql.functions import render
-from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFunction, UnionAll, Values
+from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Semi, TableFunction, UnionAll, Values
 
 
 def describe(relation: Relation, types: bool = False) -> str:
@@ -17,6 +17,8 @@ def _lines(relation: Relation, types: bool, depth: int = 0) -> list[str]:
     match relation:
         case Join(inputs=inputs) | UnionAll(inputs=inputs):
             below: tuple[Relation, ...] = inputs
+        case Outer(left=left, right=other) | Semi(input=left, other=other):
+            below = (left, other)
         case TableFunction(input=one) | Filter(input=one) | Project(input=one):
             below = (one,)
         case _:
@@ -44,6 +46,12 @@ def _line(relation: Relation, types: bool) -> str:
             return "Project " + ", ".join(f"{_column(column, types)} = {render(expr)}" for column, expr in items)
         case UnionAll(columns=columns):
             return "UnionAll" + _as(columns, types)
+        case Outer(on=on, full=full):
+            return f"{'Full' if full else 'Left'} {render(on)}"
+        case Semi(on=on, anti=anti):
+            return f"{'Anti' if anti else 'Semi'} {render(on)}"
+        case _:
+            return type(relation).__name__
 
 
 def _as(columns: tuple[Column, ...], types: bool) -> str:
