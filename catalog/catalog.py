@@ -53,6 +53,11 @@ class Catalog:
             return None
         return tuple(column.column for column in found.columns)
 
+    def primary_key(self, collection: str) -> tuple[str, ...]:
+        """The columns of a table's primary key; empty for a table without one, and for a view."""
+        table = self.tables.get(collection)
+        return () if table is None else table.primary_key
+
     def incarnation(self, collection: str) -> str:
         """What tells a table or view apart from another that had its name, or will have it; empty for what an older
         version made, and for what is neither."""

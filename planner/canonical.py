@@ -14,22 +14,12 @@ from halfjoin.sql.expr import Cast, Column, Expr, substitute
 from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Semi, TableFunction, UnionAll, Values
 
 
-def canonical(relation: Relation) -> UnionAll | Project:
+def canonical(union: UnionAll) -> UnionAll:
     """The same rows under canonical names; the output columns have bare names."""
-    if isinstance(relation, UnionAll):
-        inputs = _Names().inputs(relation.inputs)
-        return UnionAll(inputs, _bare(relation, inputs[0]))
-    renamed = _Names().relation(relation)
-    bare = _bare(relation, renamed)
-    if isinstance(renamed, Project):
-        return Project(renamed.input, tuple((c, expr) for c, (_, expr) in zip(bare, renamed.items, strict=True)))
-    return Project(renamed, tuple(zip(bare, renamed.columns, strict=True)))
-
-
-def _bare(relation: Relation, named: Relation) -> tuple[Column, ...]:
-    """The columns of a relation under bare names: those of the columns that they show in a part of it, or in all."""
-    names = _column_names(named)
-    return tuple(replace(column, name=name) for column, name in zip(relation.columns, names, strict=True))
+    inputs = _Names().inputs(union.inputs)
+    names = _column_names(inputs[0])
+    columns = tuple(replace(column, name=name) for column, name in zip(union.columns, names, strict=True))
+    return UnionAll(inputs, columns)
 
 
 def _column_names(relation: Relation) -> Sequence[str]:
@@ -87,11 +77,14 @@ class _Names:
                 arms = self.inputs(inputs)
                 return UnionAll(arms, self._named(columns, self.aliases.fresh("union"), _numbered(columns)))
             case Outer(left, right, on, full):
-                left, right = self.inputs((left, right))
-                return Outer(left, right, substitute(on, self.columns), full)
+                sides = self.relation(left), self.relation(right)
+                joined = Outer(*sides, substitute(on, self.columns), full)
+                for old, new in zip(relation.columns, joined.columns, strict=True):
+                    self.columns[old.name] = new  # it may be nullable from here on
+                return joined
             case Semi(input, other, on, anti):
-                input, other = self.inputs((input, other))
-                return Semi(input, other, substitute(on, self.columns), anti)
+                sides = self.relation(input), self.relation(other)
+                return Semi(*sides, substitute(on, self.columns), anti)
             case _:
                 raise ValueError(f"{type(relation).__name__} is not a part of a join")  # it is cut out
 

@@ -1,5 +1,8 @@
 """Cuts a relation into nodes: decides which parts of a view become nodes of their own.
 
+An aggregate, a window and a top-k become a reduce, over a join that computes what the reduce reads. If the reduce needs
+only the changes of its input, the join is *passing*: it keeps nothing but the updates that have not closed.
+
 A join is distributed over the UNION ALLs below it, because a sum of joins needs no state. This multiplies: a join of
 `k` unions of `n` parts becomes `n ** k` joins. Where several unions multiply to more than `MOST_JOINS`, unions become
 nodes, the largest first, until few enough joins are left. The output of a node is kept and looked up, so the view grows
@@ -24,13 +27,31 @@ from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.outer import simplified
+from halfjoin.planner.plan import Reduce
+from halfjoin.planner.reduces import lowered, output_columns
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.rules.flatten import MOST_BRANCHES
 from halfjoin.planner.rules.sides import asked, shown, side_of
+from halfjoin.sql.bind.context import Aliases
 from halfjoin.sql.expr import Column, Expr, is_temporal
 from halfjoin.sql.functions import fallible
-from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Semi, TableFunction, UnionAll, Values
+from halfjoin.sql.relation import (
+    Aggregate,
+    Filter,
+    Join,
+    Outer,
+    Project,
+    Relation,
+    Scan,
+    Semi,
+    TableFunction,
+    TopK,
+    UnionAll,
+    Values,
+    Window,
+    with_inputs,
+)
 from halfjoin.sql.types import Kind
 
 MOST_JOINS = 16  # joins that a join of several unions is distributed into
@@ -38,24 +59,50 @@ MOST_JOINS = 16  # joins that a join of several unions is distributed into
 
 @dataclass(frozen=True, slots=True)
 class CutNode:
-    """A part that was cut out: its name, its relation under canonical names, and its blocks after each rule."""
+    """A join that was cut out: its name, its relation under canonical names, and its blocks after each rule."""
 
     name: str
     relation: Relation
     steps: tuple[tuple[str, Blocks], ...]
+    passing: bool = False
 
 
-def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode, ...]]:
+def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
     """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency."""
     cutter = _Cutter(facts)
-    whole, _ = cutter.region(simplified(relation))
+    whole, _ = cutter.region(cutter.reduced(simplified(relation)))
     return whole, tuple(cutter.nodes.values())
 
 
 @dataclass
 class _Cutter:
     facts: Facts
-    nodes: dict[str, CutNode] = field(default_factory=dict)
+    nodes: dict[str, CutNode | Reduce] = field(default_factory=dict)
+    aliases: Aliases = field(default_factory=Aliases)
+
+    def reduced(self, relation: Relation) -> Relation:
+        """The relation with a scan of its output in place of each reduce."""
+        if not isinstance(relation, (Aggregate, Window, TopK)):
+            return with_inputs(relation, self.reduced)
+        low = lowered(relation)
+        below, _ = self.region(self.reduced(low.input))
+        input, columns = self._input(below, passing=low.passing)
+        keys, function = columns[: low.keys], low.function(columns)
+        made = Reduce("", output_columns(keys, function, columns), input, keys, function)
+        name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
+        self.nodes.setdefault(name, replace(made, output=name))
+        alias = f"={self.aliases.fresh('groups')}"  # no user can write this name
+        return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
+
+    def _input(self, relation: Relation, *, passing: bool) -> tuple[str, tuple[Column, ...]]:
+        """The collection that a reduce reads, and its columns for those of the relation: the collection that the
+        relation shows unchanged, or the output of a new join."""
+        node = self._node(UnionAll((relation,), relation.columns), passing=passing)
+        shown = _shown(node.steps[-1][1])
+        if shown is not None:
+            return shown
+        self.nodes.setdefault(node.name, node)
+        return node.name, tuple(replace(c, type=stored(c)) for c in node.relation.columns)
 
     def region(self, relation: Relation) -> tuple[Relation, int]:
         """The relation after the cut, and how many joins are left of it. A region ends at the UNION ALLs in it."""
@@ -106,15 +153,34 @@ class _Cutter:
                 "the right side of an outer or semi-join has a column that cannot be stored, or mz_now() outside WHERE",
                 remedy="leave the column out, or write mz_now() in WHERE",
             )
-        node = self._node(part)
+        node = self._node(UnionAll((part,), part.columns))
         self.nodes.setdefault(node.name, node)
         return _scan(node, part, part.columns)
 
-    def _node(self, whole: Relation) -> CutNode:
-        relation = canonical(whole)
+    def _node(self, union: UnionAll, *, passing: bool = False) -> CutNode:
+        relation = canonical(union)
         steps = normal_form(relation)
         incarnations = {scan.collection: self.facts.incarnation(scan.collection) for scan in _scans(relation)}
-        return CutNode(fingerprint("join", steps[-1][1], incarnations), relation, steps)
+        kind = "passing" if passing else "join"
+        return CutNode(fingerprint(kind, steps[-1][1], incarnations), relation, steps, passing)
+
+
+def _shown(blocks: Blocks) -> tuple[str, tuple[Column, ...]] | None:
+    """The collection whose rows the blocks show unchanged, and the columns of it that they show; None if they do more
+    than that."""
+    if len(blocks) != 1:
+        return None
+    (block,) = blocks
+    more = (*block.functions, *block.predicates, *block.temporal, *block.equalities)
+    if len(block.inputs) != 1 or more or block.inputs[0].rows is not None:
+        return None
+    (item,) = block.inputs
+    columns = []
+    for _, expr in block.outputs:
+        if not isinstance(expr, Column):
+            return None
+        columns.append(Column(item.bare(expr.name), expr.type, expr.nullable))
+    return item.collection, tuple(columns)
 
 
 def _too_many(counts: Sequence[int]) -> bool:

@@ -14,6 +14,9 @@ class Schema(Protocol):
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         """The columns (bare names) of a table or materialized view, None if none has that name."""
 
+    def primary_key(self, collection: str) -> tuple[str, ...]:
+        """The columns of a table's primary key; empty for a table without one, and for a view."""
+
     def plain_view(self, name: str) -> str | None:
         """The SELECT text of a plain view, with its column list applied, None if none has that name."""
 

@@ -12,8 +12,9 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.adhoc.script import wrong
 from halfjoin.sql.bind.scalar import Scalars
-from halfjoin.sql.bind.unmaintained import AGGREGATES, WINDOW_FUNCTIONS
 from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.functions.aggregates import AGGREGATES
+from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
 from halfjoin.sql.parse.locate import written
 from halfjoin.sql.types import (
     BIGINT,

@@ -134,6 +134,10 @@ class Steps:
         found = self.made.get(collection)
         return self.schema.columns(collection) if found is None else found.columns
 
+    def primary_key(self, collection: str) -> tuple[str, ...]:
+        """The columns of a table's primary key."""
+        return self.schema.primary_key(collection)
+
     def plain_view(self, name: str) -> str | None:
         """The text of a plain view."""
         return self.schema.plain_view(name)

@@ -58,6 +58,7 @@ class Context:
     common: Mapping[str, CommonTable] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
     now: str | None = None  # what now() returns in a query, as ISO text; None in a view, which may not read the clock
+    notices: list[str] = field(default_factory=list)  # what the author of the query should know
     in_change: bool = False  # INSERT, UPDATE or DELETE; they refuse what views do not maintain
 
     @property

@@ -210,7 +210,7 @@ class From:
             names = renamed(selected.names, exp.TableAlias(columns=list(common.columns)), table, context)
             return self.derived(selected.renamed(names), alias, table)
         if (text := context.schema.plain_view(table)) is not None:
-            inner = Context(context.schema, text, aliases=context.aliases, in_change=context.in_change)
+            inner = replace(context, sql=text, common={})
             return self.derived(bind_select.select(parse_query(text), inner), alias, table)
         columns = context.schema.columns(table)
         if columns is None:

@@ -53,7 +53,7 @@ def list_calls(items: Sequence[exp.Expr], relation: Relation,
                scalars: Scalars) -> tuple[Relation, dict[int, Expr]]:
     """The relation with the set-returning call of a SELECT list, and the call's column by the id of its node."""
     context = scalars.context
-    calls = [call for item in items for call in _calls(item, context)]
+    calls = [call for item in items for call in _calls(item, scalars)]
     if not calls:
         return relation, {}
     if len(calls) > 1:
@@ -74,11 +74,11 @@ def list_calls(items: Sequence[exp.Expr], relation: Relation,
     return bound, {id(call): source.columns[0][1]}
 
 
-def _calls(item: exp.Expr, context: Context) -> list[exp.Anonymous]:
-    """Calls of functions that return rows, outside subqueries."""
-    nodes = item.walk(prune=lambda node: isinstance(node, exp.Query))
+def _calls(item: exp.Expr, scalars: Scalars) -> list[exp.Anonymous]:
+    """Calls of functions that return rows, outside subqueries and what is bound already."""
+    nodes = item.walk(prune=lambda node: isinstance(node, exp.Query) or id(node) in scalars.bound)
     calls = (node for node in nodes if isinstance(node, exp.Anonymous))
-    return [call for call in calls if returns_rows(call.name.lower(), context.schema)]
+    return [call for call in calls if returns_rows(call.name.lower(), scalars.context.schema)]
 
 
 def numbered(relation: Relation, count: int, context: Context) -> tuple[Relation, Column]:

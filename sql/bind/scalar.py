@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from sqlglot import exp
 
@@ -43,6 +43,10 @@ class Scalars:
             raise refuse_expression(node, self.context)
         with self.context.at(node):
             return handler(self, node)
+
+    def binding(self, more: Mapping[int, Expr]) -> Self:
+        """The binder that knows the expressions of more nodes, by the nodes' identity."""
+        return replace(self, bound={**self.bound, **more})
 
     def values(self, nodes: Sequence[exp.Expr]) -> tuple[Expr, ...]:
         """Several expressions as values."""

@@ -10,6 +10,7 @@ from halfjoin.sql.functions.casting import coerce, padded
 from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Function, Overload, type_named
+from halfjoin.sql.functions.sum_results import INTERNAL
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.types import STRINGS, Kind, SqlType, array
 
@@ -28,7 +29,7 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
         reason, instead = REFUSED[name]
         raise UnsupportedSQL(f"{name}: {reason}", remedy=instead)
     function = ENTRIES.get(ALIASES.get(name, name))
-    if function is None:
+    if function is None or function.category == INTERNAL:
         raise UnknownName("function", name, _NAMES)
     if function.special is not None:
         return function.special(resolve, args)

@@ -26,16 +26,21 @@ class FakeSchema:
 
     def __init__(self, sql: str = TABLES) -> None:
         self._tables: dict[str, tuple[Column, ...]] = {}
+        self._keys: dict[str, tuple[str, ...]] = {}
         self._views: dict[str, str] = {}
         for statement in parse(sql):
             if isinstance(statement, CreateTable):
                 columns = (Column(column.name, column.type, not column.not_null) for column in statement.columns)
                 self._tables[statement.name] = tuple(columns)
+                self._keys[statement.name] = statement.primary_key
             elif isinstance(statement, CreateView):
                 self._views[statement.name] = statement.text
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         return self._tables.get(collection)
+
+    def primary_key(self, collection: str) -> tuple[str, ...]:
+        return self._keys.get(collection, ())
 
     def plain_view(self, name: str) -> str | None:
         return self._views.get(name)
