@@ -7,7 +7,9 @@ from textwrap import dedent
 import pytest
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from tests.support.front import bound, outputs, shown
+from halfjoin.sql.bind.bind import bind
+from halfjoin.sql.parse.parse import parse_query
+from tests.support.front import SCHEMA, bound, outputs, shown
 
 
 def check(sql: str, tree: str) -> None:
@@ -166,6 +168,14 @@ def test_limit(clauses: str, top: str) -> None:
 @pytest.mark.parametrize("clauses", ["ORDER BY a", "LIMIT ALL", "LIMIT NULL", "OFFSET 0", "ORDER BY s LIMIT ALL"])
 def test_no_limit_is_no_top_k(clauses: str) -> None:
     assert shown(f"SELECT a FROM t {clauses}") == shown("SELECT a FROM t")
+
+
+def test_an_order_without_a_limit_is_noticed_once() -> None:
+    for sql, count in (("SELECT a FROM (SELECT a FROM t ORDER BY a) q ORDER BY a", 1),
+                       ("SELECT a FROM t ORDER BY a LIMIT 1", 0)):  # fmt: skip
+        notices: list[str] = []
+        bind(parse_query(sql), SCHEMA, sql, notices)
+        assert notices == ["ORDER BY has no effect in a view without LIMIT: a view has no order"] * count
 
 
 def test_windows_over_one_order_are_one() -> None:
