@@ -152,13 +152,16 @@ class Constant:
 class Join:
     """Linear operators and delta paths: the output is the sum of the branches. A join keeps nothing.
 
-    `output` is the name of the view, or the fingerprint of the node.
+    `output` is the name of the view, or the fingerprint of the node. `passing`: only reduces read the output, and only
+    its changes. So the output collection holds no more than the updates whose times are open: it is the *pending*
+    collection of the reduces above.
     """
 
     output: str
     columns: tuple[Column, ...]
     branches: tuple[Branch, ...]
     constants: tuple[Constant, ...] = ()
+    passing: bool = False
 
     @property
     def collections(self) -> tuple[str, ...]:
@@ -195,12 +198,13 @@ class Sums:
 class Ordered:
     """A function of all rows of a group, one value for each group: min, max, array_agg, DISTINCT, the user's own.
 
-    `args` and `order` read columns of the input. `condition`: a boolean column; only rows where it is true count.
+    `args` are columns of the input, or constants; `order` has columns. `condition`: a boolean column; only rows where
+    it is true count.
     """
 
     column: Column  # of the node's output
     function: str
-    args: tuple[Column, ...]
+    args: tuple[Expr, ...]
     distinct: bool = False
     order: tuple[SortKey, ...] = ()
     condition: Column | None = None
@@ -208,8 +212,9 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Aggregates:
-    """One output row for each group: the keys, the number of its rows (`COUNT`), and the parts."""
+    """One output row for each group: the keys, the number of its rows, and the parts."""
 
+    count: Column  # of the node's output; a bigint
     sums: tuple[Sums, ...] = ()
     ordered: tuple[Ordered, ...] = ()
 
@@ -235,9 +240,6 @@ class Top:
     with_ties: bool = False
 
 
-COUNT = "#rows"  # the column of an aggregate's output that counts the rows of the group; no SQL column has this name
-
-
 @dataclass(frozen=True, slots=True)
 class Reduce:
     """A function of each group of `input`, by the columns `keys`: aggregates, DISTINCT, set operations, top-k, windows.
@@ -261,6 +263,27 @@ class Reduce:
     def collections(self) -> tuple[str, ...]:
         """The collection that it reads."""
         return (self.input,)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The collections of which what closes matters, whenever it arrived."""
+        return self.collections
+
+    @property
+    def state(self) -> ArrangementKey | None:
+        """The arrangement of the output in which an aggregate finds a group's row; None for other functions."""
+        return ArrangementKey(self.output, self.keys) if isinstance(self.function, Aggregates) else None
+
+    @property
+    def groups(self) -> ArrangementKey | None:
+        """The arrangement of the input in which it finds a group's rows; None if the sums that it keeps suffice."""
+        additive = isinstance(self.function, Aggregates) and not self.function.ordered
+        return None if additive else ArrangementKey(self.input, self.keys)
+
+    @property
+    def arrangements(self) -> tuple[ArrangementKey, ...]:
+        """The arrangements that it looks up."""
+        return tuple(key for key in (self.state, self.groups) if key is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +321,12 @@ class Loop:
         read = chain.from_iterable(node.collections for node in nodes)
         return tuple(name for name in dict.fromkeys(read) if name not in own)
 
+    @property
+    def arrangements(self) -> tuple[ArrangementKey, ...]:
+        """The arrangements that its nodes look up."""
+        nodes = (node for binding in self.bindings for node in binding.nodes)
+        return tuple(dict.fromkeys(chain.from_iterable(node.arrangements for node in nodes)))
+
 
 Node: TypeAlias = Join | Reduce | Loop
 
@@ -331,8 +360,8 @@ class ViewPlan:
 
     @property
     def arrangements(self) -> tuple[ArrangementKey, ...]:
-        """The arrangements that its joins look up, each once."""
-        return tuple(dict.fromkeys(chain.from_iterable(join.arrangements for join in self.joins)))
+        """The arrangements that its nodes look up, each once."""
+        return tuple(dict.fromkeys(chain.from_iterable(node.arrangements for node in self.nodes)))
 
     @property
     def branches(self) -> tuple[Branch, ...]:

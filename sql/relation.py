@@ -6,6 +6,7 @@ alias unique), so operators refer to columns by name and the planner can move th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -233,3 +234,35 @@ class Semi:
 Relation: TypeAlias = (
     Scan | Values | Join | TableFunction | Filter | Project | UnionAll | Aggregate | Window | TopK | Outer | Semi
 )
+
+
+def inputs_of(relation: Relation) -> tuple[Relation, ...]:
+    """The relations that it reads directly."""
+    match relation:
+        case Scan() | Values():
+            return ()
+        case Join(inputs) | UnionAll(inputs):
+            return inputs
+        case Outer(left, right):
+            return (left, right)
+        case Semi(input, other):
+            return (input, other)
+        case _:
+            return (relation.input,)
+
+
+def with_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
+    """The relation over changed inputs, which must have the same columns."""
+    match relation:
+        case Scan() | Values():
+            return relation
+        case Join(inputs):
+            return Join(tuple(map(change, inputs)))
+        case UnionAll(inputs):
+            return replace(relation, inputs=tuple(map(change, inputs)))
+        case Outer(left, right):
+            return replace(relation, left=change(left), right=change(right))
+        case Semi(input, other):
+            return replace(relation, input=change(input), other=change(other))
+        case _:
+            return replace(relation, input=change(relation.input))

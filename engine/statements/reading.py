@@ -11,11 +11,10 @@ import pyarrow as pa
 from halfjoin.engine.arrange.collection import Collection, User
 from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.arrange.run import Part, Run, make_run
-from halfjoin.engine.batch.enter import runnable
+from halfjoin.engine.batch.flows import Flow, flow_of
 from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import Failure, first_failure
-from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.adhoc import run
 from halfjoin.engine.storage.filling import fill_nodes
@@ -65,7 +64,7 @@ def frame(state: State, runners: Runners, name: str, as_of: int | None) -> Any:
     over, nodes = fill_nodes(state, planned, time, runners.spark, runners.staging)
     for node in nodes.values():
         raise_any(node.errors.up_to(time), name, time)
-    flow = Dataflow(runnable(planned.output), state.functions, name)
+    flow = flow_of(planned.output, state.functions, name)
     return runners.spark.query(flow, over, over.before_and_after({}), time, name)
 
 
@@ -119,16 +118,16 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
         for key in keys:
             state.collection(key.collection).share(key, _QUERY, state.functions)
         for node in planned.below:  # computed anew, since a kept node has no history
-            output = _at(moment, Dataflow(runnable(node), state.functions, _QUERY_NAME))
+            output = _at(moment, flow_of(node, state.functions, _QUERY_NAME))
             moment.found[node.output] = (make_run(output, state.upper),)
-        found = _at(moment, Dataflow(runnable(planned.output), state.functions, _QUERY_NAME))
+        found = _at(moment, flow_of(planned.output, state.functions, _QUERY_NAME))
     finally:
         for key in keys:
             state.collection(key.collection).release(_QUERY)
     return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
 
 
-def _at(moment: _Moment, flow: Dataflow) -> Updates:
+def _at(moment: _Moment, flow: Flow) -> Updates:
     """The updates that add up to the output of a query's node.
 
     Raises:

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Expr, Literal
-from halfjoin.sql.functions.aggregates import AGGREGATES, resolve_aggregate
-from halfjoin.sql.functions.casting import coerce
+from halfjoin.sql.functions.aggregates import AGGREGATES, ORDERED_SETS, resolve_aggregate
 from halfjoin.sql.functions.resolve import call, choose
 from halfjoin.sql.functions.signature import Function, function
 from halfjoin.sql.relation import Frame, WindowCall
-from halfjoin.sql.types import BOOLEAN, Kind
 
 _TABLE = (
     function("row_number", "windows", "The row's number in its partition, from 1", "-> bigint"),
@@ -34,7 +32,6 @@ WINDOW_FUNCTIONS: dict[str, Function] = {entry.name: entry for entry in _TABLE}
 
 # The functions that can skip rows where their first argument is NULL.
 OF_VALUES = ("lag", "lead", "first_value", "last_value", "nth_value")
-_OF_ORDERED_SETS = ("mode", "percentile_cont", "percentile_disc")
 _COUNTS = {"ntile": 0, "nth_value": 1}  # the argument that must be above zero
 
 
@@ -77,13 +74,10 @@ def _aggregate(name: str, args: Sequence[Expr], frame: Frame, condition: Expr | 
     """An aggregate over a frame."""
     if name not in AGGREGATES:
         raise UnknownName("window function", name, sorted({*WINDOW_FUNCTIONS, *AGGREGATES}))
-    if name in _OF_ORDERED_SETS:
+    if name in ORDERED_SETS:
         raise UnsupportedSQL(f"OVER is not supported for ordered-set aggregate {name}", wrong=True)
-    if condition is not None and condition.type.kind not in (Kind.BOOLEAN, Kind.UNKNOWN):
-        raise UnsupportedSQL(f"argument of FILTER must be type boolean, not type {condition.type}", wrong=True)
-    found = resolve_aggregate(name, args)
-    kept = None if condition is None else coerce(condition, BOOLEAN)
-    return WindowCall(found.function, found.args, found.type, frame, kept)
+    found = resolve_aggregate(name, args, condition=condition)
+    return WindowCall(found.function, found.args, found.type, frame, found.condition)
 
 
 def _above_zero(name: str, arg: Expr) -> None:

@@ -1,0 +1,58 @@
+"""Aggregates of groups: a row is kept for each group, and changes by what a batch adds and retracts.
+
+State law. What adds up needs no more than the kept row: the new sums are the old ones and what the updates add. A value
+that needs the whole group is computed from the group's rows at each moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.reduce.contents import Contents
+from halfjoin.engine.reduce.law import Moments
+from halfjoin.engine.reduce.ordered import evaluate
+from halfjoin.engine.reduce.totals import Totals
+from halfjoin.engine.updates.updates import Updates, constant
+from halfjoin.planner.plan import Aggregates, Sums
+from halfjoin.sql.types import BIGINT
+
+def aggregated(
+    function: Aggregates, updates: Updates, moments: Moments, kept: Mapping[str, pa.Array] | None, contents: Contents | None
+) -> Updates:  # fmt: skip
+    """The updates of an aggregate's output.
+
+    `updates`: the input's, at the moments. `kept`: the columns kept for each group, NULL where no row is kept; None if
+    the output is empty so far. `contents`: of the groups; None if the sums suffice.
+    """
+    answers = {name: moments.of_groups(array) for name, array in moments.keys.items()}
+    for part in (Sums(function.count, "count", ()), *function.sums):
+        answers[part.column.name] = _sum(part, updates, moments, kept)
+    for one in function.ordered:
+        assert contents is not None  # the rows of groups are looked up for such a part
+        made = contents.evaluated(partial(evaluate, one))
+        if kept is not None:  # what was is there as it was kept
+            places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
+            made = pa.concat_arrays([kept[one.column.name], made]).take(pa.array(places))
+        answers[one.column.name] = made
+    there = answers[function.count.name].to_numpy() != 0
+    if not moments.keys:  # the only group is always there
+        there |= ~moments.was if kept is None else True
+    moment = np.flatnonzero(there)
+    rows = {name: array.take(pa.array(moment)) for name, array in answers.items()}
+    return moments.changes(rows, moment, constant(1, len(moment)))
+
+
+def _sum(part: Sums, updates: Updates, moments: Moments, kept: Mapping[str, pa.Array] | None) -> pa.Array:
+    """A sum at each moment: what was kept for the group, and what the updates up to the moment add."""
+    name, kind = part.column.name, part.kind
+    args = [updates.columns[arg.name] for arg in part.args]
+    added = [Totals.lifted(kind, args, updates.diff).take(moments.rows).added(moments.starts)] if len(updates) else []
+    type = pa.int64() if part.column.type == BIGINT else pa.binary()
+    old = pa.nulls(moments.groups, type) if kept is None else kept[name]
+    begins = [Totals.read(kind, pa.nulls(1, type))] if moments.begins else []
+    whole = Totals.concat([Totals.read(kind, old), *begins, *added])
+    return whole.take(moments.interleaved()).running(np.flatnonzero(moments.was)).kept()

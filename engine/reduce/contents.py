@@ -1,0 +1,92 @@
+"""The rows of groups at each of their moments, side by side: what the functions of whole groups see.
+
+A row with a negative count has no meaning for such a function. It is an error of the reduce at each moment at which it
+is there, and the function does not see it. A group for which the function fails is an error at its moment, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.linear.failures import SCHEMA, of_rows
+from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.law import Moments
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import Ints, Updates, concat, constant, empty, indices_of
+
+_MOMENT = "#moment"  # no SQL column has this name
+_NEGATIVE = "a row with a negative count has no place in an order, a window or the rows of an aggregate"
+Made = TypeVar("Made")
+
+
+@dataclass
+class Contents:
+    """The distinct rows of groups at their moments, in order of the moments; `rows.diff` counts their copies."""
+
+    moments: Moments
+    rows: Updates
+    moment: Ints
+    failed: list[Updates] = field(default_factory=list)
+
+    @property
+    def groups(self) -> Groups:
+        """The rows as groups, one for each moment; a group may be empty."""
+        starts = self.moment.searchsorted(np.arange(len(self.moments) + 1))
+        return Groups(self.rows.columns, self.rows.diff, starts)
+
+    def evaluated(self, function: Callable[[Groups], Made]) -> Made:
+        """A function of the groups. Groups for which it fails become errors, and empty."""
+        groups = self.groups
+        while True:
+            try:
+                return function(groups)
+            except Failed as problem:
+                failing = np.ones(len(groups), np.bool_) if problem.mask is None else problem.mask
+                failing = failing & (np.diff(groups.starts) > 0)
+                if not failing.any():
+                    raise
+                self.report(np.flatnonzero(failing), problem.message)
+                groups = groups.where(~failing[groups.numbers])
+
+    def report(self, moment: Ints, message: str) -> None:
+        """Note an error of the groups at these moments. It names the keys of the group."""
+        keys = {name: array.take(indices_of(self.moments.group[moment])) for name, array in self.moments.keys.items()}
+        failing = Updates(keys or {"group": pa.array(["all rows"] * len(moment))}, moment, constant(1, len(moment)))
+        told = of_rows(failing, message)
+        self.failed.append(self.moments.changes(told.columns, moment, told.diff))
+
+    def errors(self) -> Updates:
+        """The updates of all errors, consolidated."""
+        return consolidate(concat(self.failed)) if self.failed else empty(SCHEMA)
+
+
+def contents_of(moments: Moments, rows: Updates, group: Ints, before: int) -> Contents:
+    """The contents of groups at their moments, given all rows of the groups at closed times, and each row's group.
+    Times below `before` were closed before these moments."""
+    opens = np.flatnonzero(moments.was)
+    counts = np.diff(np.append(opens, len(moments)))[group]
+    which = np.arange(len(rows)).repeat(counts)
+    ends = counts.cumsum()
+    moment = np.arange(len(which)) + (opens[group] - (ends - counts)).repeat(counts)
+    time = rows.time[which]
+    there = np.where(moments.was[moment], time < before, time <= moments.time[moment])
+    which, moment = which[there], moment[there]
+    columns = {name: column.take(indices_of(which)) for name, column in rows.columns.items()}
+    columns[_MOMENT] = pa.array(moment)
+    found = consolidate(Updates(columns, rows.time[which], rows.diff[which]), by_time=False)
+    moment = found.columns[_MOMENT].to_numpy()
+    order = np.argsort(moment, kind="stable")
+    found, moment = found.take(order).select(rows.columns), moment[order]
+    positive = np.flatnonzero(found.diff > 0)
+    contents = Contents(moments, found.take(positive), moment[positive])
+    negative = np.flatnonzero(found.diff < 0)
+    if len(negative):
+        told = of_rows(found.take(negative), _NEGATIVE)
+        contents.failed.append(moments.changes(told.columns, moment[negative], -told.diff))
+    return contents

@@ -1,0 +1,118 @@
+"""Aggregates over the frame of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.reduce.added import result
+from halfjoin.engine.reduce.collect import array_agg, string_agg
+from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.partitions import Partitions
+from halfjoin.engine.reduce.rows import Rows
+from halfjoin.engine.reduce.spans import Spans, taken
+from halfjoin.engine.reduce.totals import Totals
+from halfjoin.engine.reduce.words import ordered_words, places
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.values import mask_of, valid
+from halfjoin.engine.updates.updates import Ints
+from halfjoin.sql.functions.aggregates import Decomposed, decompose
+from halfjoin.sql.relation import AggregateCall, WindowCall
+
+_COLLECT = {"array_agg": array_agg, "string_agg": string_agg}
+_AT_ONCE = 1 << 20  # values that are copied to frames at a time
+
+
+def aggregate(call: WindowCall, rows: Partitions, frame: Spans) -> pa.Array:
+    """The aggregate's value over each row's frame.
+
+    Raises:
+        Failed: there is no value for some rows; the mask marks them.
+    """
+    seen = rows.rows
+    kept = np.ones(len(rows), np.bool_)
+    if call.condition is not None:
+        kept = mask_of(seen.values(call.condition))
+    if call.args and call.function != "array_agg":
+        kept = kept & valid(seen.values(call.args[0]))
+    seen, frame = seen.where(kept), frame.among(kept)
+    if call.function == "any_value":
+        return taken(seen.values(call.args[0]), frame.nth(np.zeros(len(rows), np.int64)))
+    if call.function in ("min", "max"):
+        return _extreme(seen.values(call.args[0]), frame, greatest=call.function == "max")
+    if call.function in _COLLECT:
+        return _collected(call, seen, frame, len(rows))
+    sums = decompose(AggregateCall(call.function, call.args, call.type))
+    assert sums is not None, f"no such aggregate: {call.function}"
+    return _added(sums, seen, frame)
+
+
+def _added(sums: Decomposed, seen: Groups, frame: Spans) -> pa.Array:
+    """What adds up: for each row the sums before the ends of its spans, minus those before their starts."""
+    n = len(seen.count)
+    ends = [side for start, end in frame.pieces for side in (end, start + n + 1)]
+    at = np.stack(ends, axis=1).ravel()
+    starts = np.arange(0, len(at), len(ends))
+    kept = []
+    for part in sums.parts:
+        args = [seen.values(arg) for arg in part.args]
+        nothing = Totals.lifted(part.kind, [pa.nulls(1, arg.type) for arg in args], np.zeros(1, np.int64))
+        before = []
+        for sign in (1, -1):
+            lifted = Totals.concat([nothing, Totals.lifted(part.kind, args, np.full(n, sign))])
+            before.append(lifted.running(np.zeros(1, np.int64)))
+        kept.append(Totals.concat(before).take(at).added(starts).kept())
+    return result(sums, kept)
+
+
+def _extreme(values: pa.Array, frame: Spans, *, greatest: bool) -> pa.Array:
+    """min or max: the least place, of all values in their order, of those in the frame.
+
+    A span of length n is covered by two spans of the same power of 2 (Bender and Farach-Colton 2000). The least places
+    of all spans of one power are computed from those of the power before.
+    """
+    own = places(ordered_words(values, descending=greatest), len(values))
+    where = np.full(len(values) + 1, -1)  # the position of the first value with each place
+    where[own[::-1]] = np.arange(len(values))[::-1]
+    found = np.full(len(frame.sizes), len(values))
+    for start, end in frame.pieces:
+        longest = int((end - start).max(initial=0))
+        least, width = own, 1
+        while width <= longest:
+            rows = np.flatnonzero((end - start >= width) & (end - start < 2 * width))
+            both = np.minimum(least[start[rows]], least[end[rows] - width])
+            found[rows] = np.minimum(found[rows], both)
+            least, width = np.minimum(least[:-width], least[width:]), 2 * width
+    return taken(values, where[found])
+
+
+def _collected(call: WindowCall, seen: Groups, frame: Spans, length: int) -> pa.Array:
+    """array_agg and string_agg: the values of the frames are copied, some rows at a time."""
+    kind = arrow_type(call.type)
+    args = [seen.values(arg) for arg in call.args]
+    pieces = [pa.nulls(0, kind)]
+    for first, last in _lots(frame.sizes):
+        starts = np.concatenate([[0], np.cumsum(frame.sizes[first:last])])
+        at = pa.array(frame.positions(first, last))
+        copied = Rows(tuple(arg.take(at) for arg in args), np.ones(len(at), np.int64), starts)
+        try:
+            pieces.append(_COLLECT[call.function](copied, kind))
+        except Failed as failed:
+            mask = np.zeros(length, np.bool_)
+            mask[first:last] = failed.mask
+            raise Failed(failed.message, mask) from None
+    return pa.concat_arrays(pieces)
+
+
+def _lots(sizes: Ints) -> Iterator[tuple[int, int]]:
+    """Rows whose frames together have about `_AT_ONCE` values."""
+    ends = np.cumsum(sizes)
+    first = 0
+    while first < len(sizes):
+        so_far = int(ends[first - 1]) if first else 0
+        last = max(int(np.searchsorted(ends, so_far + _AT_ONCE, "right")), first + 1)
+        yield first, last
+        first = last

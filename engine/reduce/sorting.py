@@ -1,0 +1,83 @@
+"""Sorts the rows inside each group. Rows that tie are ordered by all their columns, so there is one order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.words import differ, look, ordered_words
+from halfjoin.engine.updates.updates import Ints, Mask
+from halfjoin.sql.relation import SortKey
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """`positions`: the rows in order, group after group. `new`: whether the row at that place begins a group of peers,
+    which are the rows of a group that tie in the sort keys."""
+
+    positions: Ints
+    new: Mask
+
+
+def sort(groups: Groups, order: Sequence[SortKey]) -> Sorted:
+    """The rows of each group by the sort keys, then by all columns in declared order (ascending, NULLs last)."""
+    state = Sorted(np.arange(len(groups.count)), _firsts(groups.starts, len(groups.count)))
+    for key in order:
+        state = refine(state, ordered_words(groups.values(key.expr), key.descending, key.nulls_first))
+    return Sorted(refine(state, by_columns(groups.columns.values())).positions, state.new)
+
+
+def refine(state: Sorted, words: Iterable[Ints]) -> Sorted:
+    """The rows that tie so far, ordered by words as well. Rows that do not tie stay where they are."""
+    words = iter(words)
+    while True:
+        positions, new = state.positions, state.new
+        alone = new & np.append(new[1:], True)
+        word = None if alone.all() else next(words, None)  # computes no words in vain
+        if word is None:
+            return state
+        tied = np.flatnonzero(~alone)
+        peers = np.cumsum(new)[tied]
+        values = word[positions[tied]]
+        by_value = np.lexsort((values, peers))
+        positions, new = positions.copy(), new.copy()
+        positions[tied] = positions[tied[by_value]]
+        new[tied] = differ([peers, values[by_value]], len(tied))
+        state = Sorted(positions, new)
+
+
+def first_rows(starts: Ints, words: Iterable[Ints]) -> Ints:
+    """The position of the row of each group with the least words; of equal ones the first; -1 for an empty group.
+
+    It looks at the first words of all rows, and at the following words only of the rows that tie.
+    """
+    numbers = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    rows = np.arange(len(numbers))
+    for word in words:
+        firsts = np.flatnonzero(differ([numbers[rows]], len(rows)))
+        if len(firsts) == len(rows):
+            break
+        values = word[rows]
+        least = np.minimum.reduceat(values, firsts)
+        rows = rows[values == np.repeat(least, np.diff(np.append(firsts, len(rows))))]
+    found = np.full(len(starts) - 1, -1)
+    found[numbers[rows][::-1]] = rows[::-1]  # of rows that are equal, the first one is written last
+    return found
+
+
+def by_columns(columns: Iterable[pa.Array]) -> Iterable[Ints]:
+    """The words of all columns in declared order, ascending, NULLs last."""
+    for column in columns:
+        yield from ordered_words(column)
+        yield from look(column)
+
+
+def _firsts(starts: Ints, length: int) -> Mask:
+    """Whether a row is the first of its group."""
+    first = np.zeros(length, np.bool_)
+    first[starts[:-1][np.diff(starts) > 0]] = True
+    return first

@@ -1,0 +1,75 @@
+"""The rows of each group with the results of window functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.reduce.frame_aggregates import aggregate
+from halfjoin.engine.reduce.frames import spans
+from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.offsets import of_frame, shifted
+from halfjoin.engine.reduce.partitions import Partitions, partitions
+from halfjoin.engine.reduce.ranks import RANKS, ntile
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.updates.codes import same
+from halfjoin.planner.plan import Windows
+from halfjoin.sql.relation import WindowCall
+
+
+def evaluate(spec: Windows, groups: Groups) -> Groups:
+    """The rows with a column for each call, in the window's order. Each group is one partition.
+
+    Copies of a row are separate rows of the partition, so they may get different results: the output has a row for each
+    different result, with the number of copies that have it.
+
+    Raises:
+        Failed: a function has no value for a row; the mask marks the groups.
+
+    >>> from halfjoin.sql.expr import Column
+    >>> from halfjoin.sql.functions.window_functions import resolve_window
+    >>> from halfjoin.sql.relation import Bound, Frame, SortKey
+    >>> from halfjoin.sql.types import BIGINT
+    >>> x = Column("x", BIGINT)
+    >>> groups = Groups({"x": pa.array([20, 10])}, np.array([1, 2]), np.array([0, 2]))
+    >>> two = Frame("rows", Bound("preceding"), Bound("current row"))
+    >>> call = resolve_window("count", [x], frame=two, ordered=True)
+    >>> found = evaluate(Windows((SortKey(x),), ((Column("n", BIGINT), call),)), groups)
+    >>> found.columns["x"].to_pylist(), found.columns["n"].to_pylist(), found.count.tolist()
+    ([10, 10, 20], [1, 2, 3], [1, 1, 1])
+    """
+    rows = partitions(groups, spec.order)
+    try:
+        results = {column.name: _call(call, rows).cast(arrow_type(column.type)) for column, call in spec.calls}
+    except Failed as failed:
+        raise Failed(failed.message, None if failed.mask is None else rows.of_rows(failed.mask)) from None
+    return _together(rows, results)
+
+
+def _call(call: WindowCall, rows: Partitions) -> pa.Array:
+    """The function's value for each row."""
+    if call.function in RANKS:
+        return RANKS[call.function](rows)
+    if call.function == "ntile":
+        return ntile(rows, rows.rows.values(call.args[0]))
+    if call.function in ("lag", "lead"):
+        return shifted(call, rows)
+    frame = spans(call.frame, rows)
+    if call.function in ("first_value", "last_value", "nth_value"):
+        return of_frame(call, rows, frame)
+    return aggregate(call, rows, frame)
+
+
+def _together(rows: Partitions, results: dict[str, pa.Array]) -> Groups:
+    """One row for copies that follow each other and have equal results."""
+    differ = rows.source[1:] != rows.source[:-1]
+    for column in results.values():
+        copies = np.flatnonzero(~differ)
+        equal = same(column.take(pa.array(copies)), column.take(pa.array(copies + 1)))
+        differ[copies[~equal]] = True
+    first = np.flatnonzero(np.append(np.ones(min(len(rows), 1), np.bool_), differ))
+    count = np.diff(np.append(first, len(rows)))
+    all_columns = Groups({**rows.rows.columns, **results}, rows.rows.count, rows.rows.starts)
+    taken = all_columns.take(first, np.searchsorted(first, rows.rows.starts))
+    return Groups(taken.columns, count, taken.starts)
