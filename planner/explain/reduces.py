@@ -29,6 +29,8 @@ def reduce_steps(function: Aggregates | Windows | Top) -> Iterator[str]:
 def _sum(part: Sums) -> str:
     if part.kind == "count":
         return f"the count of {_list(part.args)}"
+    if part.kind == "bits":
+        return f"how often each bit of {_list(part.args)} is set"
     first, *more = map(render, part.args)
     return f"the sum of {f'{first} * {more[0]}' if part.kind.endswith('products') else first}"
 
