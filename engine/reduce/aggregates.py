@@ -6,7 +6,7 @@ that needs the whole group is computed from the group's rows at each moment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -25,19 +25,22 @@ _ROWS = Sums(Column(COUNT, BIGINT), "count", ())  # the number of the group's ro
 
 
 def aggregated(
-    function: Aggregates, updates: Updates, moments: Moments, kept: Mapping[str, pa.Array] | None, contents: Contents | None
-) -> Updates:  # fmt: skip
+    function: Aggregates,
+    updates: Updates,
+    moments: Moments,
+    kept: Mapping[str, pa.Array] | None,
+    contents: Sequence[Contents],
+) -> Updates:
     """The updates of an aggregate's output.
 
     `updates`: the input's, at the moments. `kept`: the columns kept for each group, NULL where no row is kept; None if
-    the output is empty so far. `contents`: of the groups; None if the sums suffice.
+    the output is empty so far. `contents`: what each part that does not add up sees of the groups.
     """
     answers = {name: moments.of_groups(array) for name, array in moments.keys.items()}
     for part in (_ROWS, *function.sums):
         answers[part.column.name] = _sum(part, updates, moments, kept)
-    for one in function.ordered:
-        assert contents is not None  # the rows of groups are looked up for such a part
-        made = contents.evaluated(partial(evaluate, one))
+    for one, seen in zip(function.ordered, contents, strict=True):
+        made = seen.evaluated(partial(evaluate, one))
         if kept is not None:  # what was is there as it was kept
             places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
             made = pa.concat_arrays([kept[one.column.name], made]).take(pa.array(places))
