@@ -30,3 +30,13 @@ def test_a_view_over_nothing_at_closed_times(sql: str) -> None:
     engine.apply({"t": [{"v": 1, "s": "x", "__time": 5}]}, close=False)
     engine.apply({"t": [{"v": 1, "s": "x", "__time": 5, "__diff": -1}]}, time=6)
     assert bag(engine.read("v")) == EMPTY[sql]
+
+
+def test_a_subquery_in_a_comparison_may_have_temporal_filters() -> None:
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (v int); CREATE TABLE u (v int)")
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT v FROM t WHERE v > (SELECT count(*) FROM u WHERE mz_now() < v)"
+                   " AND v < ALL (SELECT v + 5 FROM u WHERE v <= mz_now() AND mz_now() < 8)")  # fmt: skip
+    engine.apply({"t": [{"v": 1}, {"v": 6}], "u": [{"v": 2}, {"v": 0}]}, time=0)
+    engine.advance(to=10)
+    assert [bag(engine.read("v", as_of=time)) for time in (0, 2, 8)] == [{}, {(1,): 1}, {(1,): 1, (6,): 1}]
