@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import halfjoin as hj
-from examples.tpch import Q3, Q3_COLUMNS, Changes, create_table, load
+from examples.tpch import Q3_COLUMNS, Q3_LINES, Changes, create_table, load
 
 SIZES = {1: 200, 100: 60, 10_000: 9}  # rows in a batch: how many such batches
 ROWS = sum(size * count for size, count in SIZES.items())
@@ -42,7 +42,7 @@ def main(scale: str, profile: str) -> None:
     tables = load(scale, Q3_COLUMNS, Q3_COLUMNS)
     engine, load_seconds = loaded(tables)
     started = time.perf_counter()
-    engine.execute(f"CREATE MATERIALIZED VIEW q3 AS {Q3}")
+    engine.execute(f"CREATE MATERIALIZED VIEW q3 AS {Q3_LINES}")
     fill_seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     changes = Changes(tables, ROWS, seed=1, hot=profile == "hot")

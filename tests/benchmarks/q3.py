@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from examples.recompute import Recompute
-from examples.tpch import Q3, Q3_COLUMNS, Changes, load
+from examples.tpch import Q3_COLUMNS, Q3_LINES, Changes, load
 from tests.benchmarks.alone import ROWS, SIZES, loaded, measure
 from tests.benchmarks.durable import durable
 
@@ -47,7 +47,7 @@ def main() -> None:
 def _side_by_side(scale: str, profile: str, spark: bool) -> None:
     tables = load(scale, Q3_COLUMNS, Q3_COLUMNS)
     engine, _ = loaded(tables)
-    engine.execute(f"CREATE MATERIALIZED VIEW q3 AS {Q3}")
+    engine.execute(f"CREATE MATERIALIZED VIEW q3 AS {Q3_LINES}")
     duckdb = Recompute()
     for name, rows in tables.items():
         duckdb.load(name, rows)
@@ -63,14 +63,14 @@ def _side_by_side(scale: str, profile: str, spark: bool) -> None:
             changed.append(applied.diffs["q3"].num_rows)
             duckdb.apply(batch)
             if number < RECOMPUTED:
-                recomputed.append(duckdb.run(Q3)[1])
+                recomputed.append(duckdb.run(Q3_LINES)[1])
         ours, theirs = statistics.median(maintained) * 1e3, statistics.median(recomputed) * 1e3
         print(
             f"{profile:8} {size:6} {ours:9.2f} {min(maintained) * 1e3:9.2f} {theirs:10.1f} {theirs / ours:6.1f}x "
             f"{statistics.mean(changed):18.1f}",
             flush=True,
         )
-    if not duckdb.same(Q3, engine.read("q3")):
+    if not duckdb.same(Q3_LINES, engine.read("q3")):
         raise SystemExit(f"{profile}: the maintained view differs from the recomputed one")
     if spark:
         print(f"{profile:8} recomputing once in Spark: {_spark_seconds(duckdb) * 1e3:.0f} ms")
@@ -95,7 +95,7 @@ def _spark_seconds(duckdb: Recompute) -> float:
         seconds = []
         for _ in range(4):
             started = time.perf_counter()
-            session.sql(Q3).toArrow()
+            session.sql(Q3_LINES).toArrow()
             seconds.append(time.perf_counter() - started)
     return statistics.median(seconds[1:])
 
