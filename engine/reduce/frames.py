@@ -51,12 +51,14 @@ def _bound(frame: Frame, bound: Bound, rows: Partitions, *, is_end: bool) -> Int
     _check(frame, bound.offset, rows, is_end=is_end)
     if frame.unit == "range":
         return range_bound(rows, bound.kind == "following", bound.offset, is_end=is_end)
-    offset = min(constant(bound.offset).as_py(), len(rows))
+    offset: int = min(constant(bound.offset).as_py(), len(rows))
     offset = offset if bound.kind == "following" else -offset
     if frame.unit == "rows":
-        return np.clip(rows.place + offset + is_end, rows.first, rows.end)
+        at: Ints = np.clip(rows.place + offset + is_end, rows.first, rows.end)
+        return at
     first, end = rows.peers[rows.first], rows.peers[rows.end - 1] + 1
-    return rows.peer_starts[np.clip(rows.peers + offset + is_end, first, end)]
+    group: Ints = np.clip(rows.peers + offset + is_end, first, end)
+    return rows.peer_starts[group]
 
 
 def constant(offset: Expr) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.sorting import sort
-from halfjoin.engine.updates.updates import MAXIMUM, Ints
+from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask
 from halfjoin.planner.plan import Top
 
 
@@ -45,8 +45,8 @@ def evaluate(spec: Top, groups: Groups) -> tuple[Ints, Ints]:
     return positions[kept], taken[kept]
 
 
-def _ties(new: Ints, before: Ints, last: int) -> Ints:
+def _ties(new: Mask, before: Ints, last: int) -> Mask:
     """Whether a row's peers begin before the last place, so all of them are there."""
     peers = np.cumsum(new) - 1
-    within: Ints = before[np.flatnonzero(new)][peers] < last
+    within: Mask = before[np.flatnonzero(new)][peers] < last
     return within

@@ -8,11 +8,13 @@ infinity. A decimal has a word for each 64 bits. Text and bytea get their place 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
+from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.intervals import DAY, fields
 from halfjoin.engine.scalar.values import raw, valid
@@ -52,7 +54,7 @@ def look(column: pa.Array) -> list[Ints]:
     return [np.where(valid(column), part, 0) for part in fields(column)[:2]]
 
 
-def differ(found: Sequence[Ints], length: int) -> Mask:
+def differ(found: Sequence[NDArray[Any]], length: int) -> Mask:
     """For each row, whether some word differs from that of the row before; true for the first row."""
     new = np.zeros(length, np.bool_)
     new[:1] = True

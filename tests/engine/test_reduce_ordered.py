@@ -5,10 +5,12 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.ordered import evaluate
+from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.planner.plan import Ordered
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import resolve_aggregate
@@ -120,3 +122,28 @@ def test_the_mode_is_the_first_of_the_most_frequent(seed: int, oracle: Oracle) -
         key = SortKey(COLUMNS[column], random.random() < 0.5)
         text = f"mode() WITHIN GROUP (ORDER BY {column} {'DESC' if key.descending else ''})"
         _check(_part("mode", (), order=(key,), condition=condition), text, groups, oracle)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_distinct_values_add_up_once(seed: int, oracle: Oracle) -> None:
+    _, groups, condition = _cases(seed, oracle)
+    for name, columns in (("count", "s"), ("count", "f"), ("sum", "i"), ("sum", "n"), ("sum", "f"), ("avg", "i"),
+                          ("bit_xor", "i"), ("covar_pop", "g, i")):  # fmt: skip
+        args = tuple(COLUMNS[column] for column in columns.split(", "))
+        part = _part(name, args, distinct=True, condition=condition)
+        _check(part, f"{name}(DISTINCT {columns})", groups, oracle)
+
+
+def test_nothing_has_no_value_and_counts_zero() -> None:
+    groups = groups_of([(1, 2, 0.5, None, "a", None, True)]).where(np.zeros(1, np.bool_))
+    key = (SortKey(COLUMNS["i"]),)
+    for name, args, order in (
+        ("min", (COLUMNS["i"],), ()), ("any_value", (COLUMNS["s"],), ()), ("array_agg", (COLUMNS["i"],), ()),
+        ("string_agg", (COLUMNS["s"], COMMA), ()), ("mode", (), key), ("sum", (COLUMNS["i"],), ()),
+        ("percentile_cont", (Literal(0.5, DOUBLE),), key), ("percentile_disc", (Literal(0.5, DOUBLE),), key),
+    ):  # fmt: skip
+        for distinct in (False, True) if not order else (False,):
+            part = _part(name, args, distinct=distinct, order=order)
+            assert evaluate(part, groups).to_pylist() == [None], name
+            assert evaluate(part, groups).type == arrow_type(part.column.type)
+    assert evaluate(_part("count", (COLUMNS["i"],), distinct=True), groups).to_pylist() == [0]
