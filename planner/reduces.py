@@ -192,6 +192,10 @@ def _top(relation: TopK) -> Lowered:
     return Lowered(items.project(), count, function, above, passing=False)
 
 
+def _may_be_null(expr: Expr) -> bool:
+    return expr.nullable if isinstance(expr, Column) else not isinstance(expr, Literal) or expr.value is None
+
+
 @dataclass
 class _Kept:
     """What an aggregate keeps for each group; calls with equal parts share them."""
@@ -212,6 +216,9 @@ class _Kept:
             return lambda alias: replace(column, name=f"{alias}.{column.name}")
         columns = []
         for part in parts.parts:
+            if part.kind == "count" and not any(map(_may_be_null, part.args)):
+                columns.append(Column(COUNT, BIGINT, nullable=False))  # every row counts
+                continue
             wanted = part.kind, self.items.add_all(part.args)
             columns.append(self.sums.setdefault(wanted, self._fresh("sum", part.type)))
         return lambda alias: parts.result([replace(column, name=f"{alias}.{column.name}") for column in columns])
