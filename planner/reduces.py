@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.planner.plan import COUNT, Aggregates, Ordered, Sums, Top, Windows
+from halfjoin.planner.plan import Aggregates, Ordered, Sums, Top, Windows
 from halfjoin.sql.expr import Call, Column, Expr, Literal, columns_of, is_temporal
 from halfjoin.sql.functions import render
 from halfjoin.sql.functions.aggregates import decompose
@@ -70,9 +70,8 @@ def lowered(relation: Aggregate | Window | TopK) -> Lowered:
 def output_columns(keys: Columns, function: Function, input: Columns) -> tuple[Column, ...]:
     """The columns of a reduce's output."""
     match function:
-        case Aggregates(sums, ordered):
-            made = (*(part.column for part in sums), *(part.column for part in ordered))
-            return (*keys, Column(COUNT, BIGINT, nullable=False), *made)
+        case Aggregates(count, sums, ordered):
+            return (*keys, count, *(part.column for part in sums), *(part.column for part in ordered))
         case Windows(_, calls):
             return (*input, *(column for column, _ in calls))
         case Top():
@@ -86,9 +85,9 @@ class _Items:
     input: Relation
     items: list[tuple[Column, Expr]] = field(default_factory=list)
 
-    def own(self, word: str, number: int) -> str:
+    def own(self, word: str, number: int | None = None) -> str:
         """A name for a column that the reduce makes. A reduce below it, whose columns it may show, has other names."""
-        return f"{'#' * (1 + _depth(self.input))}{word}{number}"
+        return f"{'#' * (1 + _depth(self.input))}{word}{'' if number is None else number}"
 
     def add(self, expr: Expr) -> int:
         """The position of the column that computes an expression."""
@@ -204,6 +203,11 @@ class _Kept:
     sums: dict[tuple[str, Positions], Column] = field(default_factory=dict)
     ordered: dict[tuple[AggregateCall, Args, int | None, _Order], Column] = field(default_factory=dict)
 
+    @property
+    def count(self) -> Column:
+        """The number of the group's rows."""
+        return Column(self.items.own("rows"), BIGINT, nullable=False)
+
     def result(self, call: AggregateCall) -> Callable[[str], Expr]:
         """The call's result over the kept columns under an alias."""
         parts = decompose(call)
@@ -217,7 +221,7 @@ class _Kept:
         columns = []
         for part in parts.parts:
             if part.kind == "count" and not any(map(_may_be_null, part.args)):
-                columns.append(Column(COUNT, BIGINT, nullable=False))  # every row counts
+                columns.append(self.count)  # every row counts
                 continue
             wanted = part.kind, self.items.add_all(part.args)
             columns.append(self.sums.setdefault(wanted, self._fresh("sum", part.type)))
@@ -235,7 +239,7 @@ class _Kept:
                     order.over(columns), None if condition is None else columns[condition])
             for (call, args, condition, order), column in self.ordered.items()
         ]  # fmt: skip
-        return Aggregates(tuple(sums), tuple(ordered))
+        return Aggregates(self.count, tuple(sums), tuple(ordered))
 
 
 def _aggregate(relation: Aggregate) -> Lowered:
@@ -249,7 +253,7 @@ def _aggregate(relation: Aggregate) -> Lowered:
         made = [result(scan.alias) for result in results]
         there: Relation = scan
         if not results and keys:  # of a row with a negative count there is none
-            rows = Column(f"{scan.alias}.{COUNT}", BIGINT, nullable=False)
+            rows = replace(kept.count, name=f"{scan.alias}.{kept.count.name}")
             there = Filter(scan, Call(">", (rows, Literal(0, BIGINT)), BOOLEAN))
         return Project(there, tuple(zip(relation.columns, (*shown, *made), strict=True)))
 

@@ -17,12 +17,8 @@ from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.ordered import evaluate
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.updates.updates import Updates, constant
-from halfjoin.planner.plan import COUNT, Aggregates, Sums
-from halfjoin.sql.expr import Column
+from halfjoin.planner.plan import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
-
-_ROWS = Sums(Column(COUNT, BIGINT), "count", ())  # the number of the group's rows
-
 
 def aggregated(
     function: Aggregates, updates: Updates, moments: Moments, kept: Mapping[str, pa.Array] | None, contents: Contents | None
@@ -33,7 +29,7 @@ def aggregated(
     the output is empty so far. `contents`: of the groups; None if the sums suffice.
     """
     answers = {name: moments.of_groups(array) for name, array in moments.keys.items()}
-    for part in (_ROWS, *function.sums):
+    for part in (Sums(function.count, "count", ()), *function.sums):
         answers[part.column.name] = _sum(part, updates, moments, kept)
     for one in function.ordered:
         assert contents is not None  # the rows of groups are looked up for such a part
@@ -42,7 +38,7 @@ def aggregated(
             places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
             made = pa.concat_arrays([kept[one.column.name], made]).take(pa.array(places))
         answers[one.column.name] = made
-    there = answers[COUNT].to_numpy() != 0
+    there = answers[function.count.name].to_numpy() != 0
     if not moments.keys:  # the only group is always there
         there |= ~moments.was if kept is None else True
     moment = np.flatnonzero(there)

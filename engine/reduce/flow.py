@@ -98,7 +98,7 @@ class ReduceFlow:
 def _columns_read(plan: Reduce) -> list[str]:
     """The columns of the input that the function reads, in the order that breaks ties."""
     match plan.function:
-        case Aggregates(sums, ordered):
+        case Aggregates(_, sums, ordered):
             args = [*(arg for part in sums for arg in part.args), *(arg for part in ordered for arg in part.args)]
             keys = [key.expr for part in ordered for key in part.order]
             conditions = [part.condition for part in ordered if part.condition is not None]

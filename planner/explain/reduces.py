@@ -13,7 +13,7 @@ from halfjoin.sql.relation import SortKey
 def reduce_steps(function: Aggregates | Windows | Top) -> Iterator[str]:
     """One line for each part, and one for what is kept."""
     match function:
-        case Aggregates(sums, ordered):
+        case Aggregates(_, sums, ordered):
             yield "keep a row for each group: its number of rows"
             for part in sums:
                 yield f"and what adds up: {part.kind} {_list(part.args)}".rstrip()

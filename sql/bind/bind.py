@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.output_names import UNNAMED, output_name
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
@@ -29,7 +30,7 @@ def bind(query: exp.Query, schema: Schema, sql: str) -> Relation:
     """
     context = Context(schema, sql)
     selected = select(query, context)
-    bound = project(selected, lambda name: name)
+    bound = first_rows(project(selected, lambda name: name))
     names = [column.name for column in bound.columns]
     if not names:
         raise context.refuse(query, "a view needs at least one column")

@@ -17,11 +17,11 @@ from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.function import bind_call, renamed
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope, Visible
-from halfjoin.sql.bind.unmaintained import refuse_join
+from halfjoin.sql.bind.unmaintained import refuse_join, side_of
 from halfjoin.sql.expr import Column, Expr, conjunction
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.parse.parse import parse_query
-from halfjoin.sql.relation import Filter, Join, Relation, Scan, Values
+from halfjoin.sql.relation import Filter, Join, Outer, Relation, Scan, Values
 
 Bound = tuple[Relation, Scope]
 
@@ -36,29 +36,44 @@ def bind_from(query: exp.Select, context: Context, base: Relation | None,
 
 
 class From:
-    """Binds the items of one FROM clause; it supports inner joins only."""
+    """Binds the items of one FROM clause."""
 
     def __init__(self, context: Context, outer: tuple[Scope, ...]) -> None:
         self.context, self.outer = context, outer
 
     def items(self, first: exp.Expr, joins: list[exp.Join], relation: Relation | None, left: Scope) -> Bound:
         """Items with their joins; commas bind looser than JOIN. `left`: the scope further left, for LATERAL."""
-        total = Scope()
-        relation, group = self.item(first, relation, left)
+        groups: list[tuple[exp.Expr, list[exp.Join]]] = [(first, [])]
         for join in joins:
             if join.meta.get("comma"):
                 refuse_join(join, self.context)
-                with self.context.at(join):
-                    total, group = total.beside(group), Scope()
-                relation, group = self.item(join.this, relation, visible(left, total))
+                groups.append((join.this, []))
             else:
-                relation, group = self.joined(join, relation, group, visible(left, total, group))
-        with self.context.at(first):
-            return relation, total.beside(group)
+                groups[-1][1].append(join)
+        total = Scope()
+        for item, chain in groups:
+            if relation is not None and any(side_of(join) in ("RIGHT", "FULL") for join in chain):
+                added, group = self.chain(item, chain, None, Scope())  # all rows to the left are beside all of its rows
+                relation = beside(relation, added)
+            else:
+                relation, group = self.chain(item, chain, relation, visible(left, total))
+            with self.context.at(item):
+                total = total.beside(group)
+        assert relation is not None
+        return relation, total
+
+    def chain(self, first: exp.Expr, joins: list[exp.Join], relation: Relation | None, left: Scope) -> Bound:
+        """An item and the JOINs after it, without commas."""
+        relation, group = self.item(first, relation, left)
+        for join in joins:
+            relation, group = self.joined(join, relation, group, visible(left, group))
+        return relation, group
 
     def joined(self, join: exp.Join, relation: Relation, group: Scope, left: Scope) -> Bound:
         """One more JOIN; `group` is the scope that it joins to, `left` the scope that LATERAL sees."""
         refuse_join(join, self.context)
+        if side_of(join):
+            return self.outer_join(join, relation, group, left)
         relation, item = self.item(join.this, relation, left)
         return self.join(join, relation, group, item)
 
@@ -72,6 +87,23 @@ class From:
             if join.args.get("on"):
                 relation = Filter(relation, Scalars(self.context, (scope, *self.outer)).condition(join.args["on"]))
             return relation, scope
+
+    def outer_join(self, join: exp.Join, relation: Relation, group: Scope, left: Scope) -> Bound:
+        """LEFT, RIGHT or FULL JOIN. The right side is bound by itself."""
+        side = side_of(join)
+        right, item = self.item(join.this, None, left if side == "LEFT" else Scope())
+        with self.context.at(join):
+            merged: list[Visible] = []
+            if join.args.get("using") or join.text("method"):
+                merged, on = self.using(join, group, item)
+            else:
+                on = Scalars(self.context, (group.beside(item), *self.outer)).condition(join.args["on"])
+            made = Outer(right, relation, on) if side == "RIGHT" else Outer(relation, right, on, full=side == "FULL")
+            group = group if side == "LEFT" else group.nullable()
+            item = item if side == "RIGHT" else item.nullable()
+            if side != "LEFT":
+                merged = [_merged(column, group, item, side) for column in merged]
+            return made, group.merged(item, merged)
 
     def using(self, join: exp.Join, left: Scope, right: Scope) -> tuple[list[Visible], Expr]:
         """The merged columns of USING or NATURAL, and the condition that their two sides are equal."""
@@ -102,7 +134,8 @@ class From:
             alone = node.copy()
             alone.set("joins", None)
             return self.items(alone, nested, relation, left)
-        if isinstance(node, exp.Subquery) and isinstance(node.this, (exp.Table, exp.Lateral)):
+        inner = node.this if isinstance(node, exp.Subquery) else None
+        if isinstance(inner, (exp.Table, exp.Lateral)) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
             only(node, self.context.sql, "FROM", ("this",))
             return self.item(node.this, relation, left)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous):
@@ -110,6 +143,9 @@ class From:
             return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             added, source = self.table(node)
+        elif isinstance(node, exp.Table) and isinstance(node.this, exp.Values):  # in parentheses, before a JOIN
+            only(node, self.context.sql, "FROM", ("this", "alias"))
+            added, source = self.subquery(node.this, node.args.get("alias"), left)
         elif isinstance(node, (exp.Subquery, exp.Values)):
             added, source = self.subquery(node, node.args.get("alias"), left)
         else:
@@ -189,6 +225,14 @@ class From:
         name = name_of(alias.this) if alias is not None and alias.this else default
         unique = self.context.aliases.fresh(name or "subquery")
         return name or unique, unique, renamed(columns, alias, name or "the subquery", self.context)
+
+
+def _merged(column: Visible, left: Scope, right: Scope, side: str) -> Visible:
+    """A merged column of RIGHT JOIN, the right side's, or of FULL JOIN, the first that is not NULL."""
+    values = [left.column(column.name)] if side == "FULL" else []
+    values.append(right.column(column.name))
+    typed = [functions.cast(value, column.expr.type) for value in values if value is not None]
+    return replace(column, expr=functions.resolve("coalesce", typed) if len(typed) > 1 else typed[0])
 
 
 def beside(relation: Relation | None, added: Relation) -> Relation:

@@ -93,15 +93,20 @@ def refuse_lateral(base: Relation | None, query: exp.Expr, context: Context) -> 
         raise context.unmaintained(query, "LATERAL with aggregates, windows, DISTINCT or LIMIT is", ON_TOP)
 
 
+def side_of(join: exp.Join) -> str:
+    """LEFT, RIGHT, FULL, or nothing for an inner join."""
+    return str(join.text("side") or "").upper()
+
+
 def refuse_join(join: exp.Join, context: Context) -> None:
-    """Refuse joins other than an inner join with its condition and a cross join without one."""
-    side, kind = (join.text("side") or "").upper(), (join.text("kind") or "").upper()
-    if side or kind == "OUTER":
+    """Refuse a cross join with a condition and another join without one; outside views, refuse outer joins."""
+    side, kind = side_of(join), (join.text("kind") or "").upper()
+    if (side and not context.maintains) or (kind == "OUTER" and not side):
         raise context.unmaintained(join.this, f"{' '.join(filter(None, (side, kind)))} JOIN is",
                                    "use it in a query (SELECT) over the views")
-    if kind not in ("", "INNER", "CROSS") or join.text("method") not in ("", "NATURAL"):
+    if kind not in ("", "INNER", "CROSS", "OUTER") or join.text("method") not in ("", "NATURAL"):
         raise context.refuse(join.this, f"{kind or join.text('method')} JOIN is not supported", "write JOIN ... ON")
-    only(join, context.sql, "a join", ("this", "on", "using", "kind", "method"))
+    only(join, context.sql, "a join", ("this", "on", "using", "kind", "method", "side"))
     conditions = bool(join.args.get("on")) + bool(join.args.get("using")) + bool(join.text("method"))
     if kind == "CROSS" and conditions:
         raise context.refuse(join.this, "CROSS JOIN takes no condition", "write JOIN ... ON")

@@ -138,7 +138,7 @@ def by_hand() -> ViewPlan:
     assert isinstance(join, Join)
     a, b, n = Column("a", INTEGER), Column("b", BIGINT), Column("n", BIGINT)
     largest = Ordered(Column("#value2", BIGINT), "max", (b,))
-    function = Aggregates((Sums(Column("#sum1", BYTEA), "integers", (b,)),), (largest,))
+    function = Aggregates(n, (Sums(Column("#sum1", BYTEA), "integers", (b,)),), (largest,))
     reduce = Reduce("reduce#2", (a, n), "join#1", (a,), function)
     loop = Loop("v", (a, n), (Binding("reach", (replace(join, output="join#3"), reduce)),), 100)
     return ViewPlan((replace(join, output="join#1"), replace(reduce, output="reduce#1"), loop))
