@@ -5,24 +5,21 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
 from random import Random
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 import pytest
 
 import halfjoin as hj
 from examples.tpch import COLUMNS, QUERIES, SQL, query
+from tests.oracle.answers import Rows, assert_same, settled
+from tests.oracle.rows import tuples
 from tests.oracle.tpch import FRACTION, Contents, arrow, difference, empty, refreshes, rows
 from tests.support.postgres import postgres  # noqa: F401
 
 SEED = 1  # with which no query is without rows
-NEAR = 1e-6  # a quotient in DuckDB is a double, PostgreSQL and halfjoin give digits that differ in number
 SCHEMA = (SQL / "schema.sql").read_text()
-
-Rows = list[tuple[Any, ...]]
 
 
 @dataclass
@@ -31,6 +28,7 @@ class Run:
 
     batches: list[tuple[str, Contents]] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, list[str]] = field(default_factory=dict)
     read: list[dict[str, Rows]] = field(default_factory=list)  # of each batch: the rows of each view
     summed: list[dict[str, Rows]] = field(default_factory=list)  # the same, as the sum of all reported changes
     past: list[dict[str, Rows]] = field(default_factory=list)  # the same, read at the end as of the batch
@@ -49,16 +47,17 @@ def run() -> Run:
         change(contents, random)
         applied = engine.apply(difference(before, contents), time=time)
         run.batches.append((name, copy.deepcopy(contents)))
-        run.read.append({view: _rows(engine.read(view)) for view in QUERIES if view not in run.refused})
+        run.read.append({view: tuples(engine.read(view)) for view in QUERIES if view not in run.refused})
         for view, changes in applied.diffs.items():
-            for *row, _, diff in _rows(changes):
+            for *row, _, diff in tuples(changes):
                 held[view][tuple(row)] = held[view].get(tuple(row), 0) + diff
         run.summed.append({view: [row for row, n in held[view].items() for _ in range(n)] for view in held})
+    run.columns = {view: engine.read(view).column_names for view in run.read[0]}
     times = range(len(run.batches))
-    run.past = [{view: _rows(engine.read(view, as_of=time)) for view in run.read[0]} for time in times]
+    run.past = [{view: tuples(engine.read(view, as_of=time)) for view in run.read[0]} for time in times]
     for view in run.read[0]:
         _create(engine, view, f"{view}_anew")
-        run.filled[view] = [_rows(engine.read(f"{view}_anew", as_of=time)) for time in times]
+        run.filled[view] = [tuples(engine.read(f"{view}_anew", as_of=time)) for time in times]
     return run
 
 
@@ -71,19 +70,19 @@ def test_view_follows_duckdb_through_refreshes(view: str, run: Run) -> None:
         for table in COLUMNS:
             duck.register("rows", arrow(table, list(contents[table].values())))
             duck.execute(f"DELETE FROM {table}; INSERT INTO {table} SELECT * FROM rows")
-        expected = duck.execute(_settled(view, duck)).fetchall()
+        expected = duck.execute(settled(query(view, FRACTION), run.columns[view])).fetchall()
         assert number or expected, "the first rows do not reach this query"
         ways = {"read": run.read, "sum of changes": run.summed, "read as of it, later": run.past}
         for way, found in ways.items():
-            _same(found[number][view], expected, f"{view} after {batch}, {way}")
-        _same(run.filled[view][number], expected, f"{view} after {batch}, filled later")
+            assert_same(found[number][view], expected, f"{view} after {batch}, {way}")
+        assert_same(run.filled[view][number], expected, f"{view} after {batch}, filled later")
 
 
 @pytest.mark.parametrize("view", QUERIES)
 def test_view_follows_postgres_through_refreshes(view: str, run: Run, in_postgres: list[dict[str, Rows]]) -> None:
     assert view not in run.refused, run.refused[view]
     for (batch, _), found, expected in zip(run.batches, run.read, in_postgres, strict=True):
-        _same(found[view], expected[view], f"{view} after {batch}")
+        assert_same(found[view], expected[view], f"{view} after {batch}")
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +91,6 @@ def in_postgres(run: Run, postgres: Any) -> Iterator[list[dict[str, Rows]]]:  # 
     answers = []
     with postgres.cursor() as cursor:
         cursor.execute(f"CREATE SCHEMA tpch; SET search_path = tpch; {SCHEMA}")
-        duck = duckdb.connect()  # knows the columns of each answer
-        duck.execute(SCHEMA)
         for _, contents in run.batches:
             for table, columns in COLUMNS.items():
                 cursor.execute(f"TRUNCATE {table}")
@@ -101,7 +98,10 @@ def in_postgres(run: Run, postgres: Any) -> Iterator[list[dict[str, Rows]]]:  # 
                     for row in contents[table].values():
                         copying.write_row([row[column] for column in columns])
             cursor.execute("ANALYZE")
-            answers.append({view: cursor.execute(_settled(view, duck)).fetchall() for view in QUERIES})
+            answers.append({
+                view: cursor.execute(settled(query(view, FRACTION), columns)).fetchall()
+                for view, columns in run.columns.items()
+            })  # fmt: skip
         yield answers
         cursor.execute("DROP SCHEMA tpch CASCADE; RESET search_path")
 
@@ -117,39 +117,3 @@ def _create(engine: hj.Engine, view: str, name: str) -> str | None:
     except hj.UnsupportedSQL as refused:
         return str(refused)
     return None
-
-
-def _settled(view: str, duck: duckdb.DuckDBPyConnection) -> str:
-    """The query, where LIMIT breaks ties by all columns in declared order."""
-    sql = query(view, FRACTION)
-    columns = ", ".join(name for name, *_ in duck.execute(sql).description or ())
-    return str(sql.replace("\nLIMIT", f", {columns}\nLIMIT"))
-
-
-def _rows(table: pa.Table) -> Rows:
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
-def _same(found: Rows, expected: Rows, what: str) -> None:
-    """Compare as multisets: what is exact in both is equal, quotients are near."""
-    quotients = {place for row in [*found, *expected] for place, value in enumerate(row) if _inexact(value)}
-    ours, theirs = (sorted(rows, key=lambda row: _key(row, quotients)) for rows in (found, expected))
-    wrong = [pair for pair in zip(ours, theirs, strict=False) if not _near(*pair, quotients)]
-    assert len(ours) == len(theirs) and not wrong, f"{what}: {ours[:5]}, not {theirs[:5]}; wrong: {wrong[:3]}"
-
-
-def _inexact(value: Any) -> bool:
-    """Whether it is a quotient: a double, or a number with more digits than the 6 of exact products."""
-    return isinstance(value, float) or (isinstance(value, Decimal) and -int(value.as_tuple().exponent) > 6)
-
-
-def _key(row: tuple[Any, ...], quotients: set[int]) -> tuple[Any, ...]:
-    return tuple((value is not None, value) for place, value in enumerate(row) if place not in quotients)
-
-
-def _near(ours: tuple[Any, ...], theirs: tuple[Any, ...], quotients: set[int]) -> bool:
-    return len(ours) == len(theirs) and all(
-        one == other if one is None or other is None or place not in quotients
-        else abs(float(one) - float(other)) <= NEAR * max(1.0, abs(float(other)))
-        for place, (one, other) in enumerate(zip(ours, theirs, strict=True))
-    )  # fmt: skip
