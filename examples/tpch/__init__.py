@@ -34,13 +34,6 @@ def _schema() -> tuple[dict[str, dict[str, str]], dict[str, tuple[str, ...]]]:
 
 COLUMNS, KEYS = _schema()
 
-# The lines of query 3, without its sums: a join and nothing else.
-Q3_LINES = """
-SELECT l_orderkey, o_orderdate, o_shippriority, l_linenumber, l_extendedprice * (1 - l_discount) AS revenue
-FROM customer, orders, lineitem
-WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
-  AND o_orderdate < date '1995-03-15' AND l_shipdate > date '1995-03-15'
-"""
 Q3_COLUMNS = {
     "customer": ("c_custkey", "c_mktsegment"),
     "orders": ("o_orderkey", "o_custkey", "o_orderdate", "o_shippriority"),
@@ -54,6 +47,17 @@ def query(view: str, fraction: str = "0.0001") -> str:
     """The SELECT of one of `QUERIES`. `fraction` of Q11 is 0.0001 divided by the scale factor."""
     text = QUERIES[view].read_text().partition(" AS\n")[2].strip().rstrip(";")
     return text.replace("0.0001", fraction) if view == "q11" else text
+
+
+# Query 3 in three steps: the lines of its join, their sums, and the ten largest sums, which is the whole query.
+Q3_LINES = """
+SELECT l_orderkey, o_orderdate, o_shippriority, l_linenumber, l_extendedprice * (1 - l_discount) AS revenue
+FROM customer, orders, lineitem
+WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
+  AND o_orderdate < date '1995-03-15' AND l_shipdate > date '1995-03-15'
+"""
+Q3_GROUPS = query("q03").partition("\nORDER BY")[0]
+Q3_VIEWS = {"lines": Q3_LINES, "groups": Q3_GROUPS, "top 10": query("q03")}
 
 
 def create_table(name: str, columns: Sequence[str] | None = None) -> str:

@@ -25,9 +25,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import halfjoin as hj
-from examples.recompute import Recompute
+from examples.recompute import Recompute, settled
 from examples.tpch import COLUMNS, KEYS, QUERIES, Changes, create_table, load, query
-from tests.oracle.answers import assert_same, settled
+from tests.oracle.answers import assert_same
 from tests.oracle.rows import tuples
 
 SIZES = {1: 20, 100: 6, 10_000: 1}  # rows in a batch: how many such batches in a round

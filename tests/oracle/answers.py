@@ -1,8 +1,7 @@
-"""Answers of databases compared: what is exact in both is equal, quotients are near, LIMIT has no ties."""
+"""Answers of databases compared: what is exact in both is equal, and quotients are near."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -10,11 +9,6 @@ NEAR = 1e-6  # a quotient is a double in DuckDB; PostgreSQL's and ours have many
 EXACT = 6  # digits after the point of sums of products
 
 Rows: TypeAlias = list[tuple[Any, ...]]
-
-
-def settled(sql: str, columns: Iterable[str]) -> str:
-    """The query, where LIMIT breaks ties by all its columns in declared order, as views do."""
-    return sql.replace("\nLIMIT", f", {', '.join(columns)}\nLIMIT")
 
 
 def assert_same(found: Rows, expected: Rows, what: str) -> None:

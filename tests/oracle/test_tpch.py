@@ -12,8 +12,9 @@ import duckdb
 import pytest
 
 import halfjoin as hj
+from examples.recompute import settled
 from examples.tpch import COLUMNS, QUERIES, SQL, query
-from tests.oracle.answers import Rows, assert_same, settled
+from tests.oracle.answers import Rows, assert_same
 from tests.oracle.rows import tuples
 from tests.oracle.tpch import FRACTION, Contents, arrow, difference, empty, refreshes, rows
 from tests.support.postgres import postgres  # noqa: F401
