@@ -60,9 +60,9 @@ def main() -> None:
     texts = {view: query(view, fraction) for view in QUERIES}
     bench = Bench(load(scale, COLUMNS, _columns(texts.values())))
     print(f"TPC-H's queries as views at scale {scale}: {bench.rows:,} rows, {bench.bytes / 1e6:.1f} MB of tables")
-    print(f"{'':5}{'':>6}{'':>6}{'':>9}{'kept':>9}{'indexes':>9}{'rows of':>9}  "
+    print(f"{'':5}{'':>6}{'':>6}{'':>11}{'kept':>9}{'indexes':>9}{'rows of':>9}  "
           + "".join(f"{f'batch of {size:,}':>18}" for size in SIZES))  # fmt: skip
-    print(f"{'view':5}{'paths':>6}{'nodes':>6}{'rows':>9}{'MB':>9}{'MB':>9}{'the view':>9}  "
+    print(f"{'view':5}{'paths':>6}{'nodes':>6}{'rows':>11}{'MB':>9}{'MB':>9}{'the view':>9}  "
           + "".join(f"{'ms':>9}{'times':>9}" for _ in SIZES))  # fmt: skip
     bench.measure([], texts)
     alone = [bench.measure([view], texts) for view in QUERIES]
@@ -103,7 +103,7 @@ class Bench:
             self._engine.execute(f"CREATE MATERIALIZED VIEW {view} AS {texts[view]}")
         held, shown = self._held(views), sum(self._engine.read(view).num_rows for view in views)
         name = views[0] if len(views) == 1 else "all" if views else "none"
-        print(f"{name:5}{held.paths:6}{len(held.nodes):6}{held.rows:9,}{held.bytes / 1e6:9.2f}"
+        print(f"{name:5}{held.paths:6}{len(held.nodes):6}{held.rows:11,}{held.bytes / 1e6:9.2f}"
               f"{held.index_bytes / 1e6:9.2f}{shown:9,}  ", end="", flush=True)  # fmt: skip
         batches = self._stock if name in STOCK else self._sales
         for size in SIZES:
