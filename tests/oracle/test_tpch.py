@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -84,6 +85,24 @@ def test_view_follows_postgres_through_refreshes(view: str, run: Run, in_postgre
     assert view not in run.refused, run.refused[view]
     for (batch, _), found, expected in zip(run.batches, run.read, in_postgres, strict=True):
         assert_same(found[view], expected[view], f"{view} after {batch}")
+
+
+def test_views_continue_after_restarts(run: Run, tmp_path: Path) -> None:
+    engine = hj.Engine(tmp_path)
+    engine.execute(SCHEMA)
+    assert not [view for view in QUERIES if _create(engine, view, view)]
+    before = empty()
+    for number, (batch, contents) in enumerate(run.batches):
+        engine.apply(difference(before, contents), time=number)
+        before = contents
+        if number % 4 == 1:
+            engine.close()
+            engine = hj.Engine(tmp_path)
+            for view, expected in run.read[number].items():
+                assert_same(tuples(engine.read(view)), expected, f"{view} after {batch} and a restart")
+    for view, expected in run.read[-1].items():
+        assert_same(tuples(engine.read(view)), expected, f"{view} at the end")
+    engine.close()
 
 
 @pytest.fixture(scope="module")
