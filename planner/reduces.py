@@ -16,6 +16,7 @@ from halfjoin.planner.plan import Aggregates, Ordered, Sums, Top, Windows
 from halfjoin.sql.expr import Call, Column, Expr, Literal, columns_of, is_temporal
 from halfjoin.sql.functions import render
 from halfjoin.sql.functions.aggregates import decompose
+from halfjoin.sql.functions.decompose import filtered
 from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,
@@ -212,6 +213,8 @@ class _Kept:
         """The call's result over the kept columns under an alias."""
         parts = decompose(call)
         if parts is None:
+            if call.function in ("min", "max"):  # a NULL does not count, and no condition need be kept
+                call = replace(call, args=filtered(call), condition=None)
             args = self.items.args(call.args)
             condition = None if call.condition is None else self.items.add(call.condition)
             order = _Order.of(call.order, self.items)

@@ -31,6 +31,26 @@ def sort(groups: Groups, order: Sequence[SortKey]) -> Sorted:
     return Sorted(refine(state, by_columns(groups.columns.values())).positions, state.new)
 
 
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Numbers of each row, ascending from the first group to the last: of its peers, and of its equal rows."""
+
+    peers: Ints
+    row: Ints
+
+
+def ranked(groups: Groups, order: Sequence[SortKey]) -> Ranks:
+    """The ranks of rows in the order of `sort`. Rows of different groups have different ranks."""
+    by_keys = Sorted(np.arange(len(groups.count)), _firsts(groups.starts, len(groups.count)))
+    for key in order:
+        by_keys = refine(by_keys, ordered_words(groups.values(key.expr), key.descending, key.nulls_first))
+    by_rows = refine(by_keys, by_columns(groups.columns.values()))
+    peers, row = np.empty_like(by_rows.positions), np.empty_like(by_rows.positions)
+    peers[by_keys.positions] = np.cumsum(by_keys.new) - 1
+    row[by_rows.positions] = np.cumsum(by_rows.new) - 1
+    return Ranks(peers, row)
+
+
 def refine(state: Sorted, words: Iterable[Ints]) -> Sorted:
     """The rows that tie so far, ordered by words as well. Rows that do not tie stay where they are."""
     words = iter(words)

@@ -68,7 +68,7 @@ def decompose(call: AggregateCall) -> Decomposed | None:
     """
     if call.distinct or call.order:
         return None
-    args, name = _filtered(call), _SAME.get(call.function, call.function)
+    args, name = filtered(call), _SAME.get(call.function, call.function)
     match name:
         case "count" | "regr_count":
             return Decomposed((_count(args),), lambda columns: columns[0])
@@ -88,7 +88,8 @@ def decompose(call: AggregateCall) -> Decomposed | None:
     return None
 
 
-def _filtered(call: AggregateCall) -> tuple[Expr, ...]:
+def filtered(call: AggregateCall) -> tuple[Expr, ...]:
+    """The arguments, NULL where the FILTER's condition is not true."""
     if call.condition is None:
         return call.args
     args = call.args or (TRUE,)  # count(*) counts the rows for which the condition is true
