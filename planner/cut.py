@@ -19,27 +19,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.block import Blocks
 from halfjoin.planner.canonical import canonical
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.linear import Explode
+from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import Reduce
 from halfjoin.planner.reduces import lowered, output_columns
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.rules.flatten import MOST_BRANCHES
+from halfjoin.planner.rules.sides import asked, shown, side_of
 from halfjoin.sql.bind.context import Aliases
-from halfjoin.sql.expr import Column, is_temporal
+from halfjoin.sql.expr import Column, Expr, is_temporal
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import (
     Aggregate,
     Filter,
     Join,
+    Outer,
     Project,
     Relation,
     Scan,
+    Semi,
     TableFunction,
     TopK,
     UnionAll,
@@ -47,6 +52,7 @@ from halfjoin.sql.relation import (
     Window,
     with_inputs,
 )
+from halfjoin.sql.types import Kind
 
 MOST_JOINS = 16  # joins that a join of several unions is distributed into
 
@@ -64,7 +70,7 @@ class CutNode:
 def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
     """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency."""
     cutter = _Cutter(facts)
-    whole, _ = cutter.region(cutter.reduced(relation))
+    whole, _ = cutter.region(cutter.reduced(simplified(relation)))
     return whole, tuple(cutter.nodes.values())
 
 
@@ -100,6 +106,7 @@ class _Cutter:
 
     def region(self, relation: Relation) -> tuple[Relation, int]:
         """The relation after the cut, and how many joins are left of it. A region ends at the UNION ALLs in it."""
+        relation = self.sides(relation)
         unions = list(_unions(relation))
         parts: dict[int, UnionAll | CutNode] = {}  # what takes the place of each union
         counts: dict[int, int] = {}
@@ -119,6 +126,36 @@ class _Cutter:
                     self.nodes.setdefault(node.name, node)
                     parts[id(union)], counts[id(union)] = node, 1
         return _rebuilt(relation, parts), prod(counts.values())
+
+    def sides(self, relation: Relation) -> Relation:
+        """The region with a scan of a node collection for each looked-up side that is more than one collection."""
+        match relation:
+            case Outer(left, right, on):
+                return replace(relation, left=self.sides(left), right=self.side(right, on))
+            case Semi(input, other):
+                return replace(relation, input=self.sides(input), other=self.side(other))
+            case Join(inputs):
+                return replace(relation, inputs=tuple(map(self.sides, inputs)))
+            case UnionAll() | Scan() | Values():
+                return relation
+            case _:
+                return replace(relation, input=self.sides(relation.input))
+
+    def side(self, relation: Relation, outer: Expr | None = None) -> Relation:
+        """A looked-up side as one collection, if need be a node. `outer`: the ON of an outer join, whose default rows
+        must be told apart."""
+        part, _ = self.region(relation)
+        side = side_of(part)
+        if side is not None and (outer is None or shown(side, asked(outer, side)) is not None):
+            return part
+        if not _may_be_kept(part, failing=True):
+            raise UnsupportedSQL(
+                "the right side of an outer or semi-join has a column that cannot be stored, or mz_now() outside WHERE",
+                remedy="leave the column out, or write mz_now() in WHERE",
+            )
+        node = self._node(UnionAll((part,), part.columns))
+        self.nodes.setdefault(node.name, node)
+        return _scan(node, part, part.columns)
 
     def _node(self, union: UnionAll, *, passing: bool = False) -> CutNode:
         relation = canonical(union)
@@ -152,22 +189,28 @@ def _too_many(counts: Sequence[int]) -> bool:
     return prod(counts) > (MOST_JOINS if several else MOST_BRANCHES)
 
 
-def _scan(node: CutNode, union: UnionAll, named: Sequence[Column]) -> Relation:
-    """A scan of the node collection that replaces a union, under the names of the union's columns. Its alias is the
-    alias of the columns `named`: the user's name for the union."""
+def _scan(node: CutNode, whole: Relation, named: Sequence[Column]) -> Relation:
+    """A scan of the node collection that replaces a relation, under the names of its columns. Its alias is the alias of
+    the columns `named`: the user's name for the relation."""
     alias = named[0].name.partition(".")[0]
     columns = tuple(replace(column, name=f"{alias}.{column.name}") for column in node.relation.columns)
-    return Project(Scan(node.name, alias, columns), tuple(zip(union.columns, columns, strict=True)))
+    return Project(Scan(node.name, alias, columns), tuple(zip(whole.columns, columns, strict=True)))
 
 
 def _below(relation: Relation) -> tuple[Relation, ...]:
     match relation:
         case Join(inputs) | UnionAll(inputs):
             return inputs
+        case Outer(left, right):
+            return (left, right)
+        case Semi(input, other):
+            return (input, other)
         case Filter(input) | Project(input) | TableFunction(input):
             return (input,)
         case Scan() | Values():
             return ()
+        case _:
+            raise ValueError(f"{type(relation).__name__} is not a part of a join")
 
 
 def _walk(relation: Relation) -> Iterator[Relation]:
@@ -204,29 +247,45 @@ def _rebuilt(relation: Relation, parts: Mapping[int, UnionAll | CutNode]) -> Rel
             return _scan(part, relation, columns) if isinstance(part, CutNode) else part
         case Join(inputs):
             return Join(tuple(_rebuilt(item, parts) for item in inputs))
-        case Filter() | Project() | TableFunction():
+        case Outer(left):
+            return replace(relation, left=_rebuilt(left, parts))
+        case Filter() | Project() | TableFunction() | Semi():
             return replace(relation, input=_rebuilt(relation.input, parts))
-        case Scan() | Values():
+        case _:
             return relation
 
 
-def _may_be_kept(relation: Relation) -> bool:
-    """Whether a node can keep the rows: nothing in them may fail, mz_now() is only in filters, and the columns have
-    types that can be stored."""
+def _may_be_kept(relation: Relation, failing: bool = False) -> bool:
+    """Whether a node can keep the rows: mz_now() is only in filters, the columns have types that can be stored, and
+    unless `failing`, nothing in the rows may fail."""
     columns: tuple[Column, ...] = relation.columns
-    return bool(columns) and all(stored(c) == c.type for c in columns) and all(map(_is_plain, _walk(relation)))
+    if not columns or any(stored(c) != c.type or c.type.kind is Kind.INTERVAL for c in columns):
+        return False
+    return all(not _moves(part) and (failing or not _may_fail(part)) for part in _walk(relation))
 
 
-def _is_plain(relation: Relation) -> bool:
+def _moves(relation: Relation) -> bool:
+    """Whether a part has mz_now() where it is no filter."""
+    match relation:
+        case Project(_, items):
+            return any(is_temporal(expr) for _, expr in items)
+        case TableFunction(args=args):
+            return any(map(is_temporal, args))
+        case _:
+            return False
+
+
+def _may_fail(relation: Relation) -> bool:
     match relation:
         case Filter(_, predicate):
-            return not fallible(predicate)
+            return fallible(predicate)
         case Project(_, items):
-            return not any(fallible(expr) or is_temporal(expr) for _, expr in items)
+            return any(fallible(expr) for _, expr in items)
+        case Outer(_, _, on) | Semi(_, _, on):
+            return fallible(on)
         case Values(_, _, rows):
-            return not any(fallible(cell) for row in rows for cell in row)
+            return any(fallible(cell) for row in rows for cell in row)
         case TableFunction(_, function, alias, args, outputs, ordinality):
-            fails = step_fallible(Explode(function, alias, args, outputs, ordinality))
-            return not fails and not any(map(is_temporal, args))
+            return step_fallible(Explode(function, alias, args, outputs, ordinality))
         case _:
-            return True
+            return False

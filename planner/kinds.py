@@ -21,6 +21,7 @@ from halfjoin.planner.equalities import merged
 from halfjoin.planner.linear import Extend, Filter, Linear, Step
 from halfjoin.planner.lookups import aligned
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, InputKind, Version
+from halfjoin.planner.rules.sides import unguarded
 from halfjoin.sql.expr import Cast, Column, Expr, Literal, substitute
 from halfjoin.sql.functions import fallible, render
 from halfjoin.sql.types import Kind
@@ -73,10 +74,11 @@ def seen_from(block: Block, start: Input) -> PathJoin:
     keys = key_columns(start)
     columns = start.columns if start.kind is InputKind.PADDED else ()
     inner, due = set[str](), list[tuple[Input, Sequence[Expr]]]([(start, [column for column, _ in keys])])
-    equalities = list(block.equalities)
+    equalities, predicates = list(block.equalities), list(block.predicates)
     while due:
         item, own = due.pop()
-        for match, key in zip(item.on, own, strict=True):
+        for (condition, match), key in zip(map(unguarded, item.on), own, strict=True):
+            predicates += [] if condition is None else [condition]
             equalities.append(Equality((key, match.probe), match.null_safe))
             found = [other for other in block.inputs if other.alias not in {*inner, start.alias}
                      and other.kind is InputKind.PADDED and not match.null_safe
@@ -85,7 +87,8 @@ def seen_from(block: Block, start: Input) -> PathJoin:
             due += [(other, [match.key for match in other.on]) for other in found]
     seen = replace(start, columns=(*columns, *(column for column, _ in keys)), default=())
     inputs = tuple(seen if item is start else item for item in block.inputs)
-    return PathJoin(replace(block, inputs=inputs, equalities=merged(equalities)), frozenset(inner))
+    seen_block = replace(block, inputs=inputs, predicates=tuple(predicates), equalities=merged(equalities))
+    return PathJoin(seen_block, frozenset(inner))
 
 
 def source(item: Input) -> list[Step]:

@@ -212,8 +212,9 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Aggregates:
-    """One output row for each group: the keys, the number of its rows (`COUNT`), and the parts."""
+    """One output row for each group: the keys, the number of its rows, and the parts."""
 
+    count: Column  # of the node's output; a bigint
     sums: tuple[Sums, ...] = ()
     ordered: tuple[Ordered, ...] = ()
 
@@ -237,9 +238,6 @@ class Top:
     limit: int | None
     offset: int = 0
     with_ties: bool = False
-
-
-COUNT = "#rows"  # the column of an aggregate's output that counts the rows of the group; no SQL column has this name
 
 
 @dataclass(frozen=True, slots=True)

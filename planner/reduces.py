@@ -1,4 +1,4 @@
-"""Lowers aggregates, windows and top-k to a reduce: the join below it, the function of its groups, what stands above it.
+"""Lowers aggregates, windows and top-k to a reduce: the join below, the function of groups, what stands above it.
 
 The join below computes every key, argument, condition and sort key as a column of its own, so a reduce reads columns
 only. What stands above is a projection of the reduce's output: the result of an aggregate that adds up is an ordinary
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.planner.plan import COUNT, Aggregates, Ordered, Sums, Top, Windows
+from halfjoin.planner.plan import Aggregates, Ordered, Sums, Top, Windows
 from halfjoin.sql.expr import Call, Column, Expr, Literal, columns_of, is_temporal
 from halfjoin.sql.functions import render
 from halfjoin.sql.functions.aggregates import decompose
@@ -71,9 +71,8 @@ def lowered(relation: Aggregate | Window | TopK) -> Lowered:
 def output_columns(keys: Columns, function: Function, input: Columns) -> tuple[Column, ...]:
     """The columns of a reduce's output."""
     match function:
-        case Aggregates(sums, ordered):
-            made = (*(part.column for part in sums), *(part.column for part in ordered))
-            return (*keys, Column(COUNT, BIGINT, nullable=False), *made)
+        case Aggregates(count, sums, ordered):
+            return (*keys, count, *(part.column for part in sums), *(part.column for part in ordered))
         case Windows(_, calls):
             return (*input, *(column for column, _ in calls))
         case Top():
@@ -87,9 +86,9 @@ class _Items:
     input: Relation
     items: list[tuple[Column, Expr]] = field(default_factory=list)
 
-    def own(self, word: str, number: int) -> str:
+    def own(self, word: str, number: int | None = None) -> str:
         """A name for a column that the reduce makes. A reduce below it, whose columns it may show, has other names."""
-        return f"{'#' * (1 + _depth(self.input))}{word}{number}"
+        return f"{'#' * (1 + _depth(self.input))}{word}{'' if number is None else number}"
 
     def add(self, expr: Expr) -> int:
         """The position of the column that computes an expression."""
@@ -193,6 +192,10 @@ def _top(relation: TopK) -> Lowered:
     return Lowered(items.project(), count, function, above, passing=False)
 
 
+def _may_be_null(expr: Expr) -> bool:
+    return expr.nullable if isinstance(expr, Column) else not isinstance(expr, Literal) or expr.value is None
+
+
 @dataclass
 class _Kept:
     """What an aggregate keeps for each group; calls with equal parts share them."""
@@ -200,6 +203,11 @@ class _Kept:
     items: _Items
     sums: dict[tuple[str, Positions], Column] = field(default_factory=dict)
     ordered: dict[tuple[AggregateCall, Args, int | None, _Order], Column] = field(default_factory=dict)
+
+    @property
+    def count(self) -> Column:
+        """The number of the group's rows."""
+        return Column(self.items.own("rows"), BIGINT, nullable=False)
 
     def result(self, call: AggregateCall) -> Callable[[str], Expr]:
         """The call's result over the kept columns under an alias."""
@@ -215,6 +223,9 @@ class _Kept:
             return lambda alias: replace(column, name=f"{alias}.{column.name}")
         columns = []
         for part in parts.parts:
+            if part.kind == "count" and not any(map(_may_be_null, part.args)):
+                columns.append(self.count)  # every row counts
+                continue
             wanted = part.kind, self.items.add_all(part.args)
             columns.append(self.sums.setdefault(wanted, self._fresh("sum", part.type)))
         return lambda alias: parts.result([replace(column, name=f"{alias}.{column.name}") for column in columns])
@@ -231,7 +242,7 @@ class _Kept:
                     order.over(columns), None if condition is None else columns[condition])
             for (call, args, condition, order), column in self.ordered.items()
         ]  # fmt: skip
-        return Aggregates(tuple(sums), tuple(ordered))
+        return Aggregates(self.count, tuple(sums), tuple(ordered))
 
 
 def _aggregate(relation: Aggregate) -> Lowered:
@@ -245,7 +256,7 @@ def _aggregate(relation: Aggregate) -> Lowered:
         made = [result(scan.alias) for result in results]
         there: Relation = scan
         if not results and keys:  # of a row with a negative count there is none
-            rows = Column(f"{scan.alias}.{COUNT}", BIGINT, nullable=False)
+            rows = replace(kept.count, name=f"{scan.alias}.{kept.count.name}")
             there = Filter(scan, Call(">", (rows, Literal(0, BIGINT)), BOOLEAN))
         return Project(there, tuple(zip(relation.columns, (*shown, *made), strict=True)))
 

@@ -14,38 +14,35 @@ import pyarrow as pa
 
 from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.law import Moments
+from halfjoin.engine.reduce.lifted import Lifted, sums_of
 from halfjoin.engine.reduce.ordered import evaluate
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.updates.updates import Updates, constant
-from halfjoin.planner.plan import COUNT, Aggregates, Sums
-from halfjoin.sql.expr import Column
+from halfjoin.planner.plan import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
-
-_ROWS = Sums(Column(COUNT, BIGINT), "count", ())  # the number of the group's rows
 
 
 def aggregated(
-    function: Aggregates,
-    updates: Updates,
-    moments: Moments,
-    kept: Mapping[str, pa.Array] | None,
+    function: Aggregates, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
     contents: Sequence[Contents],
-) -> Updates:
+) -> Updates:  # fmt: skip
     """The updates of an aggregate's output.
 
-    `updates`: the input's, at the moments. `kept`: the columns kept for each group, NULL where no row is kept; None if
-    the output is empty so far. `contents`: what each part that does not add up sees of the groups.
+    `lifted`: what the input's updates add, None if there are none. `kept`: the columns kept for each group, NULL where
+    no row is kept; None if the output is empty so far. `contents`: what each part that does not add up sees of the
+    groups.
     """
     answers = {name: moments.of_groups(array) for name, array in moments.keys.items()}
-    for part in (_ROWS, *function.sums):
-        answers[part.column.name] = _sum(part, updates, moments, kept)
+    for number, part in enumerate(sums_of(function)):
+        added = None if lifted is None else lifted.totals[number]
+        answers[part.column.name] = _sum(part, added, moments, kept)
     for one, seen in zip(function.ordered, contents, strict=True):
         made = seen.evaluated(partial(evaluate, one))
         if kept is not None:  # what was is there as it was kept
             places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
             made = pa.concat_arrays([kept[one.column.name], made]).take(pa.array(places))
         answers[one.column.name] = made
-    there = answers[COUNT].to_numpy() != 0
+    there = answers[function.count.name].to_numpy() != 0
     if not moments.keys:  # the only group is always there
         there |= ~moments.was if kept is None else True
     moment = np.flatnonzero(there)
@@ -53,11 +50,10 @@ def aggregated(
     return moments.changes(rows, moment, constant(1, len(moment)))
 
 
-def _sum(part: Sums, updates: Updates, moments: Moments, kept: Mapping[str, pa.Array] | None) -> pa.Array:
+def _sum(part: Sums, lifted: Totals | None, moments: Moments, kept: Mapping[str, pa.Array] | None) -> pa.Array:
     """A sum at each moment: what was kept for the group, and what the updates up to the moment add."""
     name, kind = part.column.name, part.kind
-    args = [updates.columns[arg.name] for arg in part.args]
-    added = [Totals.lifted(kind, args, updates.diff).take(moments.rows).added(moments.starts)] if len(updates) else []
+    added = [] if lifted is None else [lifted.take(moments.rows).added(moments.starts)]
     type = pa.int64() if part.column.type == BIGINT else pa.binary()
     old = pa.nulls(moments.groups, type) if kept is None else kept[name]
     begins = [Totals.read(kind, pa.nulls(1, type))] if moments.begins else []

@@ -17,6 +17,7 @@ from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.front import Front
 from halfjoin.engine.reduce.law import Moments, moments_of
+from halfjoin.engine.reduce.lifted import Lifted, lift, lift_all
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
 from halfjoin.engine.reduce.seen import Seen, seen_by
 from halfjoin.engine.scalar.arrow_types import arrow_type
@@ -37,7 +38,8 @@ class ReduceFlow:
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.reads = self.asked = frozenset(plan.collections)
         self._keys = [key.name for key in plan.keys]
-        self._names = list(dict.fromkeys([*self._keys, *_columns_read(plan)]))
+        self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *_columns_read(plan))}
+        self._names = list(self._types)
         self._kept = None if plan.state is None else lookup_of(
             plan.state, plan.keys, self.schema, Version.BEFORE, registry)  # fmt: skip
         self._rows = None if plan.groups is None else lookup_of(
@@ -59,7 +61,7 @@ class ReduceFlow:
         rows = self._looked_up(stream, updates, fronts.values(), lookup, closing)
         group = group_of(rows)
         contents = {seen: seen.contents(moments, front, rows, group, closing.before) for seen, front in fronts.items()}
-        return self._made(updates, moments, kept, contents)
+        return self._made(self._lifted(updates), moments, kept, contents)
 
     def _fronts(
         self, updates: Updates, moments: Moments, was: Updates, kept: Mapping[str, pa.Array] | None, lookup: RunsOf,
@@ -107,27 +109,45 @@ class ReduceFlow:
     ) -> Iterator[tuple[Updates, Updates]]:
         """The output and error updates of the whole history below `upper`, in one part. Updates below `closed` may be
         added up; then their times are not told apart."""
-        runs = lookup(self.plan.input, Version.AFTER)
-        pieces = [piece.select(self._names) for piece in present(runs, closed, self._names)]
-        updates = concat(pieces) if pieces else empty(dict.fromkeys(self._names, pa.null()))
-        updates = updates.filter(updates.time < upper).not_before(closed - 1 if closed > MINIMUM else MINIMUM)
         always = not self._keys and isinstance(self.plan.function, Aggregates)
-        if not len(updates) and not always:
+        contents: dict[Seen, Contents] = {}
+        pieces = self._history(lookup, upper, closed)
+        if self._rows is None and isinstance(self.plan.function, Aggregates):
+            lifted = lift_all(self.plan.function, self._keys, pieces)
+            updates = empty({name: self._types[name] for name in self._keys}) if lifted is None else lifted.rows
+            moments = moments_of(updates, self._keys, always=always)
+        else:
+            updates = concat(list(pieces) or [empty(self._types)])
+            moments = moments_of(updates, self._keys, always=always)
+            lifted = self._lifted(updates)
+            group = moments.group_of_rows(len(updates))
+            contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
+        if len(moments):
+            yield self._made(lifted, moments, None, contents)
+        else:
             yield empty(self.schema), empty(ERROR_SCHEMA)
-            return
-        moments = moments_of(updates, self._keys, always=always)
-        group = moments.group_of_rows(len(updates))
-        contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
-        yield self._made(updates, moments, None, contents)
+
+    def _history(self, lookup: RunsOf, upper: int, closed: int) -> Iterator[Updates]:
+        """The input's updates below `upper`, one piece at a time."""
+        for piece in present(lookup(self.plan.input, Version.AFTER), closed, self._names):
+            part = piece.select(self._names).filter(piece.time < upper)
+            if len(part):
+                yield part.not_before(closed - 1) if closed > MINIMUM else part
+
+    def _lifted(self, updates: Updates) -> Lifted | None:
+        """What updates add to sums, if this reduce keeps sums."""
+        function = self.plan.function
+        return lift(function, self._keys, updates) if isinstance(function, Aggregates) and len(updates) else None
 
     def _made(
-        self, updates: Updates, moments: Moments, kept: Mapping[str, pa.Array] | None, contents: Mapping[Seen, Contents]
-    ) -> tuple[Updates, Updates]:
+        self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
+        contents: Mapping[Seen, Contents],
+    ) -> tuple[Updates, Updates]:  # fmt: skip
         """The output and error updates of groups at their moments."""
         seen = [contents[one] for one in self._seen]
         match self.plan.function:
             case Aggregates() as function:
-                made = aggregated(function, updates, moments, kept, seen)
+                made = aggregated(function, lifted, moments, kept, seen)
             case Windows() as function:
                 found = seen[0].evaluated(partial(windows.evaluate, function))
                 made = moments.changes(found.columns, found.numbers, found.count)
@@ -138,18 +158,18 @@ class ReduceFlow:
         return made.select(self.schema), errors
 
 
-def _columns_read(plan: Reduce) -> list[str]:
+def _columns_read(plan: Reduce) -> list[Column]:
     """The columns of the input that the function reads, in the order that breaks ties."""
     match plan.function:
-        case Aggregates(sums, ordered):
+        case Aggregates(_, sums, ordered):
             args = [*(arg for part in sums for arg in part.args), *(arg for part in ordered for arg in part.args)]
             keys = [key.expr for part in ordered for key in part.order]
             conditions = [part.condition for part in ordered if part.condition is not None]
-            return [column.name for column in (*args, *keys, *conditions) if isinstance(column, Column)]
+            return [column for column in (*args, *keys, *conditions) if isinstance(column, Column)]
         case Windows(_, calls):
-            return [column.name for column in plan.columns[: len(plan.columns) - len(calls)]]
+            return list(plan.columns[: len(plan.columns) - len(calls)])
         case Top():
-            return [column.name for column in plan.columns]
+            return list(plan.columns)
 
 
 def _by_group(rows: Updates, groups: int, schema: Iterable[str]) -> dict[str, pa.Array]:

@@ -7,19 +7,18 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.reduce.added import result
+from halfjoin.engine.reduce.added import over_spans
 from halfjoin.engine.reduce.collect import array_agg, string_agg
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.partitions import Partitions
 from halfjoin.engine.reduce.rows import Rows
 from halfjoin.engine.reduce.spans import Spans, taken
-from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.reduce.words import ordered_words, places
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import mask_of, valid
 from halfjoin.engine.updates.updates import Ints
-from halfjoin.sql.functions.aggregates import Decomposed, decompose
+from halfjoin.sql.functions.aggregates import decompose
 from halfjoin.sql.relation import AggregateCall, WindowCall
 
 _COLLECT = {"array_agg": array_agg, "string_agg": string_agg}
@@ -32,10 +31,10 @@ def aggregate(call: WindowCall, rows: Partitions, frame: Spans) -> pa.Array:
     Raises:
         Failed: there is no value for some rows; the mask marks them.
     """
-    seen = rows.rows
+    seen = rows.reading(*call.args)
     kept = np.ones(len(rows), np.bool_)
     if call.condition is not None:
-        kept = mask_of(seen.values(call.condition))
+        kept = mask_of(rows.values(call.condition))
     if call.args and call.function != "array_agg":
         kept = kept & valid(seen.values(call.args[0]))
     seen, frame = seen.where(kept), frame.among(kept)
@@ -47,25 +46,7 @@ def aggregate(call: WindowCall, rows: Partitions, frame: Spans) -> pa.Array:
         return _collected(call, seen, frame, len(rows))
     sums = decompose(AggregateCall(call.function, call.args, call.type))
     assert sums is not None, f"no such aggregate: {call.function}"
-    return _added(sums, seen, frame)
-
-
-def _added(sums: Decomposed, seen: Groups, frame: Spans) -> pa.Array:
-    """What adds up: for each row the sums before the ends of its spans, minus those before their starts."""
-    n = len(seen.count)
-    ends = [side for start, end in frame.pieces for side in (end, start + n + 1)]
-    at = np.stack(ends, axis=1).ravel()
-    starts = np.arange(0, len(at), len(ends))
-    kept = []
-    for part in sums.parts:
-        args = [seen.values(arg) for arg in part.args]
-        nothing = Totals.lifted(part.kind, [pa.nulls(1, arg.type) for arg in args], np.zeros(1, np.int64))
-        before = []
-        for sign in (1, -1):
-            lifted = Totals.concat([nothing, Totals.lifted(part.kind, args, np.full(n, sign))])
-            before.append(lifted.running(np.zeros(1, np.int64)))
-        kept.append(Totals.concat(before).take(at).added(starts).kept())
-    return result(sums, kept)
+    return over_spans(sums, seen, rows.numbers, frame)
 
 
 def _extreme(values: pa.Array, frame: Spans, *, greatest: bool) -> pa.Array:

@@ -16,6 +16,7 @@ from halfjoin.engine.updates.updates import Ints
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.frames import is_negative, negative
 from halfjoin.sql.relation import Bound, Frame
+from halfjoin.sql.types import Kind
 
 
 def spans(frame: Frame, rows: Partitions) -> Spans:
@@ -76,5 +77,6 @@ def _check(frame: Frame, offset: Expr, rows: Partitions, *, is_end: bool) -> Non
         raise Failed(f"frame {which} offset must not be null", everywhere)
     if isinstance(value, pa.MonthDayNano):
         value = (value.months, value.days, value.nanoseconds // 1000)
-    if is_negative(value):
+    of_clock = frame.unit == "range" and rows.order[0].expr.type.kind is Kind.TIME
+    if is_negative(value, of_clock=of_clock):
         raise Failed(negative(which, frame.unit), everywhere)

@@ -20,7 +20,7 @@ def shifted(call: WindowCall, rows: Partitions) -> pa.Array:
     An offset of NULL gives NULL, a negative one turns the direction round. With IGNORE NULLS only rows with a value are
     counted; an offset of 0 is the row itself.
     """
-    values, *more = (rows.rows.values(arg) for arg in call.args)
+    values, *more = (rows.values(arg) for arg in call.args)
     offset = np.where(valid(more[0]), raw(more[0]), 0).astype(np.int64) if more else np.ones(len(rows), np.int64)
     offset = -offset if call.function == "lag" else offset
     given = valid(values) if call.ignore_nulls else None
@@ -51,7 +51,7 @@ def of_frame(call: WindowCall, rows: Partitions, frame: Spans) -> pa.Array:
     Raises:
         Failed: the number of nth_value is not positive; the mask marks the rows.
     """
-    values = rows.rows.values(call.args[0])
+    values = rows.values(call.args[0])
     if call.ignore_nulls:
         given = valid(values)
         frame, values = frame.among(given), values.filter(pa.array(given))
@@ -59,7 +59,7 @@ def of_frame(call: WindowCall, rows: Partitions, frame: Spans) -> pa.Array:
         return taken(values, frame.nth(np.zeros(len(rows), np.int64)))
     if call.function == "last_value":
         return taken(values, frame.nth(frame.sizes - 1))
-    number = rows.rows.values(call.args[1])
+    number = rows.values(call.args[1])
     null = ~valid(number)
     place = np.where(null, 1, raw(number)).astype(np.int64)
     if (place <= 0).any():

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 
 from halfjoin.engine.reduce.groups import Groups, sums
 from halfjoin.engine.reduce.sorting import sort
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.updates.updates import Ints, Mask
+from halfjoin.engine.updates.updates import Ints, Mask, gather, indices_of
+from halfjoin.sql.expr import Expr, columns_of
 from halfjoin.sql.relation import SortKey
 from halfjoin.sql.types import RESULT_ROWS
 
@@ -20,21 +22,39 @@ _TOO_MANY = f"a window over more than {RESULT_ROWS:,} copies of rows"
 
 @dataclass(frozen=True)
 class Partitions:
-    """`rows`: one row for each copy, partition after partition, in the window's order. `source`: where each row was
-    before. `new`: whether a row is the first of its peers, which tie in the window's ORDER BY.
+    """One row for each copy of a row of `groups`, partition after partition, in the window's order.
 
-    All other properties have one number for each row. Positions count from the first row of the first partition; an end
-    is the position after the last row.
+    `source`: the row's position in `groups`. `starts`: where the partitions start, and at last the number of rows.
+    `new`: whether a row is the first of its peers, which tie in the window's ORDER BY. All other properties have one
+    number for each row. Positions count from the first row of the first partition; an end is the position after the
+    last row.
     """
 
-    rows: Groups
+    groups: Groups
     source: Ints
+    starts: Ints
     new: Mask
     order: tuple[SortKey, ...]
 
     def __len__(self) -> int:
         """The number of rows."""
         return len(self.source)
+
+    def reading(self, *exprs: Expr) -> Groups:
+        """The rows, with only the columns that the expressions read."""
+        indices = indices_of(self.source)
+        names = sorted({name for expr in exprs for name in columns_of(expr)})
+        columns = {name: gather(self.groups.columns[name], indices) for name in names}
+        return Groups(columns, np.ones(len(self), np.int64), self.starts)
+
+    def values(self, expr: Expr) -> pa.Array:
+        """The values of a column or a constant."""
+        return self.reading(expr).values(expr)
+
+    @cached_property
+    def numbers(self) -> Ints:
+        """The number of the row's partition."""
+        return np.repeat(np.arange(len(self.groups)), np.diff(self.starts))
 
     @cached_property
     def place(self) -> Ints:
@@ -44,12 +64,12 @@ class Partitions:
     @cached_property
     def first(self) -> Ints:
         """The position of the partition's first row."""
-        return self.rows.starts[:-1][self.rows.numbers]
+        return self.starts[:-1][self.numbers]
 
     @cached_property
     def end(self) -> Ints:
         """The end of the partition."""
-        return self.rows.starts[1:][self.rows.numbers]
+        return self.starts[1:][self.numbers]
 
     @cached_property
     def peers(self) -> Ints:
@@ -73,8 +93,8 @@ class Partitions:
 
     def of_rows(self, mask: Mask) -> Mask:
         """Whether the mask is true for some row of each partition."""
-        found = np.zeros(len(self.rows), np.bool_)
-        found[self.rows.numbers[mask]] = True
+        found = np.zeros(len(self.groups), np.bool_)
+        found[self.numbers[mask]] = True
         return found
 
 
@@ -93,5 +113,4 @@ def partitions(groups: Groups, order: Sequence[SortKey]) -> Partitions:
     new = np.zeros(len(source), np.bool_)
     new[firsts[found.new]] = True
     starts = np.append(firsts, len(source))[groups.starts]
-    taken = groups.take(source, starts)
-    return Partitions(Groups(taken.columns, np.ones(len(source), np.int64), starts), source, new, tuple(order))
+    return Partitions(groups, source, starts, new, tuple(order))

@@ -30,7 +30,7 @@ def range_bound(rows: Partitions, following: bool, offset: Expr, *, is_end: bool
         Failed: a key plus or minus the offset is out of range; the mask marks the rows.
     """
     key = rows.order[0]
-    column = rows.rows.values(key.expr)
+    column = rows.values(key.expr)
     plus = following != key.descending
     # Of infinity minus infinity PostgreSQL says that it holds all keys, so it is the end of the order.
     target, beyond = _moved(column, key.expr.type, offset, plus, upper=is_end != key.descending)
@@ -41,7 +41,7 @@ def range_bound(rows: Partitions, following: bool, offset: Expr, *, is_end: bool
     size = before[rows.end] - before[rows.first]
     passed = np.where(beyond, size if following else 0, 0)
     searched = np.flatnonzero(~null & ~beyond)
-    number = rows.rows.numbers
+    number = rows.numbers
     passed[searched] = _passed(
         (number[known], column.take(pa.array(known)).cast(target.type)),
         (number[searched], target.take(pa.array(searched))), key.descending, equal=is_end,

@@ -95,9 +95,9 @@ def seen_by(plan: Reduce, names: Sequence[str], registry: Registry) -> tuple[See
     `names`: the columns that the function reads. Parts that see the same have one object.
     """
     match plan.function:
-        case Aggregates(_, ordered) if all(map(_is_extreme, ordered)):
+        case Aggregates(ordered=ordered) if all(map(_is_extreme, ordered)):
             return tuple(_extreme(plan, part, registry) for part in ordered)
-        case Aggregates(_, ordered):
+        case Aggregates(ordered=ordered):
             return (Seen(names),) * len(ordered)
         case Top(order, int() as limit, offset, with_ties) if limit + offset <= MOST_FIRST:
             return (_first(plan, names, Wanted(order, limit + offset, with_ties), registry),)

@@ -96,13 +96,22 @@ def refine(state: Sorted, words: Iterable[Ints]) -> Sorted:
         if word is None:
             return state
         tied = np.flatnonzero(~alone)
-        peers = np.cumsum(new)[tied]
+        peers = np.cumsum(new, dtype=np.int64)[tied]
         values = word[positions[tied]]
-        by_value = np.lexsort((values, peers))
+        by_value = _order(peers, values)
         positions, new = positions.copy(), new.copy()
         positions[tied] = positions[tied[by_value]]
         new[tied] = differ([peers, values[by_value]], len(tied))
         state = Sorted(positions, new)
+
+
+def _order(peers: Ints, values: Ints) -> Ints:
+    """The order of peers, which are numbers that ascend, and among them of values."""
+    least = int(values.min())
+    bits = (int(values.max()) - least).bit_length()
+    if bits + int(peers[-1]).bit_length() < 63:  # both fit into one number
+        return np.argsort((peers << bits) + (values - least), kind="stable")
+    return np.lexsort((values, peers))
 
 
 def first_rows(starts: Ints, words: Iterable[Ints]) -> Ints:

@@ -2,7 +2,8 @@
 
 The kinds are those of `sql.functions.decompose`. Each is integers of any width (`engine.scalar.wide`): a count; the
 values themselves; floats in units of 2^-1074; products of floats in units of 2^-2148; for `bits` one integer whose
-64-bit digits are the counts of the bits. NaN and infinities have no such integer, so they are counted apart.
+64-bit digits are the counts of the bits; for `intervals` one whose 128-bit digits are its months, days and
+microseconds. NaN and infinities have no such integer, so they are counted apart.
 
 Integers add up in any order to the same integer, so neither order nor batches nor retractions show in a sum. A running
 float would keep the rounding of what has gone: 1e16 + 1 - 1e16 is 0 in floats, and 1 here.
@@ -60,6 +61,8 @@ class Totals:
                 first = lifting.integers(arrays[0])
                 second = first if arrays[1] is arrays[0] else lifting.integers(arrays[1])
                 return cls(kind, first.times(second).times(weight))
+            case "intervals":
+                return cls(kind, lifting.intervals(arrays[0]).times(weight))
             case "bits":
                 return cls(kind, lifting.bits(arrays[0]).times(weight))
             case "floats":

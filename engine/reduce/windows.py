@@ -11,9 +11,10 @@ from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.offsets import of_frame, shifted
 from halfjoin.engine.reduce.partitions import Partitions, partitions
 from halfjoin.engine.reduce.ranks import RANKS, ntile
+from halfjoin.engine.reduce.words import look, ordered_words
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.updates.codes import same
+from halfjoin.engine.updates.updates import gather, indices_of
 from halfjoin.planner.plan import Windows
 from halfjoin.sql.relation import WindowCall
 
@@ -52,7 +53,7 @@ def _call(call: WindowCall, rows: Partitions) -> pa.Array:
     if call.function in RANKS:
         return RANKS[call.function](rows)
     if call.function == "ntile":
-        return ntile(rows, rows.rows.values(call.args[0]))
+        return ntile(rows, rows.values(call.args[0]))
     if call.function in ("lag", "lead"):
         return shifted(call, rows)
     frame = spans(call.frame, rows)
@@ -66,10 +67,12 @@ def _together(rows: Partitions, results: dict[str, pa.Array]) -> Groups:
     differ = rows.source[1:] != rows.source[:-1]
     for column in results.values():
         copies = np.flatnonzero(~differ)
-        equal = same(column.take(pa.array(copies)), column.take(pa.array(copies + 1)))
-        differ[copies[~equal]] = True
+        pairs = gather(column, indices_of(np.concatenate([copies, copies + 1])))
+        for word in (*ordered_words(pairs), *look(pairs)):
+            differ[copies[word[: len(copies)] != word[len(copies) :]]] = True
     first = np.flatnonzero(np.append(np.ones(min(len(rows), 1), np.bool_), differ))
     count = np.diff(np.append(first, len(rows)))
-    all_columns = Groups({**rows.rows.columns, **results}, rows.rows.count, rows.rows.starts)
-    taken = all_columns.take(first, np.searchsorted(first, rows.rows.starts))
-    return Groups(taken.columns, count, taken.starts)
+    taken = rows.groups.take(rows.source[first])
+    if len(first) < len(rows):
+        results = {name: gather(column, indices_of(first)) for name, column in results.items()}
+    return Groups({**taken.columns, **results}, count, np.searchsorted(first, rows.starts))

@@ -69,7 +69,7 @@ def _kept(numbers: Wide, special: Ints | None) -> Any:
     given = some[:, None] & (position >= 4 * low[:, None]) & (position < end[:, None])
     parts, masks = [offset.astype(np.uint8)[:, None], data], [some[:, None], given]
     if special is not None and special.any():
-        odd = np.repeat(special.any(0)[:, None], _COUNTS + 1, axis=1)
+        odd = np.repeat((special != 0).max(0).reshape(-1, 1), _COUNTS + 1, axis=1)
         counts = np.ascontiguousarray(special.T, "<i8").view(np.uint8)
         parts = [np.full((len(data), 1), _SPECIAL, np.uint8), counts, *parts]
         masks = [odd, *masks]
@@ -90,7 +90,7 @@ def read(array: Any) -> tuple[Wide, Ints | None]:
         length = np.where(np.asarray(array.is_null()), 0, length)
     first = offsets[:-1]
     special = None
-    odd: NDArray[np.bool_] = np.equal(_at(data, first, length > 0), _SPECIAL)
+    odd = _at(data, first, length > 0) == _SPECIAL
     if odd.any():
         special = np.zeros((3, len(array)), np.int64)
         counts = data[first[odd][:, None] + np.arange(1, 1 + _COUNTS)]

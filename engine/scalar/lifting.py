@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from halfjoin.engine.scalar.intervals import fields
 from halfjoin.engine.scalar.values import raw, valid
-from halfjoin.engine.scalar.wide import MASK, Ints, Wide
+from halfjoin.engine.scalar.wide import MASK, Ints, Wide, most
 
 FLOAT_UNIT = 1074  # the least double is 2^-1074, so each double is a multiple of it
+FIELD_WORDS = 4  # of a field of an interval: so wide that its sum never reaches the next field
 _MANTISSA = 53
 
 
@@ -80,3 +82,12 @@ def bits(array: Any) -> Wide:
     for bit in range(used):
         digits[2 * bit] = (unsigned >> np.uint64(bit)) & np.uint64(1)
     return Wide(digits, np.zeros(len(array), np.int64), 1)
+
+
+def intervals(array: Any) -> Wide:
+    """Months, days and microseconds as one number: months * 2^256 + days * 2^128 + microseconds. NULL is 0."""
+    given = valid(array)
+    digits = np.zeros((2 * FIELD_WORDS + 1, len(array)), np.int64)
+    months, days, micros = fields(array)
+    digits[:: FIELD_WORDS] = [np.where(given, part, 0) for part in (micros, days, months)]
+    return Wide(digits, np.zeros(len(array), np.int64), max(most(row) for row in digits))

@@ -13,6 +13,8 @@ from halfjoin.engine.scalar import kept, quotients
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.decimals import OVERFLOW
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.lifting import FIELD_WORDS
+from halfjoin.engine.scalar.moments import checked, scaled
 from halfjoin.engine.scalar.spread import SPREAD
 from halfjoin.engine.scalar.values import Datum, Kernel, from_numpy, on_arrays, raw, valid
 from halfjoin.engine.scalar.wide import Ints, Wide
@@ -108,28 +110,30 @@ def _bits(expr: Call) -> Kernel:
     def run(count: Any, total: Any) -> Datum:
         nothing, counts = _nothing(count, total)
         result = np.zeros(len(total), np.uint64)
-        for bit, having in enumerate(_fields(kept.read(total)[0], width)):
-            result |= given(having, counts).astype(np.uint64) << np.uint64(bit)
+        for bit, having in enumerate(kept.read(total)[0].fields(width, 2)):
+            result |= given(having.narrow()[0], counts).astype(np.uint64) << np.uint64(bit)
         return from_numpy(result.astype(f"u{width // 8}").view(f"i{width // 8}"), type, nothing)
 
     return run
 
 
-def _fields(numbers: Wide, count: int) -> list[Ints]:
-    """The 64-bit digits of the numbers, each with its own sign."""
-    words = numbers.grounded().words()
-    missing = 2 * count - len(words)
-    if missing > 0:
-        words = np.concatenate([words, np.repeat(words[-1:], missing, axis=0)])
-    pairs = np.ascontiguousarray(words[: 2 * count].T).view("<u8").T
-    found: list[Ints] = []
-    carry = np.zeros(len(numbers), np.uint64)
-    for pair in pairs:
-        field = pair + carry
-        wrapped = field < carry
-        found.append(field.view(np.int64))
-        carry = (wrapped | (found[-1] < 0)).astype(np.uint64)
-    return found
+def _intervals(divide: bool) -> Callable[[Call], Kernel]:
+    """A sum or an average of intervals: months, days and microseconds by themselves."""
+
+    def build(expr: Call) -> Kernel:
+        @on_arrays
+        def run(count: Any, total: Any) -> Datum:
+            nothing, counts = _nothing(count, total)
+            fields = [field.narrow() for field in kept.read(total)[0].fields(3, FIELD_WORDS)]
+            outside = np.logical_or.reduce([wrong for _, wrong in fields])
+            _fail(outside & ~nothing, "interval out of range")
+            micros, days, months = (np.where(nothing, 0, values) for values, _ in fields)
+            sums = checked(months, days, micros, nothing)
+            return scaled(sums, pa.array(counts.astype(np.float64)), "/") if divide else sums
+
+        return run
+
+    return build
 
 
 def _fail(bad: Mask, message: str) -> None:
@@ -142,6 +146,8 @@ SUMS: dict[str, Callable[[Call], Kernel]] = {
     "avg of integers": _average_of_integers,
     "sum of floats": _of_floats(divide=False),
     "avg of floats": _of_floats(divide=True),
+    "sum of intervals": _intervals(divide=False),
+    "avg of intervals": _intervals(divide=True),
     **dict.fromkeys(_GIVEN, _bits),
     **SPREAD,
 }

@@ -141,6 +141,24 @@ class Wide:
         values: Ints = np.ascontiguousarray(words[:2].T).view("<i8")[:, 0]
         return values, (words[2:] != np.where(values < 0, MASK, 0)).any(0)
 
+    def fields(self, count: int, words: int) -> list[Wide]:
+        """Numbers of so many words each, that lie one above the other in each number; each has its own sign."""
+        given = self.grounded().words()
+        missing = words * count - len(given)
+        if missing > 0:
+            given = np.concatenate([given, np.repeat(given[-1:], missing, axis=0)])
+        found, carry = [], np.zeros(len(self), np.int64)
+        for field in range(count):
+            digits = given[words * field : words * (field + 1)].astype(np.int64)
+            digits[0] += carry  # a negative field below has borrowed 1 from this one
+            carried = Wide(digits, np.zeros(len(self), np.int64), MASK + 1).words()
+            digits = carried[:words].astype(np.int64)
+            negative = digits[-1] >> 31
+            digits[-1] -= negative << 32
+            carry = carried[words] + negative
+            found.append(Wide(digits, np.zeros(len(self), np.int64), MASK))
+        return found
+
     def words(self) -> NDArray[np.uint32]:
         """The numbers in two's complement, words x numbers; the last word has the sign and nothing else."""
         count = len(self.digits)

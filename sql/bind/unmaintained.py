@@ -93,15 +93,20 @@ def refuse_lateral(base: Relation | None, query: exp.Expr, context: Context) -> 
         raise context.unmaintained(query, "LATERAL with aggregates, windows, DISTINCT or LIMIT is", ON_TOP)
 
 
+def side_of(join: exp.Join) -> str:
+    """LEFT, RIGHT, FULL, or nothing for an inner join."""
+    return str(join.text("side") or "").upper()
+
+
 def refuse_join(join: exp.Join, context: Context) -> None:
-    """Refuse joins other than an inner join with its condition and a cross join without one."""
-    side, kind = (join.text("side") or "").upper(), (join.text("kind") or "").upper()
-    if side or kind == "OUTER":
+    """Refuse a cross join with a condition and another join without one; outside views, refuse outer joins."""
+    side, kind = side_of(join), (join.text("kind") or "").upper()
+    if (side and not context.maintains) or (kind == "OUTER" and not side):
         raise context.unmaintained(join.this, f"{' '.join(filter(None, (side, kind)))} JOIN is",
                                    "use it in a query (SELECT) over the views")
-    if kind not in ("", "INNER", "CROSS") or join.text("method") not in ("", "NATURAL"):
+    if kind not in ("", "INNER", "CROSS", "OUTER") or join.text("method") not in ("", "NATURAL"):
         raise context.refuse(join.this, f"{kind or join.text('method')} JOIN is not supported", "write JOIN ... ON")
-    only(join, context.sql, "a join", ("this", "on", "using", "kind", "method"))
+    only(join, context.sql, "a join", ("this", "on", "using", "kind", "method", "side"))
     conditions = bool(join.args.get("on")) + bool(join.args.get("using")) + bool(join.text("method"))
     if kind == "CROSS" and conditions:
         raise context.refuse(join.this, "CROSS JOIN takes no condition", "write JOIN ... ON")
@@ -152,7 +157,7 @@ def misplaced_call(node: exp.Expr, context: Context) -> UnsupportedSQL:
 
 def _misplaced(node: exp.Expr, kind: str) -> str:
     """Why the call may not be here, from what is around it."""
-    child, parent = node, node.parent
+    parent = node.parent
     while parent is not None and not isinstance(parent, (exp.Query, exp.Values)):
         match parent:
             case exp.Where() if isinstance(parent.parent, exp.Filter):
@@ -163,10 +168,14 @@ def _misplaced(node: exp.Expr, kind: str) -> str:
                 return f"{kind} functions are not allowed in GROUP BY"
             case exp.Join():
                 return f"{kind} functions are not allowed in JOIN conditions"
-            case exp.Window() if child.arg_key == "this":
+            case exp.Anonymous() if parent.name.lower() in (*AGGREGATES, *WINDOW_FUNCTIONS):
+                around: exp.Expr = parent
+                while isinstance(around.parent, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
+                    around = around.parent
+                if isinstance(around.parent, exp.Window) or kind == "aggregate":
+                    return f"{kind} function calls cannot be nested"
+                return "aggregate function calls cannot contain window function calls"
+            case exp.Window():
                 return f"{kind} function calls cannot be nested"
-            case exp.Anonymous() if parent.name.lower() in AGGREGATES and parent is not node:
-                same = kind == "aggregate"
-                return "aggregate function calls cannot " + ("be nested" if same else "contain window function calls")
-        child, parent = parent, parent.parent
+        parent = parent.parent
     return f"{kind} functions are not allowed here"

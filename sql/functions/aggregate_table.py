@@ -102,13 +102,13 @@ AGGREGATE_TABLE: tuple[Function, ...] = (
         "any -> bigint", examples=[(_rows("count(*)", *_X), "4"), (_rows("count(x)", *_X), "3")]),
     function("sum", "aggregates", "Sum; NULL if there is no value", "smallint -> bigint or error",
         "integer -> bigint or error", "bigint -> numeric", "numeric -> numeric or error", "real -> real or error",
-        "double precision -> double precision or error", numeric=_sum_type, examples=[
+        "double precision -> double precision or error", "interval -> interval or error", numeric=_sum_type, examples=[
         (_rows("sum(x)", *_X), "7"), (_rows("sum(x)", "1.50", "2.25"), "3.75"),
-        (_rows("sum(x)", "NULL::integer"), None), (_rows("sum(x)", "9223372036854775807", "1"), "9223372036854775808"),
-        (_rows("sum(x)", "1e308::double precision", "1e308"), "ERROR: value out of range: overflow")]),
+        (_rows("sum(x)", "NULL::integer", "NULL"), None), (_rows("sum(x)", "9223372036854775807", "1"), "9223372036854775808"),
+        (_rows("sum(x)", "'1e308'::double precision", "'1e308'"), "ERROR: value out of range: overflow")]),
     function("avg", "aggregates", "Average; NULL if there is no value",
         *(f"{type} -> numeric or error" for type in _EXACT), "real -> double precision or error",
-        "double precision -> double precision or error", numeric=_average_type,
+        "double precision -> double precision or error", "interval -> interval or error", numeric=_average_type,
         examples=[(_rows("avg(x)", *_X), "2.3333333333333333"), (_rows("avg(x)", "1::real", "2"), "1.5")]),
     function("min", "aggregates", "The least value", "any -> any", check=_comparable("min"), examples=[
         (_rows("min(x)", *_X), "1"), (_rows("min(x)", "'b'", "'a'"), "a")]),

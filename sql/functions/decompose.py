@@ -4,7 +4,7 @@ A sum is kept for each group and changes by what a batch adds and retracts. Noth
 kinds of sums:
 
 - `count`: of the rows in which no argument is NULL.
-- `integers`, `floats`: the sum of the first argument over those rows.
+- `integers`, `floats`, `intervals`: the sum of the first argument over those rows.
 - `integer products`, `float products`: the sum of the first argument times the second.
 - `bits`: for each bit of an integer, the count of rows that have it.
 
@@ -22,7 +22,7 @@ from halfjoin.sql.functions.resolve import resolve
 from halfjoin.sql.relation import AggregateCall
 from halfjoin.sql.types import BIGINT, BYTEA, FLOATS, INTEGER, Kind, SqlType
 
-SUMS = frozenset(("count", "integers", "floats", "integer products", "float products", "bits"))
+SUMS = frozenset(("count", "integers", "floats", "intervals", "integer products", "float products", "bits"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,8 @@ def _count(args: tuple[Expr, ...]) -> Part:
 
 
 def _family(type: SqlType) -> str:
+    if type.kind is Kind.INTERVAL:
+        return "intervals"
     return "floats" if type.kind in FLOATS else "integers"
 
 

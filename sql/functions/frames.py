@@ -64,7 +64,7 @@ def _bound(which: str, bound: Bound, frame: Frame, order: Sequence[SortKey]) -> 
     if isinstance(typed, Literal):
         if typed.value is None:
             raise UnsupportedSQL(f"frame {which} offset must not be null", wrong=True)
-        if is_negative(typed.value):
+        if is_negative(typed.value, of_clock=frame.unit == "range" and order[0].expr.type.kind is Kind.TIME):
             raise UnsupportedSQL(negative(which, frame.unit), wrong=True)
     return replace(bound, offset=typed)
 
@@ -98,9 +98,11 @@ def negative(which: str, unit: str) -> str:
     return f"frame {which} offset must not be negative"
 
 
-def is_negative(value: object) -> bool:
-    """Whether an offset is below zero, or NaN; a month of an interval counts 30 days."""
+def is_negative(value: object, *, of_clock: bool = False) -> bool:
+    """Whether an offset is below zero, or NaN. A month of an interval counts 30 days; a time of day has neither."""
     match value:
+        case (int(), int(), int() as micros) if of_clock:
+            return micros < 0
         case (int() as months, int() as days, int() as micros):
             return (months * 30 + days) * _DAY + micros < 0
         case float():

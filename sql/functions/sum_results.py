@@ -33,6 +33,8 @@ SUM_RESULTS: tuple[Function, ...] = (
     function("sum of integers", INTERNAL, "Sum as bigint, or as numeric", "bigint, bytea -> bigint or error",
              "bigint, bytea, integer, integer -> numeric or error", safe=_fits),
     function("sum of floats", INTERNAL, "Sum, rounded once", "bigint, bytea -> double precision or error"),
+    *(function(f"{name} of intervals", INTERNAL, "Sum, or sum divided by count", "bigint, bytea -> interval or error")
+      for name in ("sum", "avg")),
     *_of_sums(["avg"], "integers", 1, "Sum divided by count"),
     *_of_sums(["avg"], "floats", 1, "Sum divided by count"),
     *(entry for family in ("integers", "floats")

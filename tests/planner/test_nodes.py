@@ -138,7 +138,7 @@ def by_hand() -> ViewPlan:
     assert isinstance(join, Join)
     a, b, n = Column("a", INTEGER), Column("b", BIGINT), Column("n", BIGINT)
     largest = Ordered(Column("#value2", BIGINT), "max", (b,))
-    function = Aggregates((Sums(Column("#sum1", BYTEA), "integers", (b,)),), (largest,))
+    function = Aggregates(n, (Sums(Column("#sum1", BYTEA), "integers", (b,)),), (largest,))
     reduce = Reduce("reduce#2", (a, n), "join#1", (a,), function)
     loop = Loop("v", (a, n), (Binding("reach", (replace(join, output="join#3"), reduce)),), 100)
     return ViewPlan((replace(join, output="join#1"), replace(reduce, output="reduce#1"), loop))
@@ -149,7 +149,7 @@ def test_reduces_and_loops_are_shown() -> None:
     shown = text(plan, world, "v")
     for line in ("v (a integer, n bigint)", "└─ repeat reach = reduce#2 for at most 100 rounds",
                  "├─ reduce join#1 by a",
-                 "├─ and what adds up: integers b", "node join#3 (a integer, b bigint)"):  # fmt: skip
+                 "├─ keep for each group: its number of rows, the sum of b, max(b)", "node join#3 (a integer, b bigint)"):  # fmt: skip
         assert line in shown.splitlines(), shown
     page, chart, data = html(plan, world, "v"), mermaid(plan, world, "v"), as_json(plan, world, "v")
     assert page.count("<svg") == 5 and "reduce join#1 by a" in page
