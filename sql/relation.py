@@ -109,7 +109,8 @@ class AggregateCall:
     """A call of an aggregate over the rows of a group, with the type of its result.
 
     `condition`: only rows for which it is true count (FILTER). `order`: the order of the rows that the call sees (ORDER
-    BY in the call, or WITHIN GROUP). `distinct`: equal arguments count once.
+    BY in the call, or WITHIN GROUP). `distinct`: equal arguments count once. `sums`: what the lift of a user's
+    aggregate gives for each row (`sql.user_aggregate`).
     """
 
     function: str
@@ -118,6 +119,7 @@ class AggregateCall:
     distinct: bool = False
     condition: Expr | None = None
     order: tuple[SortKey, ...] = ()
+    sums: tuple[tuple[str, SqlType], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,13 +97,13 @@ class ReduceFlow:
     ) -> tuple[Updates, Updates]:
         """The output and error updates of groups at their moments."""
         if isinstance(self.plan.function, Aggregates):
-            made = aggregated(self.plan.function, lifted, moments, kept, contents)
+            made = aggregated(self.plan.function, lifted, moments, kept, contents, self.registry)
             errors = empty(ERROR_SCHEMA) if contents is None else contents.errors()
             return made.select(self.schema), errors
         assert contents is not None  # windows and top-k need the rows of groups
         match self.plan.function:
             case Windows() as function:
-                found = contents.evaluated(partial(windows.evaluate, function))
+                found = contents.evaluated(partial(windows.evaluate, function, registry=self.registry))
                 columns, moment, count = found.columns, found.numbers, found.count
             case Top() as function:
                 positions, count = top.evaluate(function, contents.groups)

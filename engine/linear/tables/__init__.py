@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -10,12 +11,13 @@ import pyarrow as pa
 from halfjoin.engine.linear.tables.arrays import regexp_split_to_table, unnest
 from halfjoin.engine.linear.tables.exploded import Exploded, ordinality
 from halfjoin.engine.linear.tables.series import generate_series
-from halfjoin.engine.linear.tables.user import UserFunction, call_user_function
+from halfjoin.engine.linear.tables.user import GroupFunction, UserFunction, call_user_function
 from halfjoin.engine.linear.tables.weights import repeat_row
 from halfjoin.errors import HalfjoinError
 from halfjoin.planner.linear import Explode
 
-Registry: TypeAlias = Mapping[str, UserFunction]
+Registry: TypeAlias = Mapping[str, UserFunction | GroupFunction]
+NO_FUNCTIONS: Registry = MappingProxyType({})
 TableFunction: TypeAlias = Callable[[list[pa.Array], int], Exploded]
 
 _BUILT_IN: dict[str, TableFunction] = {
@@ -25,7 +27,10 @@ _BUILT_IN: dict[str, TableFunction] = {
     "unnest": unnest,
 }
 
-__all__ = ["Exploded", "Registry", "TableFunction", "UserFunction", "is_built_in", "ordinality", "table_function"]
+__all__ = [
+    "NO_FUNCTIONS", "Exploded", "GroupFunction", "Registry", "TableFunction", "UserFunction", "call_user_function",
+    "group_function", "is_built_in", "ordinality", "row_function", "table_function",
+]  # fmt: skip
 
 
 def is_built_in(name: str) -> bool:
@@ -44,12 +49,39 @@ def table_function(step: Explode, registry: Registry) -> TableFunction:
         return built_in
 
     def call(arguments: list[pa.Array], length: int) -> Exploded:
-        user = registry.get(step.function)
-        if user is None:
-            raise HalfjoinError(
-                f"the table function {step.function} is not registered: a warehouse keeps its name, not its code",
-                remedy=f"call engine.register_table_function({step.function!r}, ...) first"
-            )
-        return call_user_function(user, arguments, length)
+        return call_user_function(row_function(step.function, registry), arguments, length)
 
     return call
+
+
+def row_function(name: str, registry: Registry) -> UserFunction:
+    """The user's function of rows that has that name: a table function, or the lift or result of an aggregate.
+
+    Raises:
+        HalfjoinError: it is not registered.
+    """
+    found = registry.get(name)
+    if isinstance(found, UserFunction):
+        return found
+    _, of_aggregate, aggregate = name.rpartition(" of ")
+    raise not_registered("aggregate" if of_aggregate else "table_function", aggregate)
+
+
+def group_function(name: str, registry: Registry) -> GroupFunction:
+    """The user's aggregate of that name that sees all rows of a group.
+
+    Raises:
+        HalfjoinError: it is not registered.
+    """
+    found = registry.get(name)
+    if isinstance(found, GroupFunction):
+        return found
+    raise not_registered("aggregate", name)
+
+
+def not_registered(kind: str, name: str) -> HalfjoinError:
+    """The error for a function that the user has not registered again after the warehouse was opened."""
+    return HalfjoinError(
+        f"the {kind.replace('_', ' ')} {name} is not registered: a warehouse keeps its name, not its code",
+        remedy=f"call engine.register_{kind}({name!r}, ...) first",
+    )
