@@ -30,12 +30,12 @@ def lift_function(name: str, lift: Callable[..., Columns], sums: Mapping[str, Sq
 
 
 def result_function(defined: UserAggregate, result: Callable[..., Any]) -> UserFunction:
-    """The result of an aggregate as a table function. Its only column has the aggregate's name."""
-    names, returns = [name for name, _ in defined.sums], {defined.name: defined.returns}
+    """The result of an aggregate as a table function."""
+    names, returns = [name for name, _ in defined.sums], {"value": defined.returns}
 
     def call(batch: pa.RecordBatch) -> Columns:
         given = (column.to_numpy() for column in batch.columns)
-        return {defined.name: result(**dict(zip(names, given, strict=True)))}
+        return {"value": result(**dict(zip(names, given, strict=True)))}
 
     return UserFunction(result_of(defined.name), OfRows(call, returns), returns, "the")
 
