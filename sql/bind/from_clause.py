@@ -14,7 +14,7 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for subqueries: the two modules call each other
 from halfjoin.sql.bind.context import Context
-from halfjoin.sql.bind.function import bind_call, renamed
+from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope, Visible
 from halfjoin.sql.bind.unmaintained import refuse_join, side_of
@@ -138,9 +138,9 @@ class From:
         if isinstance(inner, (exp.Table, exp.Lateral)) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
             only(node, self.context.sql, "FROM", ("this",))
             return self.item(node.this, relation, left)
-        if isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous):
-            only(node, self.context.sql, "FROM", ("this", "alias", "ordinality"))
-            return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
+        if isinstance(node, exp.Table) and (isinstance(node.this, exp.Anonymous) or node.args.get("rows_from")):
+            only(node, self.context.sql, "FROM", ("this", "rows_from", "alias", "ordinality"))
+            return self._call(node, relation, left)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             added, source = self.table(node)
         elif isinstance(node, exp.Table) and isinstance(node.this, exp.Values):  # in parentheses, before a JOIN
@@ -157,7 +157,7 @@ class From:
         """LATERAL: a subquery or call that reads the items to its left."""
         only(node, self.context.sql, "LATERAL", ("this", "alias", "ordinality"))
         if isinstance(node.this, exp.Anonymous):
-            return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
+            return self._call(node, relation, left)
         if not isinstance(node.this, exp.Subquery):
             raise self.context.refuse(node, "LATERAL takes a subquery or a table function", "leave LATERAL out")
         if relation is None:
@@ -169,12 +169,12 @@ class From:
         outputs = added.columns[len(added.columns) - len(names):]
         return added, Scope.of(FromItem(name, tuple(zip(names, outputs, strict=True))))
 
-    def _call(self, call: exp.Anonymous, alias: exp.TableAlias | None, ordinality: bool, relation: Relation | None,
-              left: Scope) -> Bound:
+    def _call(self, node: exp.Table | exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
         if relation is None:
             relation = Values(self.context.aliases.fresh("row"), (), ((),))
         scalars = Scalars(self.context, (left, *self.outer))
-        bound, source = bind_call(call, alias, ordinality, relation, scalars)
+        calls, ordinality = rows_from(node, self.context), bool(node.args.get("ordinality"))
+        bound, source = bind_calls(calls, node.args.get("alias"), ordinality, relation, scalars)
         return bound, Scope.of(source)
 
     def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:

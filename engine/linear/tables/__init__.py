@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
-import pyarrow as pa
-
 from halfjoin.engine.linear.tables.arrays import regexp_split_to_table, unnest
-from halfjoin.engine.linear.tables.exploded import Exploded, ordinality
+from halfjoin.engine.linear.tables.exploded import Exploded, TableFunction, ordinality
+from halfjoin.engine.linear.tables.lockstep import Part, lockstep
 from halfjoin.engine.linear.tables.series import generate_series
 from halfjoin.engine.linear.tables.user import GroupFunction, UserFunction, call_user_function
 from halfjoin.engine.linear.tables.weights import repeat_row
@@ -18,7 +17,6 @@ from halfjoin.planner.linear import Explode
 
 Registry: TypeAlias = Mapping[str, UserFunction | GroupFunction]
 NO_FUNCTIONS: Registry = MappingProxyType({})
-TableFunction: TypeAlias = Callable[[list[pa.Array], int], Exploded]
 
 _BUILT_IN: dict[str, TableFunction] = {
     "generate_series": generate_series,
@@ -44,14 +42,17 @@ def table_function(step: Explode, registry: Registry) -> TableFunction:
     A user's function is looked up at each call, because a warehouse keeps its name, not its code. The call raises
     HalfjoinError if the function is not registered.
     """
-    built_in = _BUILT_IN.get(step.function)
+    if step.calls:
+        parts = [Part(_named(call.function, registry), call.args, call.outputs) for call in step.calls]
+        return lambda arguments, length: lockstep(parts, arguments, length)
+    return _named(step.function, registry)
+
+
+def _named(name: str, registry: Registry) -> TableFunction:
+    built_in = _BUILT_IN.get(name)
     if built_in is not None:
         return built_in
-
-    def call(arguments: list[pa.Array], length: int) -> Exploded:
-        return call_user_function(row_function(step.function, registry), arguments, length)
-
-    return call
+    return lambda arguments, length: call_user_function(row_function(name, registry), arguments, length)
 
 
 def row_function(name: str, registry: Registry) -> UserFunction:
