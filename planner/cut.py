@@ -71,7 +71,7 @@ class CutNode:
 def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
     """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency."""
     cutter = _Cutter(facts)
-    whole, _ = cutter.region(cutter.reduced(simplified(narrowed(relation))))
+    whole, _ = cutter.region(cutter.reduced(narrowed(simplified(relation))))
     return whole, tuple(cutter.nodes.values())
 
 

@@ -20,6 +20,7 @@ from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.rows import Rows
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope, Visible
+from halfjoin.sql.bind.selected import column_for
 from halfjoin.sql.bind.subqueries import bind_values, filtered
 from halfjoin.sql.bind.unmaintained import refuse_join, side_of
 from halfjoin.sql.bind.windows import windows_in
@@ -89,7 +90,8 @@ class From:
         with self.context.at(join):
             if join.args.get("using") or join.text("method"):
                 merged, condition = self.using(join, left, right)
-                return Filter(relation, condition) if merged else relation, left.merged(right, merged)
+                relation = Filter(relation, condition) if merged else relation
+                return self.named_merged(join, relation, left.merged(right, merged), merged)
             scope = left.beside(right)
             if join.args.get("on"):
                 relation = filtered(relation, Scalars(self.context, (scope, *self.outer)), join.args["on"])
@@ -117,7 +119,17 @@ class From:
             item = item if side == "RIGHT" else item.nullable()
             if side != "LEFT":
                 merged = [_merged(column, group, item, side) for column in merged]
-            return made, group.merged(item, merged)
+            return self.named_merged(join, made, group.merged(item, merged), merged)
+
+    def named_merged(self, join: exp.Join, relation: Relation, scope: Scope, merged: list[Visible]) -> Bound:
+        """USING (...) AS name: the name has the merged columns, and is seen beside the joined items."""
+        if (alias := join.meta.get("alias")) is None:
+            return relation, scope
+        unique = self.context.aliases.fresh(name_of(alias))
+        columns = [(column.name, column_for(f"{unique}.{column.name}", column.expr)) for column in merged]
+        kept = ((column, column) for column in relation.columns)
+        made = zip((column for _, column in columns), (column.expr for column in merged), strict=True)
+        return Project(relation, (*kept, *made)), scope.beside(Scope((FromItem(name_of(alias), tuple(columns)),)))
 
     @staticmethod
     def reads(right: Relation, left: Relation) -> bool:
