@@ -1,4 +1,4 @@
-"""Lowers aggregates, windows and top-k to a reduce: the join below it, the function of its groups, what stands above it.
+"""Lowers aggregates, windows and top-k to a reduce: the join below, the function of groups, what stands above it.
 
 The join below computes every key, argument, condition and sort key as a column of its own, so a reduce reads columns
 only. What stands above is a projection of the reduce's output: the result of an aggregate that adds up is an ordinary

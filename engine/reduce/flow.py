@@ -38,7 +38,8 @@ class ReduceFlow:
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.reads = self.asked = frozenset(plan.collections)
         self._keys = [key.name for key in plan.keys]
-        self._names = list(dict.fromkeys([*self._keys, *_columns_read(plan)]))
+        self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *_columns_read(plan))}
+        self._names = list(self._types)
         self._kept = None if plan.state is None else lookup_of(
             plan.state, plan.keys, self.schema, Version.BEFORE, registry)  # fmt: skip
         self._rows = None if plan.groups is None else lookup_of(
@@ -113,10 +114,10 @@ class ReduceFlow:
         pieces = self._history(lookup, upper, closed)
         if self._rows is None and isinstance(self.plan.function, Aggregates):
             lifted = lift_all(self.plan.function, self._keys, pieces)
-            updates = empty(dict.fromkeys(self._keys, pa.null())) if lifted is None else lifted.rows
+            updates = empty({name: self._types[name] for name in self._keys}) if lifted is None else lifted.rows
             moments = moments_of(updates, self._keys, always=always)
         else:
-            updates = concat(list(pieces) or [empty(dict.fromkeys(self._names, pa.null()))])
+            updates = concat(list(pieces) or [empty(self._types)])
             moments = moments_of(updates, self._keys, always=always)
             lifted = self._lifted(updates)
             group = moments.group_of_rows(len(updates))
@@ -157,18 +158,18 @@ class ReduceFlow:
         return made.select(self.schema), errors
 
 
-def _columns_read(plan: Reduce) -> list[str]:
+def _columns_read(plan: Reduce) -> list[Column]:
     """The columns of the input that the function reads, in the order that breaks ties."""
     match plan.function:
         case Aggregates(_, sums, ordered):
             args = [*(arg for part in sums for arg in part.args), *(arg for part in ordered for arg in part.args)]
             keys = [key.expr for part in ordered for key in part.order]
             conditions = [part.condition for part in ordered if part.condition is not None]
-            return [column.name for column in (*args, *keys, *conditions) if isinstance(column, Column)]
+            return [column for column in (*args, *keys, *conditions) if isinstance(column, Column)]
         case Windows(_, calls):
-            return [column.name for column in plan.columns[: len(plan.columns) - len(calls)]]
+            return list(plan.columns[: len(plan.columns) - len(calls)])
         case Top():
-            return [column.name for column in plan.columns]
+            return list(plan.columns)
 
 
 def _by_group(rows: Updates, groups: int, schema: Iterable[str]) -> dict[str, pa.Array]:

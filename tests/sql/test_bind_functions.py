@@ -114,7 +114,6 @@ v.k = CASE WHEN number.number = 1 THEN 'a' ELSE 'c' END, v.l = CASE WHEN number.
     ("SELECT e FROM unnest('{1}') e", "no table function unnest(unknown literal)", "one array"),
     ("SELECT g FROM generate_series(1, 2) AS g (x, y)", "g has 1 columns, but 2 names are given", None),
     ("SELECT y FROM pulse(1) AS p (y integer)", "a list of column types is not supported", "name the columns"),
-    ("SELECT g FROM generate_series(1, 2) g LEFT JOIN t ON t.a = g", "LEFT JOIN is not maintained yet", "SELECT"),
 ])  # fmt: skip
 def test_refused(sql: str, reason: str, instead: str | None) -> None:
     with pytest.raises(UnsupportedSQL) as caught:
