@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.adhoc.adhoc import names_of
 from halfjoin.sql.adhoc.split import split
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.describe import describe
+from halfjoin.sql.bind.tables import names_of
 from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.statements import CreateView, Delete, Explain, Insert, Select, Statement, Update
 from tests.support.front import SCHEMA
