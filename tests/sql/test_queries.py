@@ -10,7 +10,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.adhoc.split import split
+from halfjoin.sql.bind.query import bind_query as split
 from halfjoin.sql.parse.parse import parse_query
 from tests.support.front import SCHEMA
 
