@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.law import Moments
+from halfjoin.engine.reduce.lifted import Lifted, sums_of
 from halfjoin.engine.reduce.ordered import evaluate
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.updates.updates import Updates, constant
@@ -21,16 +22,18 @@ from halfjoin.planner.plan import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
 
 def aggregated(
-    function: Aggregates, updates: Updates, moments: Moments, kept: Mapping[str, pa.Array] | None, contents: Contents | None
+    function: Aggregates, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
+    contents: Contents | None,
 ) -> Updates:  # fmt: skip
     """The updates of an aggregate's output.
 
-    `updates`: the input's, at the moments. `kept`: the columns kept for each group, NULL where no row is kept; None if
-    the output is empty so far. `contents`: of the groups; None if the sums suffice.
+    `lifted`: what the input's updates add, None if there are none. `kept`: the columns kept for each group, NULL where
+    no row is kept; None if the output is empty so far. `contents`: of the groups; None if the sums suffice.
     """
     answers = {name: moments.of_groups(array) for name, array in moments.keys.items()}
-    for part in (Sums(function.count, "count", ()), *function.sums):
-        answers[part.column.name] = _sum(part, updates, moments, kept)
+    for number, part in enumerate(sums_of(function)):
+        added = None if lifted is None else lifted.totals[number]
+        answers[part.column.name] = _sum(part, added, moments, kept)
     for one in function.ordered:
         assert contents is not None  # the rows of groups are looked up for such a part
         made = contents.evaluated(partial(evaluate, one))
@@ -46,11 +49,10 @@ def aggregated(
     return moments.changes(rows, moment, constant(1, len(moment)))
 
 
-def _sum(part: Sums, updates: Updates, moments: Moments, kept: Mapping[str, pa.Array] | None) -> pa.Array:
+def _sum(part: Sums, lifted: Totals | None, moments: Moments, kept: Mapping[str, pa.Array] | None) -> pa.Array:
     """A sum at each moment: what was kept for the group, and what the updates up to the moment add."""
     name, kind = part.column.name, part.kind
-    args = [updates.columns[arg.name] for arg in part.args]
-    added = [Totals.lifted(kind, args, updates.diff).take(moments.rows).added(moments.starts)] if len(updates) else []
+    added = [] if lifted is None else [lifted.take(moments.rows).added(moments.starts)]
     type = pa.int64() if part.column.type == BIGINT else pa.binary()
     old = pa.nulls(moments.groups, type) if kept is None else kept[name]
     begins = [Totals.read(kind, pa.nulls(1, type))] if moments.begins else []

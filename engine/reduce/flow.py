@@ -16,6 +16,7 @@ from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents, contents_of
 from halfjoin.engine.reduce.law import Moments, moments_of
+from halfjoin.engine.reduce.lifted import Lifted, lift, lift_all
 from halfjoin.engine.reduce.lookup import group_of, lookup_of, stream_of
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import consolidate
@@ -55,33 +56,48 @@ class ReduceFlow:
             rows = concat(list(self._rows(stream, lookup(self.plan.input, Version.AFTER), closing.netted)))
             rows = rows.filter(rows.time < closing.after)
             contents = contents_of(moments, rows.select(self._names), group_of(rows), closing.before)
-        return self._made(updates, moments, kept, contents)
+        return self._made(self._lifted(updates), moments, kept, contents)
 
     def fill(
         self, lookup: RunsOf, upper: int, closed: int = MINIMUM, *, gathered: bool = False
     ) -> Iterator[tuple[Updates, Updates]]:
         """The output and error updates of the whole history below `upper`, in one part. Updates below `closed` may be
         added up; then their times are not told apart."""
-        runs = lookup(self.plan.input, Version.AFTER)
-        pieces = [piece.select(self._names) for piece in present(runs, closed, self._names)]
-        updates = concat(pieces) if pieces else empty(dict.fromkeys(self._names, pa.null()))
-        updates = updates.filter(updates.time < upper).not_before(closed - 1 if closed > MINIMUM else MINIMUM)
         always = not self._keys and isinstance(self.plan.function, Aggregates)
-        if not len(updates) and not always:
+        lifted, contents = None, None
+        pieces = self._history(lookup, upper, closed)
+        if self._rows is None and isinstance(self.plan.function, Aggregates):
+            lifted = lift_all(self.plan.function, self._keys, pieces)
+            updates = empty(dict.fromkeys(self._keys, pa.null())) if lifted is None else lifted.rows
+            moments = moments_of(updates, self._keys, always=always)
+        else:
+            updates = concat(list(pieces) or [empty(dict.fromkeys(self._names, pa.null()))])
+            moments = moments_of(updates, self._keys, always=always)
+            lifted = self._lifted(updates)
+            contents = contents_of(moments, updates, moments.group_of_rows(len(updates)), MINIMUM)
+        if len(moments):
+            yield self._made(lifted, moments, None, contents)
+        else:
             yield empty(self.schema), empty(ERROR_SCHEMA)
-            return
-        moments, contents = moments_of(updates, self._keys, always=always), None
-        if self._rows is not None:
-            group = moments.group_of_rows(len(updates))
-            contents = contents_of(moments, updates, group, MINIMUM)
-        yield self._made(updates, moments, None, contents)
+
+    def _history(self, lookup: RunsOf, upper: int, closed: int) -> Iterator[Updates]:
+        """The input's updates below `upper`, one piece at a time."""
+        for piece in present(lookup(self.plan.input, Version.AFTER), closed, self._names):
+            part = piece.select(self._names).filter(piece.time < upper)
+            if len(part):
+                yield part.not_before(closed - 1) if closed > MINIMUM else part
+
+    def _lifted(self, updates: Updates) -> Lifted | None:
+        """What updates add to sums, if this reduce keeps sums."""
+        function = self.plan.function
+        return lift(function, self._keys, updates) if isinstance(function, Aggregates) and len(updates) else None
 
     def _made(
-        self, updates: Updates, moments: Moments, kept: Mapping[str, pa.Array] | None, contents: Contents | None
+        self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None, contents: Contents | None
     ) -> tuple[Updates, Updates]:
         """The output and error updates of groups at their moments."""
         if isinstance(self.plan.function, Aggregates):
-            made = aggregated(self.plan.function, updates, moments, kept, contents)
+            made = aggregated(self.plan.function, lifted, moments, kept, contents)
             errors = empty(ERROR_SCHEMA) if contents is None else contents.errors()
             return made.select(self.schema), errors
         assert contents is not None  # windows and top-k need the rows of groups

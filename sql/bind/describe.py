@@ -23,6 +23,7 @@ from halfjoin.sql.relation import (
     Values,
     Window,
     WindowCall,
+    inputs_of,
 )
 
 
@@ -33,16 +34,7 @@ def describe(relation: Relation, types: bool = False) -> str:
 
 def _lines(relation: Relation, types: bool, depth: int = 0) -> list[str]:
     lines = ["  " * depth + _line(relation, types)]
-    match relation:
-        case Join(inputs=inputs) | UnionAll(inputs=inputs):
-            below: tuple[Relation, ...] = inputs
-        case Outer(left=left, right=right) | Semi(input=left, other=right):
-            below = (left, right)
-        case Scan() | Values():
-            below = ()
-        case _:
-            below = (relation.input,)
-    for item in below:
+    for item in inputs_of(relation):
         lines += _lines(item, types, depth + 1)
     return lines
 

@@ -12,19 +12,16 @@ from typing import NamedTuple
 
 from halfjoin.sql.expr import Call, Column, Expr, Literal, columns_of, conjunction, conjuncts
 from halfjoin.sql.relation import (
-    Aggregate,
     Filter,
     Join,
     Outer,
     Project,
     Relation,
-    Scan,
     Semi,
     TableFunction,
     TopK,
-    UnionAll,
-    Values,
     Window,
+    with_inputs,
 )
 
 _WITH_TIES = {"row_number": False, "rank": True}
@@ -71,14 +68,8 @@ def _planned(relation: Relation, above: _Above) -> Relation:
             return replace(relation, input=_planned(item, above.of(item, on)), other=first_rows(other))
         case Outer(left=left, right=right, on=on, full=False):
             return replace(relation, left=_planned(left, above.of(left, on)), right=first_rows(right))
-        case Outer(left=left, right=right):
-            return replace(relation, left=first_rows(left), right=first_rows(right))
-        case UnionAll(inputs=inputs):
-            return replace(relation, inputs=tuple(first_rows(item) for item in inputs))
-        case Aggregate() | TopK():
-            return replace(relation, input=first_rows(relation.input))
-        case Scan() | Values():
-            return relation
+        case _:
+            return with_inputs(relation, first_rows)
 
 
 def _filtered(item: Relation, predicate: Expr, above: _Above) -> Relation:

@@ -97,13 +97,12 @@ def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr
         if call not in calls:
             calls[call] = Column(namer(call.function), call.type, call.function not in ("count", "regr_count"))
         bound[id(node)] = calls[call]
-    rows = scalars.binding(bound)
+    groupings = {id(node): grouping(node, keys, scalars) for item in nodes for node in groupings_in(item)}
+    bits = {number: Column(namer("grouping"), INTEGER, nullable=False) for number in groupings}
+    rows = scalars.binding({**bound, **bits})
     _add_dependent(keys, nodes, relation, rows)
     several = len(keys.sets) > 1
     columns = {value: _key_column(value, namer, several) for value in keys.values}
-    groupings = {id(node): grouping(node, keys, rows) for item in nodes for node in groupings_in(item)}
-    bits = {number: Column(namer("grouping"), INTEGER, nullable=False) for number in groupings}
-    rows = rows.binding(bits)
     if several or bits:
         made = of_sets(relation, keys, columns, calls, [(bits[i], groupings[i]) for i in bits], context)
     else:

@@ -46,7 +46,7 @@ class Last:
 
     def apply(self, selected: Selected, context: Context) -> Selected:
         """The query with these clauses: DISTINCT first, then the order with its limit."""
-        if self.keys and not self.limit and self.on is None:
+        if self.keys and not self.limit and self.on is None and ORDER_IS_DROPPED not in context.notices:
             context.notices.append(ORDER_IS_DROPPED)
         if self.distinct:
             selected, keys = _distinct(selected, self.keys, context)

@@ -156,7 +156,7 @@ def misplaced_call(node: exp.Expr, context: Context) -> UnsupportedSQL:
 
 def _misplaced(node: exp.Expr, kind: str) -> str:
     """Why the call may not be here, from what is around it."""
-    child, parent = node, node.parent
+    parent = node.parent
     while parent is not None and not isinstance(parent, (exp.Query, exp.Values)):
         match parent:
             case exp.Where() if isinstance(parent.parent, exp.Filter):
@@ -167,10 +167,14 @@ def _misplaced(node: exp.Expr, kind: str) -> str:
                 return f"{kind} functions are not allowed in GROUP BY"
             case exp.Join():
                 return f"{kind} functions are not allowed in JOIN conditions"
-            case exp.Window() if child.arg_key == "this":
+            case exp.Anonymous() if parent.name.lower() in (*AGGREGATES, *WINDOW_FUNCTIONS):
+                around: exp.Expr = parent
+                while isinstance(around.parent, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
+                    around = around.parent
+                if isinstance(around.parent, exp.Window) or kind == "aggregate":
+                    return f"{kind} function calls cannot be nested"
+                return "aggregate function calls cannot contain window function calls"
+            case exp.Window():
                 return f"{kind} function calls cannot be nested"
-            case exp.Anonymous() if parent.name.lower() in AGGREGATES and parent is not node:
-                same = kind == "aggregate"
-                return "aggregate function calls cannot " + ("be nested" if same else "contain window function calls")
-        child, parent = parent, parent.parent
+        parent = parent.parent
     return f"{kind} functions are not allowed here"

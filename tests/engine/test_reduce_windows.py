@@ -9,15 +9,20 @@ from decimal import Decimal
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.windows import evaluate
+from halfjoin.engine.scalar import evaluate as scalar
 from halfjoin.planner.plan import Windows
 from halfjoin.sql.expr import Column, Expr, Literal
+from halfjoin.sql.functions.casting import cast
 from halfjoin.sql.functions.frames import resolve_frame
 from halfjoin.sql.functions.window_functions import resolve_window
 from halfjoin.sql.relation import Bound, Frame, SortKey, WindowCall
-from halfjoin.sql.types import BIGINT, DOUBLE, INTEGER, INTERVAL, TEXT, numeric
+from halfjoin.sql.types import BIGINT, DOUBLE, INTEGER, INTERVAL, TEXT, UNKNOWN, Kind, SqlType, numeric
 from tests.support.whole_groups import (
     COLUMNS,
     TYPES,
@@ -207,3 +212,36 @@ def test_without_an_order_all_rows_are_peers(seed: int, oracle: Oracle) -> None:
         frame = _random_frame(random, "range", [SortKey(COLUMNS["i"])])
     cases = [*_aggregates(random, frame), (_call("rank"), "rank()"), (_call("cume_dist"), "cume_dist()")]
     _check(random_rows(random), [], "", cases, oracle)
+
+
+@pytest.mark.parametrize("key", ["date", "time", "interval", "timestamptz", "real"])
+@pytest.mark.parametrize("seed", range(6))
+def test_ranges_of_every_type(key: str, seed: int, postgres: Any) -> None:
+    random = Random(f"{key}{seed}")
+    day, hour = random.randint(-40, 40), random.randint(0, 23)
+    values = [{"date": f"2024-{random.choice(['01-30', '01-31', '02-28', '02-29', '03-01'])}",
+               "time": f"{(hour + random.randint(0, 9)) % 24:02}:00:00.5",
+               "interval": f"{random.randint(-1, 1)} months {day + random.randint(-9, 9)} days",
+               "timestamptz": f"2024-0{random.randint(1, 3)}-28 {hour:02}:30:00+02",
+               "real": random.choice(["NaN", "Infinity", "-Infinity", "0.1", "-3", "16777216"])}[key]
+              for _ in range(12)]  # fmt: skip
+    offsets = ["0.1", "3", "Infinity"] if key == "real" else ["1 month", "1 day", "2 hours", "1 day 3 hours", "0"]
+    type = SqlType(Kind(key))
+    x = Column("x", type)
+    sorted_by = (SortKey(x, random.random() < 0.5),)
+    bounds = (Bound("preceding", Literal(random.choice(offsets), UNKNOWN)),
+              Bound("following", Literal(random.choice(offsets), UNKNOWN)))  # fmt: skip
+    frame = resolve_frame(Frame("range", bounds[0], bounds[1]), sorted_by)
+    call = _call("count", x, frame=frame)
+    casts = [cast(Literal(value, UNKNOWN), type) for value in values]
+    column = pa.concat_arrays([scalar.compile(one).evaluate({}, 1).values for one in casts])
+    groups = Groups({"x": column, "n": pa.array(range(12))}, np.ones(12, np.int64), np.array([0, 12]))
+    found = evaluate(Windows(sorted_by, ((Column("r", call.type), call),)), groups)
+    texts = [f"'{bound.offset.value}'::{'float8' if key == 'real' else 'interval'} {bound.kind}" for bound in bounds
+             if isinstance(bound.offset, Literal)]  # fmt: skip
+    listed = ", ".join(f"({number}, '{value}'::{key})" for number, value in enumerate(values))
+    wanted = postgres.execute(
+        f"SELECT n, count(x) OVER (ORDER BY x {'DESC' if sorted_by[0].descending else ''} "
+        f"RANGE BETWEEN {texts[0]} AND {texts[1]}) FROM (VALUES {listed}) AS t (n, x)").fetchall()  # fmt: skip
+    rows = zip(found.columns["n"].to_pylist(), found.columns["r"].to_pylist(), strict=True)
+    assert sorted(rows) == sorted(wanted)
