@@ -21,6 +21,7 @@ from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.planner.plan import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
 
+
 def aggregated(
     function: Aggregates, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
     contents: Contents | None,
@@ -46,7 +47,7 @@ def aggregated(
         there |= ~moments.was if kept is None else True
     moment = np.flatnonzero(there)
     rows = {name: array.take(pa.array(moment)) for name, array in answers.items()}
-    return moments.changes(rows, moment, constant(1, len(moment)))
+    return moments.changes(rows, moment, constant(1, len(moment)), distinct=True)
 
 
 def _sum(part: Sums, lifted: Totals | None, moments: Moments, kept: Mapping[str, pa.Array] | None) -> pa.Array:

@@ -62,7 +62,7 @@ class ReduceFlow:
         self, lookup: RunsOf, upper: int, closed: int = MINIMUM, *, gathered: bool = False
     ) -> Iterator[tuple[Updates, Updates]]:
         """The output and error updates of the whole history below `upper`, in one part. Updates below `closed` may be
-        added up; then their times are not told apart."""
+        added up; then their times are not told apart. `gathered`: the caller adds up equal updates."""
         always = not self._keys and isinstance(self.plan.function, Aggregates)
         lifted, contents = None, None
         pieces = self._history(lookup, upper, closed)
@@ -76,7 +76,7 @@ class ReduceFlow:
             lifted = self._lifted(updates)
             contents = contents_of(moments, updates, moments.group_of_rows(len(updates)), MINIMUM)
         if len(moments):
-            yield self._made(lifted, moments, None, contents)
+            yield self._made(lifted, moments, None, contents, gathered=gathered)
         else:
             yield empty(self.schema), empty(ERROR_SCHEMA)
 
@@ -93,7 +93,8 @@ class ReduceFlow:
         return lift(function, self._keys, updates) if isinstance(function, Aggregates) and len(updates) else None
 
     def _made(
-        self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None, contents: Contents | None
+        self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None, contents: Contents | None,
+        *, gathered: bool = False,
     ) -> tuple[Updates, Updates]:
         """The output and error updates of groups at their moments."""
         if isinstance(self.plan.function, Aggregates):
@@ -108,7 +109,8 @@ class ReduceFlow:
             case Top() as function:
                 positions, count = top.evaluate(function, contents.groups)
                 columns, moment = contents.rows.take(positions).columns, contents.moment[positions]
-        return moments.changes(columns, moment, count).select(self.schema), contents.errors()
+        made = moments.changes(columns, moment, count, distinct=gathered)
+        return made.select(self.schema), contents.errors()
 
 
 def _columns_read(plan: Reduce) -> list[str]:

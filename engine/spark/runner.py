@@ -17,9 +17,9 @@ from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.batch.flows import Flow
 from halfjoin.engine.batch.runner import LOCAL, Held, Output, Versioned
 from halfjoin.engine.join.dataflow import Dataflow
-from halfjoin.engine.reduce.flow import ReduceFlow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.reduce.flow import ReduceFlow
 from halfjoin.engine.spark.batches import FrameRows, GivenFrame, checked
 from halfjoin.engine.spark.contents import changes as shown
 from halfjoin.engine.spark.contents import contents

@@ -105,7 +105,7 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     finally:
         for key in keys:
             state.collection(key.collection).release(_QUERY)
-    return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+    return consolidate(found, by_time=False) if distinct else found
 
 
 def _at(moment: _Moment, flow: Flow) -> Updates:
@@ -118,7 +118,7 @@ def _at(moment: _Moment, flow: Flow) -> Updates:
     parts = list(flow.fill(moment, time + 1, moment.closed, gathered=True))
     output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
     raise_any(errors, QUERY_NAME, time)
-    return output
+    return cancel(output, by_time=False)
 
 
 def recover(state: State) -> None:
