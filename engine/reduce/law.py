@@ -109,14 +109,10 @@ def moments_of(updates: Updates, keys: Sequence[str], *, always: bool = False) -
         group, time = np.insert(group, 0, 0), np.insert(time, 0, MINIMUM)
     opens = np.ones(len(group), np.bool_)
     opens[1:] = group[1:] != group[:-1]
-    was = np.flatnonzero(opens)
-    return Moments(
-        {name: array.take(indices_of(firsts)) for name, array in zip(keys, arrays, strict=True)},
-        len(was),
-        np.insert(group, was, group[was]),
-        np.insert(time, was, MINIMUM),
-        np.insert(np.zeros(len(group), np.bool_), was, True),
-        rows,
-        starts,
-        begins,
-    )
+    after = np.arange(len(group)) + np.cumsum(opens)  # each group's moments come after what it was
+    was = np.ones(len(group) + np.count_nonzero(opens), np.bool_)
+    was[after] = False
+    times, numbers = np.full(len(was), MINIMUM), np.empty(len(was), np.int64)
+    times[after], numbers[after], numbers[was] = time, group, group[opens]
+    by_group = {name: gather(array, indices_of(firsts)) for name, array in zip(keys, arrays, strict=True)}
+    return Moments(by_group, len(was) - len(group), numbers, times, was, rows, starts, begins)
