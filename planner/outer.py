@@ -15,6 +15,7 @@ from dataclasses import replace
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.nulls import rejects
 from halfjoin.planner.rules.sides import Side, alternatives, asked, side_of
+from halfjoin.sql.bind.domain import supplier
 from halfjoin.sql.expr import (
     FALSE,
     TRUE,
@@ -27,7 +28,7 @@ from halfjoin.sql.expr import (
     is_temporal,
     substitute,
 )
-from halfjoin.sql.functions import fallible, render, resolve
+from halfjoin.sql.functions import render, resolve
 from halfjoin.sql.relation import (
     Aggregate,
     Filter,
@@ -37,10 +38,8 @@ from halfjoin.sql.relation import (
     Relation,
     Scan,
     Semi,
-    TableFunction,
     UnionAll,
     Values,
-    Window,
 )
 
 
@@ -152,33 +151,10 @@ def _matched(left: Relation, right: Relation, on: Expr) -> tuple[Relation, Expr]
     read = [column for column in left.columns if column.name in names]
     alias = f"{right.columns[0].name.rpartition('.')[0]}#on" if right.columns else "on"
     keys = [Column(f"{alias}.column{n}", column.type, column.nullable) for n, column in enumerate(read, 1)]
-    pairs = Filter(Join((_domain(left, {column.name for column in read}), right)), on)
+    pairs = Filter(Join((supplier(left, {column.name for column in read}), right)), on)
     found = Aggregate(pairs, tuple(zip(keys, read, strict=True)))
     same = (resolve("is not distinct from", pair) for pair in zip(read, keys, strict=True))
     return found, conjunction(tuple(same))
-
-
-def _domain(relation: Relation, names: set[str]) -> Relation:
-    """The least part of a relation that gives all of these columns, with the conditions on it alone."""
-    match relation:
-        case Filter(input, predicate):
-            below = _domain(input, names)
-            there = {column.name for column in below.columns}
-            safe = tuple(part for part in conjuncts(predicate) if columns_of(part) <= there
-                         and not fallible(part) and not is_temporal(part))  # fmt: skip
-            return Filter(below, conjunction(safe)) if safe else below
-        case Join(inputs):
-            needed = tuple(item for item in inputs if _has(item, names))
-            return _domain(needed[0], names) if len(needed) == 1 else relation
-        case Outer(input, full=False) | Semi(input) | TableFunction(input) | Window(input):
-            inside = {column.name for column in input.columns}
-            return _domain(input, names) if names <= inside else relation
-        case _:
-            return relation
-
-
-def _has(relation: Relation, names: set[str]) -> bool:
-    return any(column.name in names for column in relation.columns)
 
 
 def _shown(relation: Relation, columns: Iterable[Column]) -> Project:

@@ -14,7 +14,7 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant
 from halfjoin.errors import DataError
-from halfjoin.sql.bind.context import Recursion, Rows
+from halfjoin.sql.bind.context import Recursion, Stored
 from halfjoin.sql.relation import Relation
 
 Evaluate = Callable[[State, Relation], Updates]
@@ -68,8 +68,8 @@ def _new(before: Updates | None, rows: Updates) -> Updates:
     return both.take(np.sort(firsts[firsts >= len(before)]))
 
 
-def _collection(rows: Rows, found: Updates) -> Collection:
-    """Rows that are there at all times."""
+def _collection(rows: Stored, found: Updates) -> Collection:
+    """Stored that are there at all times."""
     columns: Mapping[str, pa.Array] = found.columns
     collection = Collection(rows.collection, {name: array.type for name, array in columns.items()}, retain=1)
     collection.publish(make_run(Updates(dict(columns), constant(MINIMUM, len(found)), found.diff), 0))

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from halfjoin.planner.plan import Aggregates, Ordered, Top, Windows
+from halfjoin.planner.plan import Aggregates, Ordered, Sums, Top, Windows
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions import render
 from halfjoin.sql.relation import SortKey
 
 
 def reduce_steps(function: Aggregates | Windows | Top) -> Iterator[str]:
-    """One line for each part, and one for what is kept."""
+    """What it computes and what it keeps, a line each."""
     match function:
         case Aggregates(_, sums, ordered):
-            yield "keep a row for each group: its number of rows"
-            for part in sums:
-                yield f"and what adds up: {part.kind} {_list(part.args)}".rstrip()
-            for one in ordered:
-                yield f"and, computed anew from the rows of a changed group: {_call(one)}"
+            yield f"keep for each group: {', '.join(['its number of rows', *map(_sum, sums), *map(_call, ordered)])}"
+            if ordered:
+                yield f"from the rows of a changed group: {', '.join(map(_call, ordered))}"
         case Windows(order, calls):
             shown = ", ".join(f"{call.function}({_list(call.args)})" for _, call in calls)
             yield f"compute {shown} over each changed group{_by(order)}"
@@ -26,6 +24,15 @@ def reduce_steps(function: Aggregates | Windows | Top) -> Iterator[str]:
             count = "all rows" if limit is None else f"the first {limit:,} rows"
             ties = " with ties" if with_ties else ""
             yield f"take {count}{ties}{f' after {offset:,}' if offset else ''} of each changed group{_by(order)}"
+
+
+def _sum(part: Sums) -> str:
+    if part.kind == "count":
+        return f"the count of {_list(part.args)}"
+    if part.kind == "bits":
+        return f"how often each bit of {_list(part.args)} is set"
+    first, *more = map(render, part.args)
+    return f"the sum of {f'{first} * {more[0]}' if part.kind.endswith('products') else first}"
 
 
 def _call(part: Ordered) -> str:

@@ -44,7 +44,7 @@ class Aliases:
 
 
 @dataclass(frozen=True)
-class Rows:
+class Stored:
     """The rows of a recursive query as a collection, and the names that its columns have in the query."""
 
     collection: str
@@ -66,8 +66,8 @@ class Recursion:
     round without rows is the last one.
     """
 
-    rows: Rows
-    working: Rows
+    rows: Stored
+    working: Stored
     first: Relation
     round: Relation
     inside: tuple[Recursion, ...]
@@ -78,7 +78,7 @@ class Recursion:
 class CommonTable:
     """A query of WITH, and the context to bind it in; or the rows of one that reads itself."""
 
-    query: exp.Query | Rows
+    query: exp.Query | Stored
     columns: tuple[exp.Identifier, ...]
     context: Context
 

@@ -7,13 +7,24 @@ domain: the distinct values of these columns, to which the subquery is joined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Aliases
-from halfjoin.sql.expr import Call, Column, Expr, Literal, columns_of, conjunction, conjuncts, substitute, walk
+from halfjoin.sql.bind.reading import expressions, outer_columns
+from halfjoin.sql.expr import (
+    Call,
+    Column,
+    Expr,
+    Literal,
+    columns_of,
+    conjunction,
+    conjuncts,
+    substitute,
+)
 from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,
@@ -22,13 +33,10 @@ from halfjoin.sql.relation import (
     Outer,
     Project,
     Relation,
-    Scan,
     Semi,
-    SortKey,
     TableFunction,
     TopK,
     UnionAll,
-    Values,
     Window,
 )
 from halfjoin.sql.types import BIGINT
@@ -50,82 +58,6 @@ class Inner:
     having: tuple[Expr, ...] = ()
 
 
-def outer_columns(relation: Relation) -> dict[str, Column]:
-    """The columns of outer queries that a relation reads."""
-    found: dict[str, Column] = {}
-    for part in parts(relation):
-        there = {column.name for below in _below(part) for column in below.columns}
-        there |= {column.name for column in part.columns} if isinstance(part, TableFunction) else set()
-        for expr in expressions(part):
-            found |= {node.name: node for node in walk(expr) if isinstance(node, Column) and node.name not in there}
-    inside = {column.name for part in parts(relation) for column in part.columns}
-    return {name: column for name, column in found.items() if name not in inside}
-
-
-def parts(relation: Relation) -> Iterator[Relation]:
-    """The relation and all below it."""
-    yield relation
-    for below in _below(relation):
-        yield from parts(below)
-
-
-def _below(relation: Relation) -> tuple[Relation, ...]:
-    match relation:
-        case Join(inputs=inputs) | UnionAll(inputs=inputs):
-            return inputs
-        case Outer(left=left, right=other) | Semi(input=left, other=other):
-            return (left, other)
-        case Scan() | Values():
-            return ()
-        case _:
-            return (relation.input,)
-
-
-def expressions(relation: Relation) -> Iterator[Expr]:
-    """The expressions of a relation itself."""
-    found: list[Expr] = []
-
-    def note(expr: Expr) -> Expr:
-        found.append(expr)
-        return expr
-
-    changed(relation, note)
-    yield from found
-
-
-def changed(relation: Relation, change: Callable[[Expr], Expr]) -> Relation:
-    """The relation with its own expressions changed, not those of its inputs."""
-
-    def keys(order: Iterable[SortKey]) -> tuple[SortKey, ...]:
-        return tuple(replace(key, expr=change(key.expr)) for key in order)
-
-    match relation:
-        case Values(rows=rows):
-            return replace(relation, rows=tuple(tuple(map(change, row)) for row in rows))
-        case TableFunction(args=args):
-            return replace(relation, args=tuple(map(change, args)))
-        case Filter(predicate=predicate):
-            return replace(relation, predicate=change(predicate))
-        case Project(items=items):
-            return replace(relation, items=tuple((column, change(expr)) for column, expr in items))
-        case Aggregate(keys=by, calls=calls):
-            made = tuple((column, replace(call, args=tuple(map(change, call.args)), order=keys(call.order),
-                                          condition=call.condition and change(call.condition)))
-                         for column, call in calls)  # fmt: skip
-            return replace(relation, keys=tuple((column, change(expr)) for column, expr in by), calls=made)
-        case Window(partition=partition, order=order, calls=called):
-            own = tuple((column, replace(call, args=tuple(map(change, call.args)),
-                                         condition=call.condition and change(call.condition)))
-                        for column, call in called)  # fmt: skip
-            return replace(relation, partition=tuple(map(change, partition)), order=keys(order), calls=own)
-        case TopK(partition=partition, order=order):
-            return replace(relation, partition=tuple(map(change, partition)), order=keys(order))
-        case Outer(on=on) | Semi(on=on):
-            return replace(relation, on=change(on))
-        case _:
-            return relation
-
-
 def taken_out(relation: Relation, aliases: Aliases) -> Inner:
     """The subquery without outer columns.
 
@@ -140,7 +72,7 @@ class _Decorrelator:
     aliases: Aliases
 
     def inner(self, relation: Relation) -> Inner:
-        if not outer_columns(relation):
+        if not outer_columns(relation) and not is_single(relation):
             return Inner(relation)
         match relation:
             case Filter(input, predicate):
@@ -154,9 +86,8 @@ class _Decorrelator:
                 return self.aggregate(self.several(input), keys, calls)
             case TopK(input, partition) | Window(input, partition):
                 below = self.several(input)
-                equal = self.equalities(below)
                 self.refuse_outer(relation, below.relation)
-                own = tuple(inner for _, inner in equal)
+                own = tuple(pair.mine for pair in self.equalities(below)[0])
                 return Inner(replace(relation, input=below.relation, partition=(*partition, *own)), below.on)
             case UnionAll(inputs, columns):
                 return self.union([self.several(item) for item in inputs], columns)
@@ -172,18 +103,20 @@ class _Decorrelator:
                 below = self.several(input)
                 self.refuse_outer(relation, below.relation, other)
                 return Inner(replace(relation, input=below.relation), below.on)
-        raise _needs_domain()
+        raise needs_domain()
 
     def several(self, relation: Relation) -> Inner:
         """A part of a subquery, which is no aggregate without GROUP BY, since that would have one row for no rows."""
+        if not outer_columns(relation):
+            return Inner(relation)
         found = self.inner(relation)
         if found.single:
-            raise _needs_domain()
+            raise needs_domain()
         return found
 
     def filter(self, below: Inner, predicate: Expr) -> Inner:
         if below.single:
-            return _filtered(below, predicate)
+            return filtered(below, predicate)
         there = {column.name for column in below.relation.columns}
         own = tuple(part for part in conjuncts(predicate) if columns_of(part) <= there)
         moved = tuple(part for part in conjuncts(predicate) if not columns_of(part) <= there)
@@ -192,10 +125,10 @@ class _Decorrelator:
 
     def project(self, below: Inner, items: tuple[tuple[Column, Expr], ...]) -> Inner:
         if below.single:
-            return _projected(below, items)
+            return projected(below, items)
         there = {column.name: column for column in below.relation.columns}
         if any(not columns_of(expr) <= there.keys() for _, expr in items):
-            raise _needs_domain()
+            raise needs_domain()
         made = {column.name for column, _ in items}
         read = sorted(frozenset[str]().union(*map(columns_of, below.on)) & (there.keys() - made))
         return replace(below, relation=Project(below.relation, (*items, *((there[n], there[n]) for n in read))))
@@ -203,41 +136,53 @@ class _Decorrelator:
     def aggregate(self, below: Inner, keys: tuple[tuple[Column, Expr], ...],
                   calls: tuple[tuple[Column, AggregateCall], ...]) -> Inner:  # fmt: skip
         self.refuse_outer(Aggregate(below.relation, keys, calls), below.relation)
-        added, on = self.as_columns(self.equalities(below))
+        pairs, rest = self.equalities(below)
+        added, on = self.as_columns(pairs)
+        on += rest
         relation = Aggregate(below.relation, (*keys, *added), calls)
-        if keys or not on:
+        if keys:
             return Inner(relation, on)
-        return Inner(relation, on, single=True, meanings=_over_nothing(relation))
+        meanings = over_nothing(relation) if on else {column.name: column for column, _ in calls}
+        return Inner(relation, on, single=True, meanings=meanings)
 
     def union(self, arms: list[Inner], columns: tuple[Column, ...]) -> Inner:
         """Arms that equate the same outer expressions with their own, which become columns of the union."""
-        found = [dict(self.equalities(arm)) for arm in arms]
-        if any(one.keys() != found[0].keys() for one in found):
-            raise _needs_domain()
-        added, on = self.as_columns([(outer, found[0][outer]) for outer in found[0]])
+        found = [self.equalities(arm) for arm in arms]
+        sides = [{(pair.outer, pair.operator): pair.mine for pair in pairs} for pairs, _ in found]
+        if any(one.keys() != sides[0].keys() for one in sides) or any(rest for _, rest in found):
+            raise needs_domain()
+        added, on = self.as_columns([Pair(outer, mine, operator) for (outer, operator), mine in sides[0].items()])
         width = len(columns)
         made = tuple(
             Project(arm.relation, (
                 *zip(columns, arm.relation.columns[:width], strict=True),
-                *((column, functions.cast(one[outer], column.type))
-                  for (column, _), outer in zip(added, found[0], strict=True)),
+                *((column, functions.cast(one[side], column.type))
+                  for (column, _), side in zip(added, sides[0], strict=True)),
             ))
-            for arm, one in zip(arms, found, strict=True)
+            for arm, one in zip(arms, sides, strict=True)
         )  # fmt: skip
         return Inner(UnionAll(made, (*columns, *(column for column, _ in added))), on)
 
-    def equalities(self, below: Inner) -> list[tuple[Expr, Expr]]:
-        """The conditions as pairs of an outer expression and one of the subquery."""
+    def equalities(self, below: Inner) -> tuple[list[Pair], tuple[Expr, ...]]:
+        """The conditions that equate something with a part of the subquery, and those on outer columns alone."""
         there = {column.name for column in below.relation.columns}
-        return [_pair(condition, there) for condition in below.on]
+        pairs, rest = list[Pair](), list[Expr]()
+        for condition in below.on:
+            pair = pair_of(condition, there)
+            if pair is not None:
+                pairs.append(pair)
+            elif columns_of(condition) & there:
+                raise needs_domain()
+            else:
+                rest.append(condition)
+        return pairs, tuple(rest)
 
-    def as_columns(
-        self, pairs: list[tuple[Expr, Expr]]
-    ) -> tuple[tuple[tuple[Column, Expr], ...], tuple[Expr, ...]]:
+    def as_columns(self, pairs: list[Pair]) -> tuple[tuple[tuple[Column, Expr], ...], tuple[Expr, ...]]:
         """A column for the subquery's side of each pair, and the conditions that equate them with the outer side."""
         alias = self.aliases.fresh("correlated")
-        added = tuple((Column(f"{alias}.column{n}", inner.type), inner) for n, (_, inner) in enumerate(pairs, 1))
-        on = (functions.resolve("=", (outer, column)) for (outer, _), (column, _) in zip(pairs, added, strict=True))
+        added = tuple((Column(f"{alias}.column{n}", pair.mine.type), pair.mine) for n, pair in enumerate(pairs, 1))
+        on = (functions.resolve(pair.operator, (pair.outer, column))
+              for pair, (column, _) in zip(pairs, added, strict=True))  # fmt: skip
         return added, tuple(on)
 
     @staticmethod
@@ -245,18 +190,20 @@ class _Decorrelator:
         """Refuse outer columns in a relation's own expressions."""
         there = {column.name for item in inputs for column in item.columns}
         if any(not columns_of(expr) <= there for expr in expressions(relation)):
-            raise _needs_domain()
+            raise needs_domain()
 
 
-def _filtered(below: Inner, predicate: Expr) -> Inner:
+def filtered(below: Inner, predicate: Expr) -> Inner:
+    """A single row with one more condition."""
     return replace(below, having=(*below.having, substitute(predicate, below.meanings)))
 
 
-def _projected(below: Inner, items: tuple[tuple[Column, Expr], ...]) -> Inner:
+def projected(below: Inner, items: tuple[tuple[Column, Expr], ...]) -> Inner:
+    """A single row with columns computed from it."""
     return replace(below, meanings={column.name: substitute(expr, below.meanings) for column, expr in items})
 
 
-def _over_nothing(relation: Aggregate) -> dict[str, Expr]:
+def over_nothing(relation: Aggregate) -> dict[str, Expr]:
     """What the results of aggregates are, if the row that has them may be missing."""
     zero = Literal(0, BIGINT)
     return {
@@ -268,101 +215,34 @@ def _over_nothing(relation: Aggregate) -> dict[str, Expr]:
 COUNTS = frozenset(("count", "regr_count"))  # they are 0 over no rows; other aggregates are NULL
 
 
-def _pair(condition: Expr, there: set[str]) -> tuple[Expr, Expr]:
-    if isinstance(condition, Call) and condition.function == "=":
-        for inner, outer in (condition.args, condition.args[::-1]):
-            if columns_of(inner) and columns_of(inner) <= there and not columns_of(outer) & there:
-                return outer, inner
-    raise _needs_domain()
+@dataclass(frozen=True)
+class Pair:
+    """A condition that equates an outer expression with one of a subquery."""
+
+    outer: Expr
+    mine: Expr
+    operator: str
 
 
-def _needs_domain() -> UnsupportedSQL:
+def pair_of(condition: Expr, own: AbstractSet[str]) -> Pair | None:
+    """The two sides of an equality between the columns `own` and outer ones, or a constant; None for another."""
+    if isinstance(condition, Call) and condition.function in ("=", "is not distinct from"):
+        for mine, outer in (condition.args, condition.args[::-1]):
+            if columns_of(mine) and columns_of(mine) <= own and not columns_of(outer) & own:
+                return Pair(outer, mine, condition.function)
+    return None
+
+
+def needs_domain() -> UnsupportedSQL:
+    """The error for a subquery that reads outer columns in a way that is not supported."""
     return UnsupportedSQL(
         "a subquery that reads an outer column otherwise than in an equality with its own is not maintained here",
         remedy="write it as a join in FROM, or compare with = only",
     )
 
 
-def in_domain(relation: Relation, domain: Relation, outer: Mapping[str, Column]) -> Inner:
-    """The subquery, joined to the distinct values of the outer columns that it reads. `outer` has the domain's column
-    for each of them.
-
-    Raises:
-        UnsupportedSQL: two parts of a join read them, or the right side of an outer or semi-join does.
-    """
-    if _is_single(relation):
-        match relation:
-            case Filter(input, predicate):
-                return _filtered(in_domain(input, domain, outer), predicate)
-            case Project(input, items):
-                return _projected(in_domain(input, domain, outer), items)
-    inside = _renamed(relation, outer)
-    on = tuple(
-        functions.resolve("is not distinct from", (Column(name, column.type), column)) for name, column in outer.items()
-    )
-    found = Inner(_with_domain(inside, domain), on)
-    if isinstance(relation, Aggregate) and not relation.keys:
-        return replace(found, single=True, meanings=_over_nothing(relation))
-    return found
-
-
-def _is_single(relation: Relation) -> bool:
+def is_single(relation: Relation) -> bool:
     """Whether it is an aggregate without GROUP BY, with conditions and expressions above it."""
     while isinstance(relation, (Filter, Project)):
         relation = relation.input
     return isinstance(relation, Aggregate) and not relation.keys
-
-
-def _renamed(relation: Relation, names: Mapping[str, Column]) -> Relation:
-    """The relation with these columns in place of others."""
-    own = changed(relation, lambda expr: substitute(expr, names))
-    match own:
-        case Join(inputs) | UnionAll(inputs):
-            return replace(own, inputs=tuple(_renamed(item, names) for item in inputs))
-        case Outer(left, right):
-            return replace(own, left=_renamed(left, names), right=_renamed(right, names))
-        case Semi(input, other):
-            return replace(own, input=_renamed(input, names), other=_renamed(other, names))
-        case Scan() | Values():
-            return own
-        case _:
-            return replace(own, input=_renamed(own.input, names))
-
-
-def _with_domain(relation: Relation, domain: Relation) -> Relation:
-    """The rows of a subquery beside the row of the domain that they are for. It reads the domain's columns as outer
-    ones.
-    """
-    names = {column.name for column in domain.columns}
-    own = tuple((column, column) for column in domain.columns)
-
-    def reads(one: Relation) -> bool:
-        return bool(outer_columns(one).keys() & names)
-
-    if not reads(relation):
-        return Join((domain, relation))
-    match relation:
-        case Join(inputs) if sum(map(reads, inputs)) == 1:
-            return Join(tuple(_with_domain(item, domain) if reads(item) else item for item in inputs))
-        case UnionAll(inputs, columns):
-            arms = (_with_domain(item, domain) for item in inputs)
-            shown = tuple(
-                Project(arm, (*own, *zip(columns, item.columns, strict=True)))
-                for arm, item in zip(arms, inputs, strict=True)
-            )
-            return UnionAll(shown, (*domain.columns, *columns))
-        case Project(input, items):
-            return Project(_with_domain(input, domain), (*own, *items))
-        case Aggregate(input, keys):
-            return replace(relation, input=_with_domain(input, domain), keys=(*own, *keys))
-        case TopK(input, partition) | Window(input, partition):
-            return replace(relation, input=_with_domain(input, domain), partition=(*domain.columns, *partition))
-        case Filter(input) | TableFunction(input):
-            return replace(relation, input=_with_domain(input, domain))
-        case Outer(left, right, full=False) if not reads(right):
-            return replace(relation, left=_with_domain(left, domain))
-        case Semi(input, other) if not reads(other):
-            return replace(relation, input=_with_domain(input, domain))
-        case Values(columns=columns, rows=rows) if len(rows) == 1:
-            return Project(domain, (*own, *zip(columns, rows[0], strict=True)))
-    raise _needs_domain()

@@ -13,15 +13,20 @@ from sqlglot import exp
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for subqueries: the two modules call each other
-from halfjoin.sql.bind.context import CommonTable, Context, Rows
+from halfjoin.sql.bind.aggregates import aggregates_in
+from halfjoin.sql.bind.context import CommonTable, Context, Stored
 from halfjoin.sql.bind.function import bind_call, renamed
+from halfjoin.sql.bind.reading import outer_columns
+from halfjoin.sql.bind.rows import Rows
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope, Visible
+from halfjoin.sql.bind.subqueries import bind_values, filtered
 from halfjoin.sql.bind.unmaintained import refuse_join, side_of
-from halfjoin.sql.expr import Column, Expr, conjunction
-from halfjoin.sql.parse.locate import name_of, only, written
+from halfjoin.sql.bind.windows import windows_in
+from halfjoin.sql.expr import Column, Expr, Literal, conjunction, conjuncts, substitute
+from halfjoin.sql.parse.locate import bare_values, name_of, only, written
 from halfjoin.sql.parse.parse import parse_query
-from halfjoin.sql.relation import Filter, Join, Outer, Relation, Scan, Values
+from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Values
 
 Bound = tuple[Relation, Scope]
 
@@ -32,14 +37,16 @@ def bind_from(query: exp.Select, context: Context, base: Relation | None,
     clause, joins = query.args.get("from_"), query.args.get("joins") or []
     if clause is None:
         return base, Scope()
-    return From(context, outer).items(clause.this, joins, base, Scope())
+    return From(context, outer, through=base is not None).items(clause.this, joins, base, Scope())
 
 
 class From:
     """Binds the items of one FROM clause."""
 
-    def __init__(self, context: Context, outer: tuple[Scope, ...]) -> None:
+    def __init__(self, context: Context, outer: tuple[Scope, ...], through: bool = False) -> None:
+        """`through`: the items are bound on top of the outer rows, so a subquery in FROM cannot read these."""
         self.context, self.outer = context, outer
+        self.derived_outer = () if through else outer
 
     def items(self, first: exp.Expr, joins: list[exp.Join], relation: Relation | None, left: Scope) -> Bound:
         """Items with their joins; commas bind looser than JOIN. `left`: the scope further left, for LATERAL."""
@@ -85,11 +92,11 @@ class From:
                 return Filter(relation, condition) if merged else relation, left.merged(right, merged)
             scope = left.beside(right)
             if join.args.get("on"):
-                relation = Filter(relation, Scalars(self.context, (scope, *self.outer)).condition(join.args["on"]))
+                relation = filtered(relation, Scalars(self.context, (scope, *self.outer)), join.args["on"])
             return relation, scope
 
     def outer_join(self, join: exp.Join, relation: Relation, group: Scope, left: Scope) -> Bound:
-        """LEFT, RIGHT or FULL JOIN. The right side is bound by itself."""
+        """LEFT, RIGHT or FULL JOIN. The right side is bound by itself; if it reads the left one, it is LATERAL."""
         side = side_of(join)
         right, item = self.item(join.this, None, left if side == "LEFT" else Scope())
         with self.context.at(join):
@@ -97,13 +104,46 @@ class From:
             if join.args.get("using") or join.text("method"):
                 merged, on = self.using(join, group, item)
             else:
-                on = Scalars(self.context, (group.beside(item), *self.outer)).condition(join.args["on"])
-            made = Outer(right, relation, on) if side == "RIGHT" else Outer(relation, right, on, full=side == "FULL")
+                rows = Rows([relation, right], Scalars(self.context, (group.beside(item), *self.outer)))
+                bind_values(rows, [join.args["on"]])
+                (relation, right), on = rows.relations, rows.scalars.condition(join.args["on"])
+            if self.reads(right, relation):
+                made = self.beside(relation, right, left, item, on)
+            elif side == "RIGHT":
+                made = Outer(right, relation, on)
+            else:
+                made = Outer(relation, right, on, full=side == "FULL")
             group = group if side == "LEFT" else group.nullable()
             item = item if side == "RIGHT" else item.nullable()
             if side != "LEFT":
                 merged = [_merged(column, group, item, side) for column in merged]
             return made, group.merged(item, merged)
+
+    @staticmethod
+    def reads(right: Relation, left: Relation) -> bool:
+        """Whether a relation reads columns of another as outer ones."""
+        return not outer_columns(right).keys().isdisjoint(column.name for column in left.columns)
+
+    def beside(self, relation: Relation, right: Relation, left: Scope, item: Scope, on: Expr | None) -> Relation:
+        """Each row with the rows of a LATERAL item, which reads it. `on`: of a LEFT JOIN, None for an inner one."""
+        rows = Rows([relation], Scalars(self.context, (left, *self.outer)))
+        inner = rows.inner(right, joined=True)
+        if not inner.single:
+            whole = conjunction((*inner.on, *([] if on is None else conjuncts(on))))
+            if on is not None:
+                return Outer(relation, inner.relation, whole)
+            return Filter(Join((relation, inner.relation)), whole)
+        rows.join(inner)
+        shown = [column for source in item.sources for _, column in source.columns]
+        values = [inner.meanings[column.name] for column in shown]
+        if on is not None:
+            there = conjunction((*inner.having, *conjuncts(substitute(on, inner.meanings))))
+            values = [functions.resolve("case", (there, value, Literal(None, value.type))) for value in values]
+        made = rows.relations[0]
+        if on is None and inner.having:
+            made = Filter(made, conjunction(inner.having))
+        kept = ((column, column) for column in relation.columns)
+        return Project(made, (*kept, *zip(shown, values, strict=True)))
 
     def using(self, join: exp.Join, left: Scope, right: Scope) -> tuple[list[Visible], Expr]:
         """The merged columns of USING or NATURAL, and the condition that their two sides are equal."""
@@ -160,14 +200,19 @@ class From:
             return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
         if not isinstance(node.this, exp.Subquery):
             raise self.context.refuse(node, "LATERAL takes a subquery or a table function", "leave LATERAL out")
+        if relation is not None and (not self.context.maintains or _is_plain(node.this)):
+            selected = bind_select.select(node.this, self.context, relation, (left, *self.outer))
+            name, unique, names = self.named(node.args.get("alias"), "", selected.names)
+            added = bind_select.project(selected.renamed(names), bind_select.qualified(unique), carry=True)
+            outputs = added.columns[len(added.columns) - len(names):]
+            return added, Scope.of(FromItem(name, tuple(zip(names, outputs, strict=True))))
+        selected = bind_select.select(node.this, self.context, None, (left, *self.outer))
+        right, source = self.derived(selected, node.args.get("alias"), "")
+        item = Scope.of(source)
         if relation is None:
-            added, source = self.subquery(node.this, node.args.get("alias"), left)
-            return added, Scope.of(source)
-        selected = bind_select.select(node.this, self.context, relation, (left, *self.outer))
-        name, unique, names = self.named(node.args.get("alias"), "", selected.names)
-        added = bind_select.project(selected.renamed(names), bind_select.qualified(unique), carry=True)
-        outputs = added.columns[len(added.columns) - len(names):]
-        return added, Scope.of(FromItem(name, tuple(zip(names, outputs, strict=True))))
+            return right, item
+        return (self.beside(relation, right, left, item, None) if self.reads(right, relation)
+                else beside(relation, right)), item
 
     def _call(self, call: exp.Anonymous, alias: exp.TableAlias | None, ordinality: bool, relation: Relation | None,
               left: Scope) -> Bound:
@@ -180,7 +225,7 @@ class From:
     def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:
         """A subquery without LATERAL, which cannot read the items to its left."""
         try:
-            selected = bind_select.select(node, self.context)
+            selected = bind_select.select(node, self.context, None, self.derived_outer)
         except UnknownName as error:
             if error.kind in ("column", "table or alias") and _lends(left, error.name):
                 raise UnsupportedSQL(f"{error.name} is to the left of the subquery, and not visible in it",
@@ -223,7 +268,7 @@ class From:
     def common(self, table: CommonTable) -> bind_select.Selected:
         """The outputs of a query of WITH."""
         aliases = self.context.aliases
-        if isinstance(table.query, Rows):
+        if isinstance(table.query, Stored):
             scan = table.query.scan(aliases)
             return bind_select.Selected(scan, tuple(zip(table.query.names, scan.columns, strict=True)))
         return bind_select.select(table.query, replace(table.context, aliases=aliases))
@@ -254,6 +299,18 @@ def visible(*scopes: Scope) -> Scope:
     """All scopes as one, for LATERAL. It allows repeated names, which `Scope.beside` refuses later."""
     return Scope(tuple(source for scope in scopes for source in scope.sources),
                  tuple(column for scope in scopes for column in scope.visible))
+
+
+def _is_plain(query: exp.Expr) -> bool:
+    """Whether a LATERAL subquery only joins, filters and computes, so that it can be bound on top of the rows to its
+    left."""
+    query = query.unnest()
+    if not isinstance(query, exp.Select):
+        return isinstance(query, (exp.Values, exp.Table)) or bare_values(query) is not None
+    clauses = ("group", "having", "distinct", "limit", "offset", "windows", "qualify", "order")
+    if any(query.args.get(key) for key in clauses):
+        return False
+    return not aggregates_in(query.expressions, {}) and not windows_in(query.expressions, {})
 
 
 def _lends(scope: Scope, name: str) -> bool:

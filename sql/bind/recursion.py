@@ -10,7 +10,7 @@ from sqlglot import exp
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for its parts: the two modules call each other
-from halfjoin.sql.bind.context import CommonTable, Context, Recursion, Rows
+from halfjoin.sql.bind.context import CommonTable, Context, Recursion, Stored
 from halfjoin.sql.bind.selected import Selected, common, known
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.parse.locate import name_of, only
@@ -23,7 +23,7 @@ def reads(query: exp.Expr, name: str) -> bool:
     return any(isinstance(table.this, exp.Identifier) and name_of(table) == name for table in query.find_all(exp.Table))
 
 
-def recursion(query: exp.Expr, name: str, columns: tuple[exp.Identifier, ...], context: Context) -> Rows:
+def recursion(query: exp.Expr, name: str, columns: tuple[exp.Identifier, ...], context: Context) -> Stored:
     """The rows of a query that reads itself under a name; the context's recursions get what computes them."""
     assert context.recursions is not None  # checked by the caller
     if not isinstance(query, exp.Union) or reads(query.this, name):
@@ -32,7 +32,7 @@ def recursion(query: exp.Expr, name: str, columns: tuple[exp.Identifier, ...], c
     only(query, context.sql, "WITH RECURSIVE", ("this", "expression", "distinct"))
     selected = bind_select.select(query.this, context)
     first = _project(selected, [known(value) for value in selected.values])
-    rows, working = (Rows(_unused(name, context), first.columns, tuple(selected.names)) for _ in range(2))
+    rows, working = (Stored(_unused(name, context), first.columns, tuple(selected.names)) for _ in range(2))
     inside: list[Recursion] = []
     itself = CommonTable(working, columns, context)
     inner = replace(context, common={**context.common, name: itself}, recursions=inside)

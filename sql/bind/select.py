@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from halfjoin.sql import functions
+from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import ON_TOP, CommonTable, Context
 from halfjoin.sql.bind.from_clause import bind_from
 from halfjoin.sql.bind.function import list_calls, numbered
@@ -18,6 +19,7 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import Selected, common, one_row, project, qualified
 from halfjoin.sql.bind.set_operations import set_operation
+from halfjoin.sql.bind.subqueries import filtered, with_values
 from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_order, refuse_set_operation
 from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
@@ -44,7 +46,7 @@ def select(query: exp.Expr, context: Context, base: Relation | None = None,
         if base is not None:
             raise context.refuse(query, "LATERAL (... UNION ALL ...) is not supported",
                                  "write LATERAL (VALUES (...), (...))")
-        return set_operation(query, _with(query, context))
+        return set_operation(query, _with(query, context), outer)
     raise context.refuse(query, f"{query.key.upper()} is not supported as a query")
 
 
@@ -87,7 +89,7 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
         relation = one_row(context)
     scalars = Scalars(context, (scope, *outer))
     if query.args.get("where"):
-        relation = Filter(relation, scalars.condition(query.args["where"].this))
+        relation = filtered(relation, scalars, query.args["where"].this)
     bound: dict[int, Expr] = {}
     outputs = outputs_of(query, scope, context, bound)
     scalars = scalars.binding(bound)
@@ -96,11 +98,14 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     conditions = [query.args[key].this for key in ("having", "qualify") if query.args.get(key)]
     if context.maintains and is_grouped(query, [*nodes, *conditions], scalars.bound):
         refuse_lateral(base, query, context)
+        inside = [*aggregates_in([*nodes, *conditions], scalars.bound), *filter(None, [query.args.get("group")])]
+        relation, scalars = with_values(relation, scalars, inside)
         relation, scalars = group(query, outputs, [*nodes, *conditions], relation, scalars)
     if query.args.get("having"):
-        relation = Filter(relation, scalars.condition(query.args["having"].this))
+        relation = filtered(relation, scalars, query.args["having"].this)
     qualify = query.args.get("qualify")
     windowed = [*nodes, *([qualify.this] if qualify else [])]
+    relation, scalars = with_values(relation, scalars, windowed)
     if context.maintains and windows_in(windowed, scalars.bound):
         refuse_lateral(base, query, context)
         relation, scalars = with_windows(query, windowed, relation, scalars)

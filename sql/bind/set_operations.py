@@ -14,6 +14,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for the parts: the two modules call each other
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.ordering import ordered_outputs
+from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import Namer, Selected, common, project, qualified
 from halfjoin.sql.bind.unmaintained import refuse_set_operation
 from halfjoin.sql.expr import FALSE, TRUE, Column, Literal
@@ -23,14 +24,15 @@ from halfjoin.sql.types import BIGINT, BOOLEAN, SqlType
 _WORDS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
 
 
-def set_operation(query: exp.SetOperation, context: Context) -> Selected:
+def set_operation(query: exp.SetOperation, context: Context, outer: tuple[Scope, ...]) -> Selected:
     """The rows of a set operation, with its ORDER BY and LIMIT; the context has its WITH."""
-    selected = _union(query, context) if isinstance(query, exp.Union) else _counted(query, context)
+    selected = _union(query, context, outer) if isinstance(query, exp.Union) else _counted(query, context, outer)
     return ordered_outputs(query, selected, "UNION/INTERSECT/EXCEPT", context)
 
 
-def _union(query: exp.SetOperation, context: Context) -> Selected:
-    names, types, parts = _typed([bind_select.select(part, context) for part in _parts(query, context)], query, context)
+def _union(query: exp.SetOperation, context: Context, outer: tuple[Scope, ...]) -> Selected:
+    parts = [bind_select.select(part, context, None, outer) for part in _parts(query, context)]
+    names, types, parts = _typed(parts, query, context)
     namer = qualified(context.aliases.fresh("union"))
     arms = tuple(project(part, qualified(context.aliases.fresh("union")), types) for part in parts)
     columns = _columns(namer, names, arms)
@@ -41,9 +43,9 @@ def _union(query: exp.SetOperation, context: Context) -> Selected:
     return Selected(Aggregate(union, tuple(zip(keys, columns, strict=True))), tuple(zip(names, keys, strict=True)))
 
 
-def _counted(query: exp.SetOperation, context: Context) -> Selected:
+def _counted(query: exp.SetOperation, context: Context, outer: tuple[Scope, ...]) -> Selected:
     """INTERSECT and EXCEPT: count each row's copies on either side."""
-    parts = [bind_select.select(part, context) for part in (query.this, query.expression)]
+    parts = [bind_select.select(part, context, None, outer) for part in (query.this, query.expression)]
     names, types, parts = _typed(parts, query, context)
     types = [*types, BOOLEAN]
     word = query.key

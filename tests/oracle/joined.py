@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -34,10 +35,10 @@ class Streams:
             self.engine.execute(f"CREATE TABLE {name} (k integer, x integer)")
             self.oracle.create(name, "k integer, x integer", ("k", "x"))
 
-    def create(self, name: str, sql: str) -> None:
-        """A materialized view."""
+    def create(self, name: str, sql: str, duckdb: str) -> None:
+        """A materialized view, and what DuckDB is asked for it."""
         self.engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {sql}")
-        self.views[name] = sql
+        self.views[name] = duckdb
 
     def batch(self) -> None:
         """Random rows, after which times may close; or time passes."""
@@ -80,18 +81,22 @@ def _less(one: Bag, other: Bag) -> Bag:
     return Counter({row: count - other[row] for row, count in one.items() if count > other[row]})
 
 
-def run(seed: int, queries: list[str]) -> str:
-    """Views made before the first row and again later. Returns how the first wrong one is wrong."""
+def run(seed: int, queries: Sequence[str | tuple[str, str]]) -> str:
+    """Views made before the first row and again later. Returns how the first wrong one is wrong.
+
+    A query is one text, or one for halfjoin and one for DuckDB.
+    """
     streams = Streams(random.Random(seed))
-    for number, sql in enumerate(queries):
-        streams.create(f"v{number}", sql)
+    texts = [(query, query) if isinstance(query, str) else query for query in queries]
+    for number, (sql, duckdb) in enumerate(texts):
+        streams.create(f"v{number}", sql, duckdb)
     batches = streams.rng.randint(2, 6)
     late = streams.rng.randrange(batches)
     for number in range(batches):
         streams.batch()
         if number == late:
-            for place, sql in enumerate(queries):
-                streams.create(f"w{place}", sql)
+            for place, (sql, duckdb) in enumerate(texts):
+                streams.create(f"w{place}", sql, duckdb)
         if wrong := streams.first_wrong():
             return wrong
     streams.engine.advance(to=streams.upper + 10)

@@ -1,0 +1,114 @@
+"""Subqueries in SQL: at every readable time after every batch, a view agrees with DuckDB over its tables."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import NamedTuple
+
+import pytest
+
+from tests.oracle.joined import TABLES, run
+
+SEEDS = range(int(os.environ.get("HALFJOIN_FUZZ", "60")))
+
+
+class Texts(NamedTuple):
+    """SQL for halfjoin, and for DuckDB."""
+
+    ours: str
+    duckdb: str
+
+
+def both(text: str) -> Texts:
+    return Texts(text, text)
+
+
+def wrapped(form: str, *parts: Texts) -> Texts:
+    """The parts in the places {} of a form."""
+    return Texts(form.format(*(part.ours for part in parts)), form.format(*(part.duckdb for part in parts)))
+
+
+def condition(rng: random.Random, column: str) -> str:
+    return rng.choice([f"{column} > 0", f"{column} IS NULL", f"{column} = 1", f"coalesce({column}, 0) <> 2"])
+
+
+def inside(rng: random.Random, depth: int, outer: str, *, equal: bool) -> tuple[Texts, str]:
+    """FROM and WHERE of a random subquery that may read `outer.k` and `outer.x`, and its alias."""
+    alias = f"s{depth}"
+    table, parts = f"{rng.choice(TABLES)} AS {alias}", list[Texts]()
+    if rng.random() < 0.75:
+        operator = "=" if equal or rng.random() < 0.7 else rng.choice(["<", "<>", ">="])
+        parts.append(both(f"{alias}.{rng.choice('kx')} {operator} {outer}.{rng.choice('kx')}"))
+    if rng.random() < 0.3:
+        parts.append(both(condition(rng, f"{alias}.{rng.choice('kx')}")))
+    if rng.random() < 0.1:
+        parts.append(both(condition(rng, f"{outer}.x")))
+    if rng.random() < 0.25:
+        table += f" {rng.choice(['JOIN', 'LEFT JOIN'])} {rng.choice(TABLES)} AS j{depth} ON j{depth}.k = {alias}.x"
+    if depth < 2 and rng.random() < 0.25:
+        parts.append(tested(rng, depth + 1, alias))
+    where = " WHERE " * bool(parts)
+    return Texts(*(f"{table}{where}{' AND '.join(texts)}" for texts in (zip(*parts) if parts else [(), ()]))), alias
+
+
+def tested(rng: random.Random, depth: int, outer: str) -> Texts:
+    """EXISTS, IN, ANY or ALL."""
+    texts, alias = inside(rng, depth, outer, equal=False)
+    value, output = f"{outer}.{rng.choice('kx')}", f"{alias}.{rng.choice('kx')}"
+    negated = rng.choice(["", "NOT "])
+    operator, word = rng.choice(["=", "<>", "<", ">="]), rng.choice(["ANY", "ALL"])
+    form = rng.choice([
+        "{negated}EXISTS (SELECT 1 FROM {text})",
+        "{value} {negated}IN (SELECT {output} FROM {text})",
+        "{negated}{value} {operator} {word} (SELECT {output} FROM {text})",
+        "row",
+    ])  # fmt: skip
+    if form == "row":  # DuckDB has no correlated IN of rows
+        equal = f"({alias}.x = {outer}.k AND {alias}.k = {outer}.x)"
+        counted = f"CASE WHEN count(*) FILTER ({equal}) > 0 THEN true WHEN count(*) FILTER ({equal} IS NULL) = 0 THEN false END"
+        return Texts(
+            f"({outer}.k, {outer}.x) {negated}IN (SELECT {alias}.x, {alias}.k FROM {texts.ours})",
+            f"{negated}(SELECT {counted} FROM {texts.duckdb})",
+        )
+    return Texts(*(form.format(negated=negated, value=value, output=output, operator=operator, word=word, text=text)
+                   for text in texts))  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_exists_in_any_and_all_agree_with_duckdb(seed: int) -> None:
+    rng = random.Random(seed)
+    queries = []
+    for _ in range(2):
+        join = rng.choice(["a AS t", "a AS t", "a AS t LEFT JOIN b AS u ON u.k = t.k", "a AS t JOIN b AS u ON u.k = t.k"])
+        parts = [tested(rng, 1, "t") for _ in range(rng.choice([1, 1, 2]))]
+        where = " AND ".join("{}" for _ in parts)
+        queries.append(wrapped(f"SELECT t.k, t.x FROM {join} WHERE {where}", *parts))
+    assert not run(seed, queries)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_truth_values_of_subqueries_agree_with_duckdb(seed: int) -> None:
+    rng = random.Random(seed)
+    assert not run(seed, [
+        wrapped(f"SELECT t.k, t.x, {{}} AS found FROM {rng.choice(TABLES)} AS t", tested(rng, 1, "t")),
+        wrapped(f"SELECT t.k, t.x FROM a AS t WHERE {{}} OR {condition(rng, 't.x')}", tested(rng, 1, "t")),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_scalar_subqueries_agree_with_duckdb(seed: int) -> None:
+    rng = random.Random(seed)
+    queries = []
+    for _ in range(2):
+        texts, alias = inside(rng, 1, "t", equal=rng.random() < 0.7)
+        call = rng.choice(["count(*)", "max(@)", "sum(@)", "coalesce(min(@), 7) + count(@)", "count(DISTINCT @)"])
+        having = rng.choice(["", "", " HAVING count(*) > 1"])
+        value = wrapped(f"(SELECT {call} FROM {{}}{having})".replace("@", f"{alias}.{rng.choice('kx')}"), texts)
+        form = rng.choice([
+            f"SELECT t.k, t.x, {{}} AS found FROM {rng.choice(TABLES)} AS t",
+            f"SELECT t.k, t.x FROM a AS t WHERE {{}} {rng.choice(['=', '<', '>='])} t.x",
+            "SELECT t.k, t.x FROM a AS t WHERE coalesce({}, 1) = 1",
+        ])  # fmt: skip
+        queries.append(wrapped(form, value))
+    assert not run(seed, queries)
