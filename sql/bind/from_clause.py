@@ -308,7 +308,8 @@ def _is_plain(query: exp.Expr) -> bool:
     if not isinstance(query, exp.Select):
         return isinstance(query, (exp.Values, exp.Table)) or bare_values(query) is not None
     clauses = ("group", "having", "distinct", "limit", "offset", "windows", "qualify", "order")
-    if any(query.args.get(key) for key in clauses):
+    items = filter(None, [query.args.get("from_"), *(query.args.get("joins") or [])])
+    if any(query.args.get(key) for key in clauses) or any(item.find(exp.Query) for item in items):
         return False
     return not aggregates_in(query.expressions, {}) and not windows_in(query.expressions, {})
 
