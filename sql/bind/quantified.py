@@ -1,4 +1,4 @@
-"""The syntax of subqueries in expressions: EXISTS, IN, ANY, ALL, scalar ones, and comparisons of a row with one."""
+"""The syntax of subqueries in expressions: EXISTS, IN, ANY, ALL, ARRAY, scalar ones, and comparisons of a row with one."""
 
 from __future__ import annotations
 
@@ -68,6 +68,14 @@ def row_comparison(node: exp.Expr) -> RowComparison | None:
     return None if members is None else RowComparison(members, operator, node.expression)
 
 
+def listed(node: exp.Expr) -> exp.Query | None:
+    """The query of `ARRAY(query)`; None for another node."""
+    if not isinstance(node, exp.Array) and not (isinstance(node, exp.Anonymous) and node.name.lower() == "array"):
+        return None
+    query = node.expressions[0] if len(node.expressions) == 1 else None
+    return query if isinstance(query, exp.Query) else None
+
+
 def outermost(node: exp.Expr, bound: Mapping[int, Expr]) -> Iterator[exp.Expr]:
     """The nodes that turn a subquery into a value, operands first; not those inside other subqueries, nor those that
     are bound."""
@@ -78,7 +86,7 @@ def outermost(node: exp.Expr, bound: Mapping[int, Expr]) -> Iterator[exp.Expr]:
         for member in asked.members:
             yield from outermost(member, bound)
         yield node
-    elif isinstance(node, (exp.Query, exp.Exists)):
+    elif isinstance(node, (exp.Query, exp.Exists)) or listed(node) is not None:
         yield node
     else:
         for child in node.iter_expressions():
