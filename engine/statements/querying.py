@@ -12,7 +12,7 @@ from halfjoin.engine.batch.readable import closed, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.reduce import top
 from halfjoin.engine.reduce.groups import Groups
-from halfjoin.engine.statements.reading import QUERY_NAME, evaluate
+from halfjoin.engine.statements.reading import QUERY_NAME, check_memory, evaluate
 from halfjoin.engine.statements.recursion import with_recursions
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import bounded
@@ -43,6 +43,7 @@ def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Ta
     later = replace(state, upper=max(state.upper, time + 1))  # constants can be read at any time
     found = rows(with_recursions(later, bound.recursions, rows), bound.relation)
     if bound.top is not None:
+        check_memory(state, found.nbytes)
         found = _first(found, bound.top)
     shown = list(found.columns)[: len(bound.names)]
     columns = expand(found.select(shown), QUERY_NAME).columns

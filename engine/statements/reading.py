@@ -17,10 +17,11 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import Failure, first_failure
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.storage.filling import fill_nodes
+from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant
-from halfjoin.errors import UnknownName
-from halfjoin.planner.plan import Version
+from halfjoin.errors import DataError, UnknownName
+from halfjoin.planner.plan import Reduce, Version
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.parse.parse import parse_query
@@ -28,6 +29,7 @@ from halfjoin.sql.relation import Relation
 
 _QUERY = User("query", "this query")
 QUERY_NAME = "the query"  # in errors
+_LEAST = 1 << 26  # bytes that a query may take, however little memory the engine has
 
 
 def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> Updates:
@@ -94,18 +96,31 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     time = readable(state, planned.collections, as_of)
     own = {node.output for node in planned.nodes}
     keys = [key for key in planned.arrangements if key.constant is None and key.collection not in own]
-    moment = _Moment(state, time)
+    moment, held = _Moment(state, time), 0
     try:
         for key in keys:
             state.collection(key.collection).share(key, _QUERY, state.functions)
         for node in planned.below:  # computed anew, since a kept node has no history
             output = _at(moment, flow_of(node, state.functions, QUERY_NAME))
+            held += output.nbytes if isinstance(node, Reduce) else 0
+            check_memory(state, held)
             moment.found[node.output] = (make_run(output, state.upper),)
         found = _at(moment, flow_of(planned.output, state.functions, QUERY_NAME))
     finally:
         for key in keys:
             state.collection(key.collection).release(_QUERY)
     return consolidate(found, by_time=False) if distinct else found
+
+
+def check_memory(state: State, size: int) -> None:
+    """Check that rows which a query groups or orders, `size` bytes of them, fit into the engine's memory.
+
+    Raises:
+        DataError: they do not.
+    """
+    if size > max(state.memory.limit or machine_memory() // 2, _LEAST):
+        raise DataError("the query needs more memory than the engine may use: ask for fewer rows, or give the engine "
+                        "more, Engine(memory=...)")  # fmt: skip
 
 
 def _at(moment: _Moment, flow: Flow) -> Updates:

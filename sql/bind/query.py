@@ -3,8 +3,7 @@ name, the clock, recursion."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -47,14 +46,13 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
     selected = select(query, context)
     if not selected.items:
         raise UnsupportedSQL("a query needs at least one column")
-    relation, limit = selected.input, None
-    if isinstance(relation, TopK) and not relation.partition:  # LIMIT, which is applied after the relation
-        relation, limit = relation.input, relation
-    made, order = _with_keys(relation, selected)
-    relation = first_rows(made)
-    top = TopK(relation, (), order, None) if order else None
-    if limit is not None:
-        top = TopK(relation, (), order, limit.limit, limit.offset, limit.with_ties)
+    last = selected.input if isinstance(selected.input, TopK) and not selected.input.partition else None  # LIMIT
+    made, order = _with_keys(selected.input if last is None else last.input, selected)
+    relation, top = first_rows(made), None
+    if last is not None:
+        top = replace(last, input=relation, order=order)
+    elif order:
+        top = TopK(relation, (), order, None)
     return BoundQuery(relation, tuple(selected.names), top, tuple(recursions))
 
 
@@ -74,8 +72,4 @@ def _with_keys(relation: Relation, selected: Selected) -> tuple[Project, tuple[S
     for key in selected.order:
         if key.expr not in columns:
             add("key", key.expr)
-    return Project(relation, tuple(items)), _over(selected.order, columns)
-
-
-def _over(order: Sequence[SortKey], columns: dict[Expr, Column]) -> tuple[SortKey, ...]:
-    return tuple(SortKey(columns[key.expr], key.descending, key.nulls_first) for key in order)
+    return Project(relation, tuple(items)), tuple(replace(key, expr=columns[key.expr]) for key in selected.order)

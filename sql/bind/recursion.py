@@ -73,6 +73,6 @@ def _fitted(query: exp.Expr, name: str, found: Selected, first: Project, context
         with context.at(query):
             together = common([value, column])
         if _stored(together) != column.type:
-            raise context.wrong(query, f"a column of {name} is {column.type} in its first part, and {value.type} in its "
-                                       "second", f"cast it in the first part: ::{value.type}")
+            raise context.wrong(query, f"a column of {name} is {column.type} in its first part, and {value.type} in "
+                                       "its second", f"cast it in the first part: ::{value.type}")
     return [functions.cast(value, column.type) for value, (column, _) in zip(found.values, first.items, strict=True)]

@@ -132,9 +132,12 @@ def test_rows_that_are_put_beside_each_other(sql: str, answer: list[tuple[object
 
 
 @pytest.mark.parametrize(("sql", "reason"), [
-    ("SELECT b FROM t GROUP BY k", 'column "t.b" must appear in the GROUP BY clause or be used in an aggregate function'),
-    ("SELECT * FROM t GROUP BY k", 'column "t.f" must appear in the GROUP BY clause or be used in an aggregate function'),
-    ("SELECT sum(b) FROM t ORDER BY k", 'column "t.k" must appear in the GROUP BY clause or be used in an aggregate function'),
+    ("SELECT b FROM t GROUP BY k",
+     'column "t.b" must appear in the GROUP BY clause or be used in an aggregate function'),
+    ("SELECT * FROM t GROUP BY k",
+     'column "t.f" must appear in the GROUP BY clause or be used in an aggregate function'),
+    ("SELECT sum(b) FROM t ORDER BY k",
+     'column "t.k" must appear in the GROUP BY clause or be used in an aggregate function'),
     ("SELECT i, round(f) AS i FROM t ORDER BY i", 'ORDER BY "i" is ambiguous'),
     ("SELECT i FROM t ORDER BY 2", "ORDER BY position 2 is not in select list"),
     ("SELECT DISTINCT k FROM t ORDER BY b", "for SELECT DISTINCT, ORDER BY expressions must appear in select list"),
