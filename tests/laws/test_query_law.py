@@ -12,6 +12,8 @@ from tests.oracle.queries import Queries
 from tests.oracle.rows import bag
 from tests.oracle.schema import TABLES, random_row
 
+pytest_plugins = ("tests.support.postgres",)
+
 TIMES = 3
 QUERIES = 8
 
@@ -82,10 +84,9 @@ def test_every_type_has_an_order(type: str) -> None:
 
 def test_postgresql_orders_values_alike(postgres: Any) -> None:
     for type, values in VALUES.items():
-        listed = ", ".join(f"({value}::{type})" for value in values)
+        listed = ", ".join(f"({number}, {value}::{type})" for number, value in enumerate(values))
         for order in ORDERS:
-            sql = f"SELECT n FROM (VALUES {listed}) v (x) JOIN LATERAL (SELECT 1) one ON true, LATERAL (SELECT x::text) s (n)"
-            sql += f" ORDER BY x {order}"
+            sql = f"SELECT n FROM (VALUES {listed}) v (n, x) ORDER BY x {order}, n"
             expected = [n for (n,) in postgres.execute(sql).fetchall()]
             assert hj.Engine().query(sql).column(0).to_pylist() == expected, (type, order)
 
@@ -115,7 +116,7 @@ def test_rows_with_negative_counts_are_refused() -> None:
     for sql in ("SELECT k FROM t", "SELECT k FROM t ORDER BY k LIMIT 1", "SELECT k FROM t WHERE k = 1 ORDER BY 1"):
         with pytest.raises(hj.DataError, match="holds a row -1 times"):
             engine.query(sql)
-    assert engine.query("SELECT sum(k) AS s, count(*) AS n FROM t").to_pylist() == [{"s": 1, "n": 0}]
+    assert engine.query("SELECT count(*) AS n FROM t").to_pylist() == [{"n": 0}]
 
 
 def test_a_query_needs_no_more_memory_than_the_engine_has() -> None:
@@ -123,5 +124,5 @@ def test_a_query_needs_no_more_memory_than_the_engine_has() -> None:
         engine.execute("CREATE TABLE t (k bigint)")
         engine.execute("INSERT INTO t SELECT * FROM generate_series(1, 300000)")
         with pytest.raises(hj.DataError, match="needs more memory"):
-            engine.query("SELECT k, repeat('x', 300) AS s FROM t ORDER BY k")
+            engine.query("SELECT k, lpad('x', 300, 'y') AS s FROM t ORDER BY k")
         assert engine.query("SELECT count(*) AS n FROM t").to_pylist() == [{"n": 300_000}]
