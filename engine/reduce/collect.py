@@ -34,8 +34,8 @@ def string_agg(rows: Rows, type: pa.DataType) -> pa.Array:
     Raises:
         Failed: a result would be too long; the mask marks the groups.
     """
-    texts, delimiters = (arg.cast(type) for arg in rows.args)  # without rows, they have no type yet
-    nothing = pa.scalar(b"" if pa.types.is_binary(type) else "", type)
+    texts, delimiters = rows.args
+    nothing = pa.scalar(b"" if pa.types.is_binary(texts.type) else "", texts.type)
     delimiters = pc.fill_null(delimiters, nothing)
     _check(rows, sizes(texts) + sizes(delimiters))
     copies = np.repeat(np.arange(len(rows.count)), rows.count)

@@ -207,5 +207,5 @@ def _used(plan: Join, registry: Registry) -> Registry:
     paths = [path for branch in plan.branches for path in branch.paths]
     operators = [part for path in paths for part in (path.source, *(s.then for s in path.stages), path.final)]
     operators += [key.through for key in plan.arrangements if key.through is not None]
-    names = {step.function for part in operators for step in part.steps if isinstance(step, Explode)}
+    names = {name for part in operators for step in part.steps if isinstance(step, Explode) for name in step.functions}
     return {name: function for name, function in registry.items() if name in names}
