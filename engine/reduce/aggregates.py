@@ -48,7 +48,7 @@ def aggregated(
         there |= ~moments.was if kept is None else True
     moment = np.flatnonzero(there)
     rows = {name: array.take(pa.array(moment)) for name, array in answers.items()}
-    return moments.changes(rows, moment, constant(1, len(moment)))
+    return moments.changes(rows, moment, constant(1, len(moment)), distinct=True)
 
 
 def _sum(part: Sums, lifted: Totals | None, moments: Moments, kept: Mapping[str, pa.Array] | None) -> pa.Array:
