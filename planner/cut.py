@@ -26,6 +26,7 @@ from halfjoin.planner.facts import Facts
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.linear import Explode
+from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import Reduce
 from halfjoin.planner.reduces import lowered, output_columns
@@ -70,7 +71,7 @@ class CutNode:
 def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
     """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency."""
     cutter = _Cutter(facts)
-    whole, _ = cutter.region(cutter.reduced(simplified(relation)))
+    whole, _ = cutter.region(cutter.reduced(narrowed(simplified(relation))))
     return whole, tuple(cutter.nodes.values())
 
 
@@ -285,7 +286,7 @@ def _may_fail(relation: Relation) -> bool:
             return fallible(on)
         case Values(_, _, rows):
             return any(fallible(cell) for row in rows for cell in row)
-        case TableFunction(_, function, alias, args, outputs, ordinality):
-            return step_fallible(Explode(function, alias, args, outputs, ordinality))
+        case TableFunction(_, function, alias, args, outputs, ordinality, calls):
+            return step_fallible(Explode(function, alias, args, outputs, ordinality, calls))
         case _:
             return False

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from halfjoin.errors import UnsupportedSQL
@@ -31,6 +31,7 @@ from halfjoin.sql.expr import (
 from halfjoin.sql.functions import render, resolve
 from halfjoin.sql.relation import (
     Aggregate,
+    AggregateCall,
     Filter,
     Join,
     Outer,
@@ -41,6 +42,7 @@ from halfjoin.sql.relation import (
     UnionAll,
     Values,
 )
+from halfjoin.sql.types import BIGINT
 
 
 def simplified(relation: Relation) -> Relation:
@@ -90,9 +92,32 @@ def _semi(semi: Semi) -> Relation:
         return Filter(semi.input, resolve("is not true" if semi.anti else "is true", (matched,)))
     on, other = _narrowed(semi.on, semi.other)
     choices = alternatives(on) if semi.anti else [on]
-    if choices is not None and not any(_rest(choice, other) for choice in choices):
-        return replace(semi, other=other, on=on)
-    return Semi(semi.input, *_matched(semi.input, other, on), semi.anti)
+    if choices is None or any(_rest(choice, other) for choice in choices):
+        return Semi(semi.input, *_matched(semi.input, other, on), semi.anti)
+    if any(asked(choice, _stored(other)).matches for choice in choices):
+        return _without_scans(semi.input, other, on, choices) if semi.anti else replace(semi, other=other, on=on)
+    return Semi(semi.input, _counted(other, "any"), on, semi.anti)
+
+
+def _without_scans(input: Relation, other: Relation, on: Expr, choices: Sequence[Expr]) -> Relation:
+    """An anti-join that asks several questions. Those without a key, as of `x NOT IN (SELECT y ...)`, ask whether there
+    is any row, or a row with a NULL: a count of them is kept, so that they need not be counted again and again."""
+    keyed = [choice for choice in choices if asked(choice, _stored(other)).matches]
+    if len(keyed) == len(choices) or len(keyed) > 1:
+        return Semi(input, other, on, anti=True)
+    found = Semi(input, other, keyed[0], anti=True)
+    for number, choice in enumerate(one for one in choices if one is not keyed[0]):
+        own, rows = _narrowed(choice, other)
+        found = Semi(found, _counted(rows, f"any{number}"), own, anti=True)
+    return found
+
+
+def _counted(relation: Relation, name: str) -> Relation:
+    """One row if the relation has rows, none if it has none."""
+    alias = f"{relation.columns[0].name.rpartition('.')[0]}#{name}" if relation.columns else name
+    count = Column(f"{alias}.count", BIGINT, nullable=False)
+    rows = Aggregate(relation, (), ((count, AggregateCall("count", (), BIGINT)),))
+    return Filter(rows, resolve(">", (count, Literal(0, BIGINT))))
 
 
 def _constant_row(relation: Relation) -> tuple[Expr, Mapping[str, Expr]] | None:

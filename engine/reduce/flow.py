@@ -147,9 +147,9 @@ class ReduceFlow:
         seen = [contents[one] for one in self._seen]
         match self.plan.function:
             case Aggregates() as function:
-                made = aggregated(function, lifted, moments, kept, seen)
+                made = aggregated(function, lifted, moments, kept, seen, self.registry)
             case Windows() as function:
-                found = seen[0].evaluated(partial(windows.evaluate, function))
+                found = seen[0].evaluated(partial(windows.evaluate, function, registry=self.registry))
                 made = moments.changes(found.columns, found.numbers, found.count)
             case Top() as function:
                 positions, count = top.evaluate(function, seen[0].groups)

@@ -25,7 +25,7 @@ from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Update
 from halfjoin.sql.relation import SortKey
 
 LARGE = 256  # entries; smaller groups are looked up whole
-_SPARE = 16  # entries to read besides those that are missing
+_SPARE = 4  # entries to read besides those that are missing
 _MANY = 1 << 40  # more copies than any limit; counts are cut there, so that their sums stay small
 _SEARCH = 256  # about the entries that a search for one row looks at
 

@@ -19,7 +19,7 @@ from halfjoin.engine.arrange.order import Order, OrderKey
 from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.groups import Groups
-from halfjoin.engine.reduce.sorting import ranked, sort
+from halfjoin.engine.reduce.sorting import precede, sort
 from halfjoin.engine.updates.codes import codes, is_exact, same
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, constant, gather, indices_of
 
@@ -30,8 +30,8 @@ _SAMPLES = 16  # entries of a range that a round of a search looks at
 class Entries:
     """What was read. `rows`: of the order's columns, with their diffs. `probe`: the position of the group asked for.
 
-    `mine`: whether the row was there, and in this group, not in one with the same code. `last`: the run has more rows
-    of the group after this one. `adds`: none of those has a negative diff.
+    `mine`: whether the row was there, in this group and not one with the same code. `last`: the run has more rows of
+    the group after this one. `adds`: none of those has a negative diff.
     """
 
     rows: Updates
@@ -91,17 +91,9 @@ class Reading:
             for one in np.unique(number[wide]).tolist():
                 range = self._ranges[one]
                 sampled.append(range.rows(names, range.order().rows[places[number[wide] == one].ravel()]))
-            asked = indices_of(probe[wide])
-            columns = {name: pa.concat_arrays([rows[name].take(asked), *(one[name] for one in sampled)])
-                       for name in names}  # fmt: skip
-            group = np.concatenate([np.arange(len(wide)), np.arange(len(wide)).repeat(_SAMPLES)])
-            by_group = np.argsort(group, kind="stable")
-            starts = np.arange(len(wide) + 1) * (_SAMPLES + 1)
-            indices = indices_of(by_group)
-            groups = Groups({name: column.take(indices) for name, column in columns.items()},
-                            constant(1, len(by_group)), starts)  # fmt: skip
-            rank = ranked(groups, order).row.reshape(-1, _SAMPLES + 1)
-            less = (rank[:, 1:] < rank[:, :1]).sum(1)
+            others = {name: pa.concat_arrays([one[name] for one in sampled]) for name in names}
+            asked = {name: column.take(indices_of(probe[wide])) for name, column in rows.items()}
+            less = precede(asked, others, order).sum(1)
             edges = np.column_stack([low[wide], places + 1, high[wide]])  # after the last lesser one, it begins
             low[wide] = edges[np.arange(len(wide)), less]
             edges = np.column_stack([places, high[wide]])

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.planner.block import Block, Input, Match
+from halfjoin.planner.block import Block, Input
 from halfjoin.planner.plan import InputKind
 from halfjoin.planner.rules.sides import On, Side, alternatives, asked, guarded, shown, side_of
 from halfjoin.sql.expr import FALSE, Expr, Literal, conjunction
-from halfjoin.sql.functions import render, resolve
+from halfjoin.sql.functions import fallible, render, resolve
 from halfjoin.sql.relation import Outer, Relation, Scan, Semi
 
 
@@ -21,13 +20,13 @@ def with_padded(block: Block, relation: Outer) -> list[Block]:
     """
     side = _side(relation.right)
     on = _asked(block, relation.on, side)
-    columns = shown(side, on)
-    if columns is None:
-        raise ValueError(f"no column tells default rows of {side.source.alias} apart")  # such a side is cut out
-    names = [column for column in relation.columns if column.name in columns]
+    names = [column for column in relation.columns if column.name in side.meanings]
     missing = tuple((column, Literal(None, column.type)) for column in names)
     if FALSE in on.own:
         return [replace(block, outputs=block.outputs + missing)]
+    columns = shown(side, on)
+    if columns is None:
+        raise ValueError(f"no column tells default rows of {side.source.alias} apart")  # such a side is cut out
     made = []
     for part, rest in _parts(block, on):
         if rest is None:
@@ -80,16 +79,13 @@ def _parts(block: Block, on: On) -> list[tuple[Block, On | None]]:
     if not on.own:
         return [(block, on)]
     condition = conjunction(on.own)
-    if on.can_fail_to_match:
-        return [(block, replace(on, matches=_guarded(on.matches, condition), own=()))]
+    known = (match for match in on.matches if not match.null_safe and not fallible(match.probe))
+    if not fallible(condition) and (first := next(known, None)) is not None:
+        matches = tuple(guarded(match, condition) if match is first else match for match in on.matches)
+        return [(block, replace(on, matches=matches, own=()))]
     may, cannot = (replace(block, predicates=(*block.predicates, resolve(test, (condition,))))
                    for test in ("is true", "is not true"))  # fmt: skip
     return [(may, replace(on, own=())), (cannot, None)]
-
-
-def _guarded(matches: Sequence[Match], condition: Expr) -> tuple[Match, ...]:
-    first = next(match for match in matches if not match.null_safe)
-    return tuple(guarded(match, condition) if match is first else match for match in matches)
 
 
 def _with(block: Block, side: Side, on: On, kind: InputKind) -> Block:

@@ -56,11 +56,6 @@ class On:
     own: tuple[Expr, ...] = ()
     rest: tuple[Expr, ...] = ()
 
-    @property
-    def can_fail_to_match(self) -> bool:
-        """Whether a probe that is NULL finds nothing."""
-        return any(not match.null_safe for match in self.matches)
-
 
 def guarded(match: Match, condition: Expr) -> Match:
     """A match of the rows for which a condition is true. In other rows the probe is NULL, so they match nothing."""

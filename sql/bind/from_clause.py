@@ -15,11 +15,12 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for subqueries: the two modules call each other
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import Context
-from halfjoin.sql.bind.function import bind_call, renamed
+from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
 from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.rows import Rows
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope, Visible
+from halfjoin.sql.bind.selected import column_for
 from halfjoin.sql.bind.subqueries import bind_values, filtered
 from halfjoin.sql.bind.unmaintained import refuse_join, side_of
 from halfjoin.sql.bind.windows import windows_in
@@ -89,7 +90,8 @@ class From:
         with self.context.at(join):
             if join.args.get("using") or join.text("method"):
                 merged, condition = self.using(join, left, right)
-                return Filter(relation, condition) if merged else relation, left.merged(right, merged)
+                relation = Filter(relation, condition) if merged else relation
+                return self.named_merged(join, relation, left.merged(right, merged), merged)
             scope = left.beside(right)
             if join.args.get("on"):
                 relation = filtered(relation, Scalars(self.context, (scope, *self.outer)), join.args["on"])
@@ -117,7 +119,17 @@ class From:
             item = item if side == "RIGHT" else item.nullable()
             if side != "LEFT":
                 merged = [_merged(column, group, item, side) for column in merged]
-            return made, group.merged(item, merged)
+            return self.named_merged(join, made, group.merged(item, merged), merged)
+
+    def named_merged(self, join: exp.Join, relation: Relation, scope: Scope, merged: list[Visible]) -> Bound:
+        """USING (...) AS name: the name has the merged columns, and is seen beside the joined items."""
+        if (alias := join.meta.get("alias")) is None:
+            return relation, scope
+        unique = self.context.aliases.fresh(name_of(alias))
+        columns = [(column.name, column_for(f"{unique}.{column.name}", column.expr)) for column in merged]
+        kept = ((column, column) for column in relation.columns)
+        made = zip((column for _, column in columns), (column.expr for column in merged), strict=True)
+        return Project(relation, (*kept, *made)), scope.beside(Scope((FromItem(name_of(alias), tuple(columns)),)))
 
     @staticmethod
     def reads(right: Relation, left: Relation) -> bool:
@@ -178,9 +190,9 @@ class From:
         if isinstance(inner, (exp.Table, exp.Lateral)) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
             only(node, self.context.sql, "FROM", ("this",))
             return self.item(node.this, relation, left)
-        if isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous):
-            only(node, self.context.sql, "FROM", ("this", "alias", "ordinality"))
-            return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
+        if isinstance(node, exp.Table) and (isinstance(node.this, exp.Anonymous) or node.args.get("rows_from")):
+            only(node, self.context.sql, "FROM", ("this", "rows_from", "alias", "ordinality"))
+            return self._call(node, relation, left)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             added, source = self.table(node)
         elif isinstance(node, exp.Table) and isinstance(node.this, exp.Values):  # in parentheses, before a JOIN
@@ -197,10 +209,10 @@ class From:
         """LATERAL: a subquery or call that reads the items to its left."""
         only(node, self.context.sql, "LATERAL", ("this", "alias", "ordinality"))
         if isinstance(node.this, exp.Anonymous):
-            return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
+            return self._call(node, relation, left)
         if not isinstance(node.this, exp.Subquery):
             raise self.context.refuse(node, "LATERAL takes a subquery or a table function", "leave LATERAL out")
-        if relation is not None and (not self.context.maintains or _is_plain(node.this)):
+        if relation is not None and (not self.context.maintains or _is_plain(node.this, self.context)):
             selected = bind_select.select(node.this, self.context, relation, (left, *self.outer))
             name, unique, names = self.named(node.args.get("alias"), "", selected.names)
             added = bind_select.project(selected.renamed(names), bind_select.qualified(unique), carry=True)
@@ -214,12 +226,12 @@ class From:
         return (self.beside(relation, right, left, item, None) if self.reads(right, relation)
                 else beside(relation, right)), item
 
-    def _call(self, call: exp.Anonymous, alias: exp.TableAlias | None, ordinality: bool, relation: Relation | None,
-              left: Scope) -> Bound:
+    def _call(self, node: exp.Table | exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
         if relation is None:
             relation = Values(self.context.aliases.fresh("row"), (), ((),))
         scalars = Scalars(self.context, (left, *self.outer))
-        bound, source = bind_call(call, alias, ordinality, relation, scalars)
+        calls, ordinality = rows_from(node, self.context), bool(node.args.get("ordinality"))
+        bound, source = bind_calls(calls, node.args.get("alias"), ordinality, relation, scalars)
         return bound, Scope.of(source)
 
     def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:
@@ -293,16 +305,17 @@ def visible(*scopes: Scope) -> Scope:
                  tuple(column for scope in scopes for column in scope.visible))
 
 
-def _is_plain(query: exp.Expr) -> bool:
+def _is_plain(query: exp.Expr, context: Context) -> bool:
     """Whether a LATERAL subquery only joins, filters and computes, so that it can be bound on top of the rows to its
     left."""
     query = query.unnest()
     if not isinstance(query, exp.Select):
         return isinstance(query, (exp.Values, exp.Table)) or bare_values(query) is not None
     clauses = ("group", "having", "distinct", "limit", "offset", "windows", "qualify", "order")
-    if any(query.args.get(key) for key in clauses):
+    items = filter(None, [query.args.get("from_"), *(query.args.get("joins") or [])])
+    if any(query.args.get(key) for key in clauses) or any(item.find(exp.Query) for item in items):
         return False
-    return not aggregates_in(query.expressions, {}) and not windows_in(query.expressions, {})
+    return not aggregates_in(query.expressions, Scalars(context, ())) and not windows_in(query.expressions, {})
 
 
 def _lends(scope: Scope, name: str) -> bool:

@@ -21,6 +21,7 @@ from halfjoin.sql.bind.outputs import Output
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.selected import Namer, column_for, known, qualified
 from halfjoin.sql.expr import TRUE, Call, Cast, Column, Expr, Literal, columns_of, walk
+from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import AggregateCall, Filter, Join, Outer, Relation, Scan, Semi, TableFunction
 from halfjoin.sql.types import INTEGER
 
@@ -75,9 +76,19 @@ def read_parts(node: exp.Expr, bound: Mapping[int, Expr]) -> Iterator[exp.Expr]:
             yield part
 
 
-def is_grouped(query: exp.Select, nodes: Sequence[exp.Expr], bound: Mapping[int, Expr]) -> bool:
+def is_grouped(query: exp.Select, nodes: Sequence[exp.Expr], scalars: Scalars) -> bool:
     """Whether a query has groups: GROUP BY, HAVING, or an aggregate in one of the nodes."""
-    return bool(query.args.get("group") or query.args.get("having") or aggregates_in(nodes, bound))
+    return bool(query.args.get("group") or query.args.get("having") or aggregates_in(nodes, scalars))
+
+
+def grouped_nodes(clause: exp.Group | None, outputs: Sequence[Output]) -> list[exp.Expr]:
+    """The expressions of GROUP BY, and the outputs that it may mean by their names or positions."""
+    if clause is None:
+        return []
+    names = {name_of(node) for node in clause.find_all(exp.Column) if not isinstance(node.this, exp.Star)}
+    places = {node.name for node in clause.find_all(exp.Literal)}
+    meant = (output.node for place, output in enumerate(outputs, 1) if output.name in names or str(place) in places)
+    return [clause, *meant]
 
 
 def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr], relation: Relation,
@@ -91,7 +102,7 @@ def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr
     namer = qualified(context.aliases.fresh("group"))
     calls: dict[AggregateCall, Column] = {}
     bound: dict[int, Expr] = {}
-    for node in aggregates_in(nodes, scalars.bound):
+    for node in aggregates_in(nodes, scalars):
         call = aggregate_call(node, scalars)
         _check_own(node, call, relation, context)
         if call not in calls:

@@ -11,6 +11,7 @@ from halfjoin.sql.bind import temporal as bind_temporal
 from halfjoin.sql.bind.scalar import members_of
 from halfjoin.sql.expr import Expr
 
+_QUERIES = (exp.Query, exp.Values)
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -35,13 +36,35 @@ class RowComparison:
 
 def has_subquery(node: exp.Expr) -> bool:
     """Whether an expression contains a subquery."""
-    return node.find(exp.Query) is not None
+    return node.find(*_QUERIES) is not None
+
+
+def exists(node: exp.Expr) -> exp.Expr | None:
+    """The query of EXISTS; None for another node."""
+    if isinstance(node, exp.Exists):
+        found: exp.Expr = node.this
+        return found
+    return _argument(node) if isinstance(node, exp.Anonymous) and node.name.lower() == "exists" else None
+
+
+def array_of(node: exp.Expr) -> exp.Expr | None:
+    """The query of ARRAY(query); None for another node."""
+    is_array = isinstance(node, exp.Array) or (isinstance(node, exp.Anonymous) and node.name.lower() == "array")
+    return _argument(node) if is_array else None
+
+
+def _argument(node: exp.Expr) -> exp.Expr | None:
+    """The query that is the only argument of a call."""
+    found = node.expressions[0] if len(node.expressions) == 1 else None
+    return found if isinstance(found, _QUERIES) else None
 
 
 def quantified(node: exp.Expr) -> Quantified | None:
     """`x IN (query)`, `x < ANY (query)` or `x <> ALL (query)`; None for another node."""
     if isinstance(node, exp.In):
         query = node.args.get("query")
+        if query is None and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Values):
+            query = node.expressions[0]
         return None if query is None else Quantified(members_of(node.this) or [node.this], "=", False, query)
     operator = bind_temporal.COMPARISONS.get(type(node))
     right = node.args.get("expression")
@@ -54,7 +77,7 @@ def quantified(node: exp.Expr) -> Quantified | None:
         right = right.this
     else:
         return None
-    if not isinstance(right.unnest(), exp.Query):
+    if not isinstance(right.unnest(), _QUERIES):
         return None
     return Quantified(members_of(node.this) or [node.this], operator, every, right)
 
@@ -78,7 +101,7 @@ def outermost(node: exp.Expr, bound: Mapping[int, Expr]) -> Iterator[exp.Expr]:
         for member in asked.members:
             yield from outermost(member, bound)
         yield node
-    elif isinstance(node, (exp.Query, exp.Exists)):
+    elif isinstance(node, _QUERIES) or exists(node) is not None or array_of(node) is not None:
         yield node
     else:
         for child in node.iter_expressions():

@@ -11,7 +11,7 @@ from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import CommonTable, Context
 from halfjoin.sql.bind.from_clause import bind_from
 from halfjoin.sql.bind.function import list_calls, numbered
-from halfjoin.sql.bind.groups import group, is_grouped
+from halfjoin.sql.bind.groups import group, grouped_nodes, is_grouped
 from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
 from halfjoin.sql.bind.outputs import outputs_of, star
 from halfjoin.sql.bind.scalar import Scalars
@@ -92,9 +92,10 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     last = Clauses(query, outputs, scalars)
     nodes = [*(output.node for output in outputs), *last.nodes]
     conditions = [query.args[key].this for key in ("having", "qualify") if query.args.get(key)]
-    if context.maintains and is_grouped(query, [*nodes, *conditions], scalars.bound):
+    if context.maintains and is_grouped(query, [*nodes, *conditions], scalars):
         refuse_lateral(base, query, context)
-        inside = [*aggregates_in([*nodes, *conditions], scalars.bound), *filter(None, [query.args.get("group")])]
+        keys = grouped_nodes(query.args.get("group"), outputs)
+        inside = [*aggregates_in([*nodes, *conditions], scalars), *keys]
         relation, scalars = with_values(relation, scalars, inside)
         relation, scalars = group(query, outputs, [*nodes, *conditions], relation, scalars)
     if query.args.get("having"):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from sqlglot import exp
 
 from halfjoin.sql import functions
-from halfjoin.sql.bind.quantified import OPPOSITE, Quantified, has_subquery, outermost, quantified
+from halfjoin.sql.bind.quantified import OPPOSITE, Quantified, exists, has_subquery, outermost, quantified
 from halfjoin.sql.bind.rows import Found, Rows
 from halfjoin.sql.bind.scalar import Scalars, compared
 from halfjoin.sql.bind.subquery_values import value_of
@@ -55,8 +55,8 @@ def _keep(rows: Rows, part: exp.Expr) -> None:
         negated ^= isinstance(node, exp.Not)
         node = node.this
     asked = quantified(node)
-    if isinstance(node, exp.Exists):
-        found = rows.found(node.this, loose=True, joined=True)
+    if (query := exists(node)) is not None:
+        found = rows.found(query, loose=True, joined=True)
         if not found.inner.single:
             return _semi_join(rows, found, [], negated)
     elif asked is not None and not any(map(has_subquery, asked.members)):

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind.correlation import Inner, pair_of
-from halfjoin.sql.bind.quantified import Quantified, quantified, row_comparison
+from halfjoin.sql.bind.quantified import Quantified, array_of, exists, quantified, row_comparison
 from halfjoin.sql.bind.rows import Found, Rows
 from halfjoin.sql.bind.scalar import Scalars, compared
 from halfjoin.sql.bind.selected import known
@@ -26,8 +26,10 @@ NULL = Literal(None, BOOLEAN)
 
 def value_of(rows: Rows, node: exp.Expr) -> Expr:
     """The value of a node that `quantified.outermost` finds."""
-    if isinstance(node, exp.Exists):
-        return _exists(rows, rows.found(node.this, loose=True).inner)
+    if (query := exists(node)) is not None:
+        return _exists(rows, rows.found(query, loose=True).inner)
+    if (query := array_of(node)) is not None:
+        return _array(rows, query)
     if (asked := quantified(node)) is not None:
         return _any_or_all(rows, asked)
     if (comparison := row_comparison(node)) is not None:
@@ -69,6 +71,22 @@ def _scalar(rows: Rows, found: Found) -> list[Expr]:
     columns = {one.name: result for one, result in kept.items() if isinstance(one, Column)}
     values = (kept.get(value) or _if(_positive(count), substitute(value, columns)) for value in found.values)
     return [functions.resolve("single row", (value, count)) for value in values]
+
+
+def _array(rows: Rows, query: exp.Expr) -> Expr:
+    """ARRAY(query): an array of the rows, which is empty if there are none."""
+    context = rows.scalars.context
+    if query.args.get("order") and not query.args.get("limit"):
+        raise context.refuse(query, "ARRAY(SELECT ... ORDER BY ...) is not supported, since a subquery has no order",
+                             "write (SELECT array_agg(x ORDER BY y) FROM ...)")
+    found = rows.found(query)
+    if len(found.values) != 1:
+        raise context.wrong(query, "subquery must return only one column")
+    call = resolve_aggregate("array_agg", found.values)
+    if found.inner.single:
+        raise context.refuse(query, "ARRAY of an aggregate is not supported", "write ARRAY[(SELECT ...)]")
+    (array,) = rows.grouped(found.inner, [call])
+    return functions.resolve("coalesce", (array, Literal([], call.type)))
 
 
 def _at_most_one(inner: Inner, scalars: Scalars) -> bool:

@@ -13,8 +13,11 @@ SEEDS = range(int(os.environ.get("HALFJOIN_FUZZ", "60")))
 
 
 def condition(rng: random.Random, left: list[str], right: list[str]) -> str:
-    """A random ON that a lookup answers: equalities, and conditions on one side alone."""
+    """A random ON: equalities and conditions on one side alone, which a lookup answers, or another one."""
     one, other = rng.choice(left), rng.choice(right)
+    if rng.random() < 0.15:
+        return rng.choice([f"{one} < {other}", f"{one} = {other} OR {test(rng, rng.choice(left))}",
+                           f"{one} <> {other} AND {rng.choice(left)} = {rng.choice(right)}"])  # fmt: skip
     parts = [f"{one} = {other}" if rng.random() < 0.8 else f"{other} IS NOT DISTINCT FROM {one}"]
     if rng.random() < 0.2:
         parts.append(f"{rng.choice(right)} = coalesce({rng.choice(left)}, 1)")
@@ -43,7 +46,7 @@ def joined(rng: random.Random, aliases: list[str]) -> tuple[str, list[str]]:
         return rng.choice([
             f"(SELECT k, x FROM {table} WHERE {test(rng, 'x')}) AS {name}",
             f"(SELECT k, 1 AS x FROM {table}) AS {name}",
-            f"(SELECT coalesce(k, 0) AS k, x + 1 AS x FROM {table}) AS {name}",
+            f"(SELECT coalesce(k, 0) AS k, nullif(x, 1) AS x FROM {table}) AS {name}",
             f"(SELECT k, x FROM {table} UNION ALL SELECT x, k FROM {rng.choice(TABLES)}) AS {name}",
             f"(VALUES (1, 2), (2, NULL), (1, 0)) AS {name}(k, x)",
         ]), columns  # fmt: skip

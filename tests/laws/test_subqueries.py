@@ -49,7 +49,8 @@ def inside(rng: random.Random, depth: int, outer: str, *, equal: bool) -> tuple[
     if depth < 2 and rng.random() < 0.25:
         parts.append(tested(rng, depth + 1, alias))
     where = " WHERE " * bool(parts)
-    return Texts(*(f"{table}{where}{' AND '.join(texts)}" for texts in (zip(*parts) if parts else [(), ()]))), alias
+    ours, duckdb = zip(*parts, strict=True) if parts else ((), ())
+    return Texts(*(f"{table}{where}{' AND '.join(texts)}" for texts in (ours, duckdb))), alias
 
 
 def tested(rng: random.Random, depth: int, outer: str) -> Texts:
@@ -66,7 +67,8 @@ def tested(rng: random.Random, depth: int, outer: str) -> Texts:
     ])  # fmt: skip
     if form == "row":  # DuckDB has no correlated IN of rows
         equal = f"({alias}.x = {outer}.k AND {alias}.k = {outer}.x)"
-        counted = f"CASE WHEN count(*) FILTER ({equal}) > 0 THEN true WHEN count(*) FILTER ({equal} IS NULL) = 0 THEN false END"
+        counted = (f"CASE WHEN count(*) FILTER ({equal}) > 0 THEN true "
+                   f"WHEN count(*) FILTER ({equal} IS NULL) = 0 THEN false END")
         return Texts(
             f"({outer}.k, {outer}.x) {negated}IN (SELECT {alias}.x, {alias}.k FROM {texts.ours})",
             f"{negated}(SELECT {counted} FROM {texts.duckdb})",
@@ -80,7 +82,7 @@ def test_exists_in_any_and_all_agree_with_duckdb(seed: int) -> None:
     rng = random.Random(seed)
     queries = []
     for _ in range(2):
-        join = rng.choice(["a AS t", "a AS t", "a AS t LEFT JOIN b AS u ON u.k = t.k", "a AS t JOIN b AS u ON u.k = t.k"])
+        join = "a AS t" + rng.choice(["", "", " LEFT JOIN b AS u ON u.k = t.k", " JOIN b AS u ON u.k = t.k"])
         parts = [tested(rng, 1, "t") for _ in range(rng.choice([1, 1, 2]))]
         where = " AND ".join("{}" for _ in parts)
         queries.append(wrapped(f"SELECT t.k, t.x FROM {join} WHERE {where}", *parts))
@@ -112,3 +114,36 @@ def test_scalar_subqueries_agree_with_duckdb(seed: int) -> None:
         ])  # fmt: skip
         queries.append(wrapped(form, value))
     assert not run(seed, queries)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_lateral_subqueries_agree_with_duckdb(seed: int) -> None:
+    rng = random.Random(seed)
+    queries = []
+    for _ in range(2):
+        texts, alias = inside(rng, 1, "t", equal=rng.random() < 0.6)
+        listed = rng.choice([
+            "SELECT @.k AS p, @.x AS q FROM {}",
+            "SELECT DISTINCT @.x AS p, 1 AS q FROM {}",
+            "SELECT count(*) AS p, max(@.x) AS q FROM {}",
+            "SELECT @.k AS p, count(*) AS q FROM {} GROUP BY @.k",
+            "SELECT @.k AS p, @.x AS q FROM {} ORDER BY @.k, @.x LIMIT 1",
+            "SELECT p, q FROM (SELECT @.k AS p, @.x AS q FROM {}) AS inside",
+        ])  # fmt: skip
+        value = wrapped(listed.replace("@", alias), texts)
+        form = rng.choice([
+            "SELECT t.k, t.x, l.p, l.q FROM a AS t, LATERAL ({}) AS l",
+            "SELECT t.k, t.x, l.p, l.q FROM a AS t LEFT JOIN LATERAL ({}) AS l ON true",
+            "SELECT t.k, t.x, l.p, l.q FROM a AS t LEFT JOIN LATERAL ({}) AS l ON l.p = t.x",
+            "SELECT t.k, t.x, l.p, l.q FROM a AS t JOIN LATERAL ({}) AS l ON l.q > 0 AND t.k = 1",
+        ])  # fmt: skip
+        queries.append(wrapped(form, value))
+    assert not run(seed, queries)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_subqueries_in_on_agree_with_duckdb(seed: int) -> None:
+    rng = random.Random(seed)
+    join, side = rng.choice(["JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN"]), rng.choice("tu")
+    form = f"SELECT t.k, t.x, u.x AS y FROM a AS t {join} b AS u ON u.k = t.k AND {{}}"
+    assert not run(seed, [wrapped(form, tested(rng, 1, side))])

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle.answers import Answers, PostgresAnswers
+from tests.oracle.judges import Answers, PostgresAnswers
 from tests.oracle.histories import random_history, told
 from tests.oracle.watch import Watch, some_views
 from tests.support.seeds import first_seed

@@ -193,7 +193,8 @@ class Nested:
 
     def _set_operation(self, source: Source, depth: int) -> Query:
         kinds = [kind for _, kind in source.columns if kind in EXACT][:2] or ["int"]
-        operator = self.rng.choice(("UNION", "UNION", "UNION ALL", "EXCEPT", "EXCEPT ALL", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL"))
+        operator = self.rng.choice(("UNION", "UNION", "UNION ALL", "EXCEPT", "EXCEPT ALL", "EXCEPT ALL", "INTERSECT",
+                                    "INTERSECT ALL"))  # fmt: skip
         sides = []
         for side in (source, self._from(max(depth - 1, 1))):
             items = [self._of_kind(side.columns, kind) for kind in kinds]
@@ -274,7 +275,7 @@ class Nested:
         calls = [("count(*)", "big"), (f"count({value})", "big"), (f"count(DISTINCT {value})", "big"),
                  (f"sum({text})", wider), (f"sum({text})", wider), (f"sum(DISTINCT {text})", wider),
                  (f"max({least})", its), (f"min({least})", its),
-                 (f"bool_and({self.predicate(scope)})", "bool"), (f"bool_or({self.predicate(scope)})", "bool")]  # fmt: skip
+                 *((f"{name}({self.predicate(scope)})", "bool") for name in ("bool_and", "bool_or"))]  # fmt: skip
         if kind != "num":
             calls += [(f"bit_or({text})", kind), (f"bit_and({text})", kind), (f"bit_xor({text})", kind)]
         texts = [name for name, _ in self.of_kinds(scope, ("text",))]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import halfjoin as hj
-from tests.oracle.answers import Answers, normal
+from tests.oracle.judges import Answers, normal
 from tests.oracle.histories import DDL, Batch, Update
 from tests.oracle.nested import Nested
 from tests.oracle.rows import Bag, tuples, updates

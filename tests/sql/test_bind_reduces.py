@@ -319,7 +319,6 @@ def test_mistakes(sql: str, reason: str, at: str) -> None:
     ("SELECT a FROM t ORDER BY mz_now() LIMIT 1", "mz_now() is allowed only in comparisons"),
     ("SELECT a FROM t GROUP BY ALL", "GROUP BY ALL is not supported"),
     ("SELECT a FROM t LIMIT 5 PERCENT", "LIMIT with a percentage is not supported"),
-    ("SELECT 1 FROM t, LATERAL (SELECT count(*) FROM u WHERE u.a = t.a) q", "LATERAL with aggregates"),
 ])  # fmt: skip
 def test_refused(sql: str, reason: str) -> None:
     with pytest.raises(UnsupportedSQL) as caught:
