@@ -47,7 +47,7 @@ def with_present(block: Block, relation: Semi) -> list[Block]:
         return [_with(given, side, replace(on, own=()), InputKind.PRESENT)]
     blocks = [block]
     for number, choice in enumerate(alternatives(relation.on) or [relation.on], 1):
-        named = side if number == 1 else side.renamed(f"{side.source.alias}#{number}")
+        named = side if number == 1 else side.renamed(f"{side.source.alias}#or{number}")  # no alias of a relation
         on = _asked(block, choice, named)
         if FALSE not in on.own:
             blocks = [

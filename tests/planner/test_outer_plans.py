@@ -51,7 +51,7 @@ STATELESS = {
         [("a", PLAIN), ("b", PADDED), ("c", PADDED)]],
     # A NULL of either side asks for more than the match: a row with a NULL, and any row at all.
     "SELECT a.x FROM a WHERE a.k NOT IN (SELECT k FROM b WHERE b.x = a.x)": [
-        [("a", PLAIN), ("b", ABSENT), ("b#2", ABSENT), ("b#3", ABSENT)]],
+        [("a", PLAIN), ("b", ABSENT), ("b#or2", ABSENT), ("b#or3", ABSENT)]],
 }  # fmt: skip
 
 

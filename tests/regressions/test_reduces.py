@@ -40,3 +40,15 @@ def test_a_subquery_in_a_comparison_may_have_temporal_filters() -> None:
     engine.apply({"t": [{"v": 1}, {"v": 6}], "u": [{"v": 2}, {"v": 0}]}, time=0)
     engine.advance(to=10)
     assert [bag(engine.read("v", as_of=time)) for time in (0, 2, 8)] == [{}, {(1,): 1}, {(1,): 1, (6,): 1}]
+
+
+def test_the_conditions_of_not_in_have_names_of_their_own() -> None:
+    """Beside another use of the same table, which is `u#2` in the plan of a node."""
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (k int); CREATE TABLE u (x int, y int)")
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT u.y, count(*) AS n FROM"
+                   " (SELECT k FROM t WHERE k NOT IN (SELECT x FROM u)) AS q CROSS JOIN u GROUP BY u.y")  # fmt: skip
+    engine.apply({"t": [{"k": 1}, {"k": 2}, {"k": 2}], "u": [{"x": 1, "y": 5}, {"x": 3, "y": 6}]}, time=0)
+    assert bag(engine.read("v")) == {(5, 2): 1, (6, 2): 1}
+    engine.apply({"u": [{"x": None, "y": 5}]}, time=1)
+    assert bag(engine.read("v")) == {}
