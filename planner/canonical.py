@@ -58,12 +58,12 @@ class _Names:
                 return Values(own, self._named(columns, own, _numbered(columns)), rows)
             case Join(inputs):
                 return Join(self.inputs(inputs))
-            case TableFunction(input, function, _, args, outputs, ordinality):
+            case TableFunction(input, function, _, args, outputs, ordinality, calls):
                 below = self.relation(input)
                 own, args = self.aliases.fresh(function), self._exprs(args)
                 made = self._named(outputs, own, _numbered(outputs))
                 last = self._named((ordinality,), own, ("ordinality",))[0] if ordinality else None
-                return TableFunction(below, function, own, args, made, last)
+                return TableFunction(below, function, own, args, made, last, calls)
             case Filter(input, predicate):
                 below = self.relation(input)
                 return Filter(below, substitute(predicate, self.columns))

@@ -304,7 +304,7 @@ def _may_fail(relation: Relation) -> bool:
             return fallible(on)
         case Values(_, _, rows):
             return any(fallible(cell) for row in rows for cell in row)
-        case TableFunction(_, function, alias, args, outputs, ordinality):
-            return step_fallible(Explode(function, alias, args, outputs, ordinality))
+        case TableFunction(_, function, alias, args, outputs, ordinality, calls):
+            return step_fallible(Explode(function, alias, args, outputs, ordinality, calls))
         case _:
             return False

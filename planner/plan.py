@@ -271,8 +271,13 @@ class Reduce:
 
     @property
     def state(self) -> ArrangementKey | None:
-        """The arrangement of the output in which an aggregate finds a group's row; None for other functions."""
-        return ArrangementKey(self.output, self.keys) if isinstance(self.function, Aggregates) else None
+        """The arrangement of the output in which it finds what a group was: an aggregate its row, LIMIT the first rows.
+        None if it does not ask."""
+        match self.function:
+            case Aggregates() | Top(limit=int(), offset=0):
+                return ArrangementKey(self.output, self.keys)
+            case _:
+                return None
 
     @property
     def groups(self) -> ArrangementKey | None:

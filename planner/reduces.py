@@ -1,4 +1,4 @@
-"""Lowers aggregates, windows and top-k to a reduce: the join below it, the function of its groups, what stands above it.
+"""Lowers aggregates, windows and top-k to a reduce: the join below, the function of groups, what stands above it.
 
 The join below computes every key, argument, condition and sort key as a column of its own, so a reduce reads columns
 only. What stands above is a projection of the reduce's output: the result of an aggregate that adds up is an ordinary
@@ -15,7 +15,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.plan import Aggregates, Ordered, Sums, Top, Windows
 from halfjoin.sql.expr import Call, Column, Expr, Literal, columns_of, is_temporal
 from halfjoin.sql.functions import render
-from halfjoin.sql.functions.aggregates import decompose
+from halfjoin.sql.functions.aggregates import Decomposed, decompose, decompose_lifted, filtered
 from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,
@@ -24,11 +24,13 @@ from halfjoin.sql.relation import (
     Relation,
     Scan,
     SortKey,
+    TableFunction,
     TopK,
     Window,
     inputs_of,
 )
 from halfjoin.sql.types import BIGINT, BOOLEAN, Kind, SqlType
+from halfjoin.sql.user_aggregate import lift_of, result_of
 
 Function: TypeAlias = Aggregates | Windows | Top
 Columns: TypeAlias = Sequence[Column]
@@ -84,6 +86,20 @@ class _Items:
 
     input: Relation
     items: list[tuple[Column, Expr]] = field(default_factory=list)
+    lifts: dict[tuple[str, tuple[Expr, ...]], TableFunction] = field(default_factory=dict)
+
+    def lift(self, call: AggregateCall) -> tuple[Column, ...]:
+        """The columns that the lift of a user's aggregate gives for each row. Equal lifts are one."""
+        args = filtered(call)
+        if any(map(is_temporal, args)):
+            raise _temporal(args)
+        wanted = call.function, args
+        if wanted not in self.lifts:
+            alias, nullable = f"=lift{len(self.lifts) + 1}", any(map(_may_be_null, args))  # no user writes this name
+            columns = tuple(Column(f"{alias}.{name}", type, nullable) for name, type in call.sums)
+            self.lifts[wanted] = TableFunction(self.input, lift_of(call.function), alias, args, columns)
+            self.input = self.lifts[wanted]
+        return self.lifts[wanted].outputs
 
     def own(self, word: str, number: int | None = None) -> str:
         """A name for a column that the reduce makes. A reduce below it, whose columns it may show, has other names."""
@@ -92,8 +108,7 @@ class _Items:
     def add(self, expr: Expr) -> int:
         """The position of the column that computes an expression."""
         if is_temporal(expr):
-            raise UnsupportedSQL(f"{render(expr)} reads mz_now() in an aggregate, a window or an order",
-                                 remedy="compare mz_now() in WHERE")  # fmt: skip
+            raise _temporal((expr,))
         if expr.type.kind is Kind.INTERVAL:
             raise UnsupportedSQL(f"{render(expr)} is an interval, which a maintained group cannot hold",
                                  remedy="take its length: extract(epoch from ...)")  # fmt: skip
@@ -125,6 +140,11 @@ class _Items:
         if not self.items:
             self._appended(Literal(True, BOOLEAN))
         return Project(self.input, tuple(self.items))
+
+
+def _temporal(exprs: Sequence[Expr]) -> UnsupportedSQL:
+    return UnsupportedSQL(f"{', '.join(map(render, exprs))} reads mz_now() in an aggregate, a window or an order",
+                          remedy="compare mz_now() in WHERE")  # fmt: skip
 
 
 def _depth(relation: Relation) -> int:
@@ -195,6 +215,25 @@ def _may_be_null(expr: Expr) -> bool:
     return expr.nullable if isinstance(expr, Column) else not isinstance(expr, Literal) or expr.value is None
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A user's result of sums. It is a column that a table function adds above the reduce: one row for each row."""
+
+    call: AggregateCall
+    number: int
+    sums: tuple[Callable[[str], Expr], ...]
+
+    def column(self, alias: str) -> Column:
+        """The result's column, above a scan of the output under an alias."""
+        return Column(f"{alias}#{self.number}.{self.call.function}", self.call.type)
+
+    def over(self, relation: Relation, alias: str) -> TableFunction:
+        """The rows of a relation with the result; `alias`: of the scan in it."""
+        args = tuple(sum(alias) for sum in self.sums)
+        return TableFunction(relation, result_of(self.call.function), f"{alias}#{self.number}", args,
+                             (self.column(alias),))  # fmt: skip
+
+
 @dataclass
 class _Kept:
     """What an aggregate keeps for each group; calls with equal parts share them."""
@@ -202,6 +241,7 @@ class _Kept:
     items: _Items
     sums: dict[tuple[str, Positions], Column] = field(default_factory=dict)
     ordered: dict[tuple[AggregateCall, Args, int | None, _Order], Column] = field(default_factory=dict)
+    made: list[_Made] = field(default_factory=list)
 
     @property
     def count(self) -> Column:
@@ -210,14 +250,25 @@ class _Kept:
 
     def result(self, call: AggregateCall) -> Callable[[str], Expr]:
         """The call's result over the kept columns under an alias."""
+        if call.sums and not call.distinct:
+            sums = tuple(map(self.summed, decompose_lifted(self.items.lift(call))))
+            one = _Made(call, len(self.made) + 1, sums)
+            self.made.append(one)
+            return one.column
         parts = decompose(call)
         if parts is None:
+            if call.function in ("min", "max"):  # a NULL does not count, and no condition need be kept
+                call = replace(call, args=filtered(call), condition=None)
             args = self.items.args(call.args)
             condition = None if call.condition is None else self.items.add(call.condition)
             order = _Order.of(call.order, self.items)
             bare = replace(call, args=(), condition=None, order=())
             column = self.ordered.setdefault((bare, args, condition, order), self._fresh("value", call.type))
             return lambda alias: replace(column, name=f"{alias}.{column.name}")
+        return self.summed(parts)
+
+    def summed(self, parts: Decomposed) -> Callable[[str], Expr]:
+        """The result of what adds up, over the kept columns under an alias."""
         columns = []
         for part in parts.parts:
             if part.kind == "count" and not any(map(_may_be_null, part.args)):
@@ -255,6 +306,8 @@ def _aggregate(relation: Aggregate) -> Lowered:
         if not results and keys:  # of a row with a negative count there is none
             rows = replace(kept.count, name=f"{scan.alias}.{kept.count.name}")
             there = Filter(scan, Call(">", (rows, Literal(0, BIGINT)), BOOLEAN))
+        for one in kept.made:
+            there = one.over(there, scan.alias)
         return Project(there, tuple(zip(relation.columns, (*shown, *made), strict=True)))
 
     return Lowered(items.project(), count, kept.function, above, passing=not kept.ordered)

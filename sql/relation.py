@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from halfjoin.sql.expr import Column, Expr
-from halfjoin.sql.types import SqlType
+from halfjoin.sql.expr import Call, Column, Expr
+from halfjoin.sql.types import BIGINT, SqlType
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,25 @@ class Join:
         return tuple(column for item in self.inputs for column in item.columns)
 
 
+ROWS_FROM = "ROWS FROM"  # the function that calls several in lockstep
+
+
+@dataclass(frozen=True, slots=True)
+class LockstepCall:
+    """One of the calls of ROWS FROM: its function, and how many of all arguments and outputs are its own."""
+
+    function: str
+    args: int
+    outputs: int
+
+
 @dataclass(frozen=True, slots=True)
 class TableFunction:
-    """Each input row, combined with every row that `function` returns for it; `args` read the input's columns."""
+    """Each input row, combined with every row that `function` returns for it; `args` read the input's columns.
+
+    `calls`: of ROWS FROM. They run in lockstep: the n-th rows of all calls are one row, and a call that has no n-th row
+    gives NULLs. `args` and `outputs` are those of all calls, in order.
+    """
 
     input: Relation
     function: str
@@ -54,6 +70,7 @@ class TableFunction:
     args: tuple[Expr, ...]
     outputs: tuple[Column, ...]  # the function's columns; empty for repeat_row
     ordinality: Column | None = None  # bigint, 1 for the first row of each call
+    calls: tuple[LockstepCall, ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -109,7 +126,8 @@ class AggregateCall:
     """A call of an aggregate over the rows of a group, with the type of its result.
 
     `condition`: only rows for which it is true count (FILTER). `order`: the order of the rows that the call sees (ORDER
-    BY in the call, or WITHIN GROUP). `distinct`: equal arguments count once.
+    BY in the call, or WITHIN GROUP). `distinct`: equal arguments count once. `sums`: what the lift of a user's
+    aggregate gives for each row (`sql.user_aggregate`).
     """
 
     function: str
@@ -118,6 +136,7 @@ class AggregateCall:
     distinct: bool = False
     condition: Expr | None = None
     order: tuple[SortKey, ...] = ()
+    sums: tuple[tuple[str, SqlType], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +253,17 @@ class Semi:
 Relation: TypeAlias = (
     Scan | Values | Join | TableFunction | Filter | Project | UnionAll | Aggregate | Window | TopK | Outer | Semi
 )
+
+
+def call_of(function: str, args: tuple[Expr, ...], calls: tuple[LockstepCall, ...]) -> Call:
+    """The call of a table function as an expression, to show it: `ROWS FROM(unnest(t.a), unnest(t.b))`."""
+    if not calls:
+        return Call(function, args, BIGINT)
+    shown, start = [], 0
+    for one in calls:
+        shown.append(Call(one.function, args[start : start + one.args], BIGINT))
+        start += one.args
+    return Call(function, tuple(shown), BIGINT)
 
 
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:

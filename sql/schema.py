@@ -6,6 +6,7 @@ from typing import Protocol
 
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
+from halfjoin.sql.user_aggregate import UserAggregate
 
 
 class Schema(Protocol):
@@ -28,3 +29,6 @@ class Schema(Protocol):
 
     def table_functions(self) -> tuple[str, ...]:
         """The names of the user's table functions."""
+
+    def aggregate(self, name: str) -> UserAggregate | None:
+        """The aggregate of the user's that has that name, None if none has."""

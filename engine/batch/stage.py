@@ -13,8 +13,8 @@ import numpy as np
 from halfjoin.engine.arrange.changes import Changes
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
-from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.flows import is_passing
+from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.batch.unreadable import Failure, Standing, closing
 from halfjoin.engine.intake.fingerprint import Partial, partial

@@ -17,9 +17,9 @@ from halfjoin.engine.batch.clock import Clock
 from halfjoin.engine.batch.clock import Closing as Closed
 from halfjoin.engine.batch.flows import Flow
 from halfjoin.engine.batch.subscription import Subscription
-from halfjoin.engine.batch.unreadable import Standing
+from halfjoin.engine.batch.unreadable import Standing, reason
 from halfjoin.engine.join.dataflow import Closing
-from halfjoin.engine.linear.tables import UserFunction
+from halfjoin.engine.linear.tables import GroupFunction, UserFunction
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, Node, Version, ViewPlan
 
@@ -71,7 +71,7 @@ class State:
     catalog: Catalog = field(default_factory=Catalog)
     tables: dict[str, Collection] = field(default_factory=dict)
     maintained: dict[str, MaintainedView] = field(default_factory=dict)  # views and nodes, in order of dependency
-    functions: dict[str, UserFunction] = field(default_factory=dict)
+    functions: dict[str, UserFunction | GroupFunction] = field(default_factory=dict)
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
     upper: int = 0
     clock: Clock | None = None
@@ -253,13 +253,18 @@ class Versions:
     @property
     def closing(self) -> Closing:
         """What the batch closes. The batch cannot tell times below the old `upper` apart."""
-        return Closing(self.state.upper, self.state.upper, self.upper, self.updates)
+        return Closing(self.state.upper, self.state.upper, self.upper, self.updates, self.failing)
 
     def updates(self, name: str) -> Updates:
         """A collection's updates that the batch closes, those of the staged run included."""
         if name in self.passed:
             return self.passed[name]
         return self.state.collection(name).closing(self.state.upper, self.upper, self.staged.get(name))
+
+    def failing(self, name: str) -> bool:
+        """Whether a view or node has errors of its own at the last time that was closed before the batch."""
+        errors = self.state.maintained[name].errors
+        return len(errors) > 0 and reason(errors.up_to(self.state.upper - 1)) is not None
 
     def __call__(self, name: str, version: Version) -> Sequence[Part]:
         """The runs to look up."""

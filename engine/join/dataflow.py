@@ -37,13 +37,14 @@ class Closing(NamedTuple):
     """What a batch closes: times below `before` are closed before it, times below `after` after it.
 
     Updates with times below `netted` may be added up. `updates` gives a collection's updates with times that the batch
-    closes, whenever they arrived.
+    closes, whenever they arrived. `failing` says whether a view or node has errors at the last time closed before it.
     """
 
     netted: int
     before: int
     after: int
     updates: Callable[[str], Updates]
+    failing: Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ class Dataflow:
         """
         whole = self._with_constants(lambda name, _: lookup(name, Version.AFTER))
         made = Made(self.schema, gathered=gathered)
-        closing = Closing(closed, upper, upper, lambda name: empty({}))  # no times close
+        closing = Closing(closed, upper, upper, lambda _: empty({}), lambda _: False)  # no times close
         try:
             for branch, paths in zip(self.plan.branches, self.branches, strict=True):
                 for number, path in enumerate(paths):

@@ -70,7 +70,5 @@ def result(sums: Decomposed, kept: Sequence[pa.Array]) -> pa.Array:
         {column.name: array for column, array in zip(columns, kept, strict=True)}, len(kept[0])
     )
     if found.failures is not None:
-        mask = np.zeros(len(kept[0]), np.bool_)
-        mask[found.failures.rows] = True
-        raise Failed(str(found.failures.messages[0]), mask)
+        raise Failed.of(found.failures, len(kept[0]))
     return found.values

@@ -6,12 +6,13 @@ that needs the whole group is computed from the group's rows at each moment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.lifted import Lifted, sums_of
@@ -21,22 +22,23 @@ from halfjoin.engine.updates.updates import Updates, constant
 from halfjoin.planner.plan import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
 
+
 def aggregated(
     function: Aggregates, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
-    contents: Contents | None,
+    contents: Sequence[Contents], registry: Registry,
 ) -> Updates:  # fmt: skip
     """The updates of an aggregate's output.
 
     `lifted`: what the input's updates add, None if there are none. `kept`: the columns kept for each group, NULL where
-    no row is kept; None if the output is empty so far. `contents`: of the groups; None if the sums suffice.
+    no row is kept; None if the output is empty so far. `contents`: what each part that does not add up sees of the
+    groups. `registry` has the user's aggregates.
     """
     answers = {name: moments.of_groups(array) for name, array in moments.keys.items()}
     for number, part in enumerate(sums_of(function)):
         added = None if lifted is None else lifted.totals[number]
         answers[part.column.name] = _sum(part, added, moments, kept)
-    for one in function.ordered:
-        assert contents is not None  # the rows of groups are looked up for such a part
-        made = contents.evaluated(partial(evaluate, one))
+    for one, seen in zip(function.ordered, contents, strict=True):
+        made = seen.evaluated(partial(evaluate, one, registry=registry))
         if kept is not None:  # what was is there as it was kept
             places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
             made = pa.concat_arrays([kept[one.column.name], made]).take(pa.array(places))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from halfjoin.engine.linear.failures import SCHEMA, of_rows
 from halfjoin.engine.reduce.groups import Groups
@@ -47,18 +48,19 @@ class Contents:
             try:
                 return function(groups)
             except Failed as problem:
-                failing = np.ones(len(groups), np.bool_) if problem.mask is None else problem.mask
-                failing = failing & (np.diff(groups.starts) > 0)
-                if not failing.any():
+                failures = problem.failures(len(groups)).only(np.diff(groups.starts) > 0)
+                if failures is None:
                     raise
-                self.report(np.flatnonzero(failing), problem.message)
+                self.report(failures.rows, failures.messages)
+                failing = np.zeros(len(groups), np.bool_)
+                failing[failures.rows] = True
                 groups = groups.where(~failing[groups.numbers])
 
-    def report(self, moment: Ints, message: str) -> None:
+    def report(self, moment: Ints, messages: NDArray[Any]) -> None:
         """Note an error of the groups at these moments. It names the keys of the group."""
         keys = {name: array.take(indices_of(self.moments.group[moment])) for name, array in self.moments.keys.items()}
         failing = Updates(keys or {"group": pa.array(["all rows"] * len(moment))}, moment, constant(1, len(moment)))
-        told = of_rows(failing, message)
+        told = of_rows(failing, messages)
         self.failed.append(self.moments.changes(told.columns, moment, told.diff))
 
     def errors(self) -> Updates:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
@@ -14,10 +14,12 @@ from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
-from halfjoin.engine.reduce.contents import Contents, contents_of
+from halfjoin.engine.reduce.contents import Contents
+from halfjoin.engine.reduce.front import Front
 from halfjoin.engine.reduce.law import Moments, moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift, lift_all
-from halfjoin.engine.reduce.lookup import group_of, lookup_of, stream_of
+from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
+from halfjoin.engine.reduce.seen import Seen, seen_by
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
@@ -36,11 +38,13 @@ class ReduceFlow:
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.reads = self.asked = frozenset(plan.collections)
         self._keys = [key.name for key in plan.keys]
-        self._names = list(dict.fromkeys([*self._keys, *_columns_read(plan)]))
+        self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *_columns_read(plan))}
+        self._names = list(self._types)
         self._kept = None if plan.state is None else lookup_of(
             plan.state, plan.keys, self.schema, Version.BEFORE, registry)  # fmt: skip
         self._rows = None if plan.groups is None else lookup_of(
             plan.groups, plan.keys, self._names, Version.AFTER, registry)  # fmt: skip
+        self._seen = () if plan.groups is None else seen_by(plan, self._names, registry)
 
     def changes(self, staged: Mapping[str, Part], lookup: RunsOf, closing: Closing) -> tuple[Updates, Updates]:
         """The output and error updates at the times that a batch closes, both consolidated."""
@@ -48,15 +52,57 @@ class ReduceFlow:
         if not len(updates):
             return empty(self.schema), empty(ERROR_SCHEMA)
         moments = moments_of(updates, self._keys)
-        stream, kept, contents = stream_of(moments), None, None
+        stream, was = stream_of(moments), empty({**self.schema, GROUP: pa.int64()})
         if self._kept is not None:
-            found = list(self._kept(stream, lookup(self.plan.output, Version.BEFORE), closing.netted))
-            kept = _by_group(found, moments, self.schema)
-        if self._rows is not None:
-            rows = concat(list(self._rows(stream, lookup(self.plan.input, Version.AFTER), closing.netted)))
-            rows = rows.filter(rows.time < closing.after)
-            contents = contents_of(moments, rows.select(self._names), group_of(rows), closing.before)
+            found = self._kept(stream, lookup(self.plan.output, Version.BEFORE), closing.netted)
+            was = consolidate(concat([was, *found]), by_time=False)
+        kept = _by_group(was, moments.groups, self.schema) if isinstance(self.plan.function, Aggregates) else None
+        fronts = self._fronts(updates, moments, was, kept, lookup, closing)
+        rows = self._looked_up(stream, updates, fronts.values(), lookup, closing)
+        group = group_of(rows)
+        contents = {seen: seen.contents(moments, front, rows, group, closing.before) for seen, front in fronts.items()}
         return self._made(self._lifted(updates), moments, kept, contents)
+
+    def _fronts(
+        self, updates: Updates, moments: Moments, was: Updates, kept: Mapping[str, pa.Array] | None, lookup: RunsOf,
+        closing: Closing,
+    ) -> dict[Seen, Front]:  # fmt: skip
+        """What is seen of the groups without a lookup of all their rows.
+
+        `was`: the output's rows of the groups. `kept`: for an aggregate, the columns of these rows, group by group.
+        """
+        fronts, group = dict[Seen, Front](), moments.group_of_rows(len(updates))
+        # If rows have negative counts, the output tells nothing of the rows behind its own.
+        failing = bool(self._seen) and closing.failing(self.plan.output)
+        for number, seen in enumerate(self._seen):
+            if seen.wanted is None or failing:
+                fronts[seen] = seen.nothing(moments, updates)
+                continue
+            match self.plan.function:
+                case Aggregates(ordered=ordered):
+                    assert kept is not None  # the output has a row for each group
+                    known = seen.known_value(kept[ordered[number].column.name], updates)
+                case Top(offset=offset):
+                    known = seen.known_rows(was, group_of(was), moments.groups, offset=offset)
+                case Windows():
+                    raise AssertionError("a window sees whole groups")
+            runs = lookup(self.plan.input, Version.BEFORE)
+            fronts[seen] = seen.front(moments, updates, group, known, runs, closing)
+        return fronts
+
+    def _looked_up(
+        self, stream: Updates, like: Updates, fronts: Iterable[Front], lookup: RunsOf, closing: Closing
+    ) -> Updates:
+        """All closed rows of the groups that are plain for some front, with the columns of `like`."""
+        none = like.select(self._names).slice(0, 0).with_columns({GROUP: pa.array([], pa.int64())})
+        plain = [front.plain for front in fronts]
+        if self._rows is None or not plain:
+            return none
+        some = stream.filter(np.logical_or.reduce(plain))
+        if not len(some):
+            return none
+        rows = concat([none, *self._rows(some, lookup(self.plan.input, Version.AFTER), closing.netted)])
+        return rows.filter(rows.time < closing.after)
 
     def fill(
         self, lookup: RunsOf, upper: int, closed: int = MINIMUM, *, gathered: bool = False
@@ -64,17 +110,18 @@ class ReduceFlow:
         """The output and error updates of the whole history below `upper`, in one part. Updates below `closed` may be
         added up; then their times are not told apart."""
         always = not self._keys and isinstance(self.plan.function, Aggregates)
-        lifted, contents = None, None
+        contents: dict[Seen, Contents] = {}
         pieces = self._history(lookup, upper, closed)
         if self._rows is None and isinstance(self.plan.function, Aggregates):
             lifted = lift_all(self.plan.function, self._keys, pieces)
-            updates = empty(dict.fromkeys(self._keys, pa.null())) if lifted is None else lifted.rows
+            updates = empty({name: self._types[name] for name in self._keys}) if lifted is None else lifted.rows
             moments = moments_of(updates, self._keys, always=always)
         else:
-            updates = concat(list(pieces) or [empty(dict.fromkeys(self._names, pa.null()))])
+            updates = concat(list(pieces) or [empty(self._types)])
             moments = moments_of(updates, self._keys, always=always)
             lifted = self._lifted(updates)
-            contents = contents_of(moments, updates, moments.group_of_rows(len(updates)), MINIMUM)
+            group = moments.group_of_rows(len(updates))
+            contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
         if len(moments):
             yield self._made(lifted, moments, None, contents)
         else:
@@ -93,44 +140,41 @@ class ReduceFlow:
         return lift(function, self._keys, updates) if isinstance(function, Aggregates) and len(updates) else None
 
     def _made(
-        self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None, contents: Contents | None
-    ) -> tuple[Updates, Updates]:
+        self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
+        contents: Mapping[Seen, Contents],
+    ) -> tuple[Updates, Updates]:  # fmt: skip
         """The output and error updates of groups at their moments."""
-        if isinstance(self.plan.function, Aggregates):
-            made = aggregated(self.plan.function, lifted, moments, kept, contents)
-            errors = empty(ERROR_SCHEMA) if contents is None else contents.errors()
-            return made.select(self.schema), errors
-        assert contents is not None  # windows and top-k need the rows of groups
+        seen = [contents[one] for one in self._seen]
         match self.plan.function:
+            case Aggregates() as function:
+                made = aggregated(function, lifted, moments, kept, seen, self.registry)
             case Windows() as function:
-                found = contents.evaluated(partial(windows.evaluate, function))
-                columns, moment, count = found.columns, found.numbers, found.count
+                found = seen[0].evaluated(partial(windows.evaluate, function, registry=self.registry))
+                made = moments.changes(found.columns, found.numbers, found.count)
             case Top() as function:
-                positions, count = top.evaluate(function, contents.groups)
-                columns, moment = contents.rows.take(positions).columns, contents.moment[positions]
-        return moments.changes(columns, moment, count).select(self.schema), contents.errors()
+                positions, count = top.evaluate(function, seen[0].groups)
+                made = moments.changes(seen[0].rows.take(positions).columns, seen[0].moment[positions], count)
+        errors = consolidate(concat([empty(ERROR_SCHEMA), *(one.errors() for one in contents.values())]))
+        return made.select(self.schema), errors
 
 
-def _columns_read(plan: Reduce) -> list[str]:
+def _columns_read(plan: Reduce) -> list[Column]:
     """The columns of the input that the function reads, in the order that breaks ties."""
     match plan.function:
         case Aggregates(_, sums, ordered):
             args = [*(arg for part in sums for arg in part.args), *(arg for part in ordered for arg in part.args)]
             keys = [key.expr for part in ordered for key in part.order]
             conditions = [part.condition for part in ordered if part.condition is not None]
-            return [column.name for column in (*args, *keys, *conditions) if isinstance(column, Column)]
+            return [column for column in (*args, *keys, *conditions) if isinstance(column, Column)]
         case Windows(_, calls):
-            return [column.name for column in plan.columns[: len(plan.columns) - len(calls)]]
+            return list(plan.columns[: len(plan.columns) - len(calls)])
         case Top():
-            return [column.name for column in plan.columns]
+            return list(plan.columns)
 
 
-def _by_group(found: Sequence[Updates], moments: Moments, schema: Mapping[str, pa.DataType]) -> dict[str, pa.Array]:
+def _by_group(rows: Updates, groups: int, schema: Iterable[str]) -> dict[str, pa.Array]:
     """The columns kept for each group, NULL where nothing is kept."""
-    if not found:
-        return {name: pa.nulls(moments.groups, type) for name, type in schema.items()}
-    rows = consolidate(concat(found), by_time=False)
-    places = np.full(moments.groups, -1)
+    places = np.full(groups, -1)
     places[group_of(rows)] = np.arange(len(rows))
     indices = pa.array(places, mask=places < 0)
     return {name: rows.columns[name].take(indices) for name in schema}

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.linear.tables import NO_FUNCTIONS, Registry, group_function
+from halfjoin.engine.reduce import user
 from halfjoin.engine.reduce.added import added
 from halfjoin.engine.reduce.collect import array_agg, string_agg
 from halfjoin.engine.reduce.groups import Groups
@@ -16,17 +18,18 @@ from halfjoin.engine.reduce.sorting import Sorted, first_rows, refine, sort
 from halfjoin.engine.reduce.words import look, ordered_words
 from halfjoin.engine.scalar import evaluate as scalar
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import mask_of, valid
 from halfjoin.planner.plan import Ordered
 from halfjoin.sql.expr import Expr
-from halfjoin.sql.functions.aggregates import ORDERED_SETS, decompose
+from halfjoin.sql.functions.aggregates import AGGREGATES, ORDERED_SETS, decompose
 from halfjoin.sql.relation import AggregateCall
 
 _COLLECT = {"array_agg": array_agg, "string_agg": string_agg}
 
 
-def evaluate(part: Ordered, groups: Groups) -> pa.Array:
-    """The function's value for each group, in the type of `part.column`.
+def evaluate(part: Ordered, groups: Groups, registry: Registry = NO_FUNCTIONS) -> pa.Array:
+    """The function's value for each group, in the type of `part.column`. `registry` has the user's aggregates.
 
     A row counts as often as it is there; with DISTINCT, equal arguments count once. Without an ORDER BY, the rows are
     in the order of their columns, or with DISTINCT in the order of the arguments. `any_value` without an ORDER BY is
@@ -35,6 +38,8 @@ def evaluate(part: Ordered, groups: Groups) -> pa.Array:
     Raises:
         Failed: there is no value for some groups; the mask marks them.
     """
+    if part.function not in AGGREGATES:
+        return _of_user(part, groups, registry)
     kind = arrow_type(part.column.type)
     subject = part.order[0].expr if part.function in ORDERED_SETS else next(iter(part.args), None)
     groups = _counted(part, groups, subject)
@@ -54,6 +59,23 @@ def evaluate(part: Ordered, groups: Groups) -> pa.Array:
     sums = decompose(AggregateCall(part.function, part.args, part.column.type))
     assert sums is not None, f"no such aggregate: {part.function}"
     return added(sums, groups)
+
+
+def _of_user(part: Ordered, groups: Groups, registry: Registry) -> pa.Array:
+    """The user's aggregate: a function of all rows, or one that adds up what DISTINCT leaves."""
+    if part.condition is not None:
+        groups = groups.where(mask_of(groups.columns[part.condition.name]))
+    for arg in part.args:
+        groups = groups.where(valid(groups.values(arg)))
+    if not user.adds_up(part.function, registry):
+        function = group_function(part.function, registry)
+        return user.of_groups(function, part.args, groups, part.order, distinct=part.distinct)
+    groups, _ = _distinct(part, groups)
+    try:
+        lifted, sums = user.lifted(part.function, part.args, groups, registry)
+    except Failed as failed:
+        raise Failed.of(failed.failures(len(groups.count)).of_groups(groups.numbers), len(groups)) from None
+    return user.result(part.function, [added(one, lifted) for one in sums], registry)
 
 
 def _counted(part: Ordered, groups: Groups, subject: Expr | None) -> Groups:

@@ -91,12 +91,6 @@ class Partitions:
         """The end of the row's peers."""
         return self.peer_starts[self.peers + 1]
 
-    def of_rows(self, mask: Mask) -> Mask:
-        """Whether the mask is true for some row of each partition."""
-        found = np.zeros(len(self.groups), np.bool_)
-        found[self.numbers[mask]] = True
-        return found
-
 
 def partitions(groups: Groups, order: Sequence[SortKey]) -> Partitions:
     """The rows of the groups in order, each as often as it is there.

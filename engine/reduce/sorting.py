@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.words import differ, look, ordered_words
-from halfjoin.engine.updates.updates import Ints, Mask
+from halfjoin.engine.updates.updates import Ints, Mask, constant, gather, indices_of
 from halfjoin.sql.relation import SortKey
 
 
@@ -28,7 +28,62 @@ def sort(groups: Groups, order: Sequence[SortKey]) -> Sorted:
     state = Sorted(np.arange(len(groups.count)), _firsts(groups.starts, len(groups.count)))
     for key in order:
         state = refine(state, ordered_words(groups.values(key.expr), key.descending, key.nulls_first))
-    return Sorted(refine(state, by_columns(groups.columns.values())).positions, state.new)
+    return Sorted(_by_rows(groups, state).positions, state.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Numbers of each row, ascending from the first group to the last: of its peers, and of its equal rows."""
+
+    peers: Ints
+    row: Ints
+
+
+def ranked(groups: Groups, order: Sequence[SortKey]) -> Ranks:
+    """The ranks of rows in the order of `sort`. Rows of different groups have different ranks."""
+    by_keys = Sorted(np.arange(len(groups.count)), _firsts(groups.starts, len(groups.count)))
+    for key in order:
+        by_keys = refine(by_keys, ordered_words(groups.values(key.expr), key.descending, key.nulls_first))
+    by_rows = _by_rows(groups, by_keys)
+    peers, row = np.empty_like(by_rows.positions), np.empty_like(by_rows.positions)
+    peers[by_keys.positions] = np.cumsum(by_keys.new) - 1
+    row[by_rows.positions] = np.cumsum(by_rows.new) - 1
+    return Ranks(peers, row)
+
+
+def _by_rows(groups: Groups, state: Sorted) -> Sorted:
+    """Rows that tie so far, ordered by all columns. Only their values are compared, as they are often few."""
+    tied = np.flatnonzero(~(state.new & np.append(state.new[1:], True)))
+    if not len(tied):
+        return state
+    positions, new = state.positions.copy(), state.new.copy()
+    indices = indices_of(positions[tied])
+    columns = (gather(column, indices) for column in groups.columns.values())
+    found = refine(Sorted(np.arange(len(tied)), new[tied]), by_columns(columns))
+    positions[tied], new[tied] = positions[tied][found.positions], found.new
+    return Sorted(positions, new)
+
+
+def precede(asked: Mapping[str, pa.Array], others: Mapping[str, pa.Array], order: Sequence[SortKey]) -> Mask:
+    """Whether rows come before a row: as many `others` for each row of `asked`, which a row of the result is about."""
+    rows, length = len(next(iter(asked.values()))), len(next(iter(others.values())))
+    columns = {name: pa.concat_arrays([column, others[name]]) for name, column in asked.items()}
+    groups = Groups(columns, constant(1, rows + length), np.array([0, rows + length]))
+    less, equal = np.zeros((2, rows, length // rows), np.bool_)
+    equal[:] = True
+    for word in _all_words(groups, order):
+        own, other = word[:rows, None], word[rows:].reshape(rows, -1)
+        less |= equal & (other < own)
+        equal &= other == own
+        if not equal.any():  # computes no words in vain
+            break
+    return less
+
+
+def _all_words(groups: Groups, order: Sequence[SortKey]) -> Iterator[Ints]:
+    for key in order:
+        yield from ordered_words(groups.values(key.expr), key.descending, key.nulls_first)
+    yield from by_columns(groups.columns.values())
 
 
 def refine(state: Sorted, words: Iterable[Ints]) -> Sorted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.linear.tables import NO_FUNCTIONS, Registry
 from halfjoin.engine.reduce.frame_aggregates import aggregate
 from halfjoin.engine.reduce.frames import spans
 from halfjoin.engine.reduce.groups import Groups
@@ -19,8 +20,9 @@ from halfjoin.planner.plan import Windows
 from halfjoin.sql.relation import WindowCall
 
 
-def evaluate(spec: Windows, groups: Groups) -> Groups:
-    """The rows with a column for each call, in the window's order. Each group is one partition.
+def evaluate(spec: Windows, groups: Groups, registry: Registry = NO_FUNCTIONS) -> Groups:
+    """The rows with a column for each call, in the window's order. Each group is one partition. `registry` has the
+    user's aggregates.
 
     Copies of a row are separate rows of the partition, so they may get different results: the output has a row for each
     different result, with the number of copies that have it.
@@ -42,13 +44,14 @@ def evaluate(spec: Windows, groups: Groups) -> Groups:
     """
     rows = partitions(groups, spec.order)
     try:
-        results = {column.name: _call(call, rows).cast(arrow_type(column.type)) for column, call in spec.calls}
+        made = ((column, _call(call, rows, registry)) for column, call in spec.calls)
+        results = {column.name: values.cast(arrow_type(column.type)) for column, values in made}
     except Failed as failed:
-        raise Failed(failed.message, None if failed.mask is None else rows.of_rows(failed.mask)) from None
+        raise Failed.of(failed.failures(len(rows)).of_groups(rows.numbers), len(groups)) from None
     return _together(rows, results)
 
 
-def _call(call: WindowCall, rows: Partitions) -> pa.Array:
+def _call(call: WindowCall, rows: Partitions, registry: Registry) -> pa.Array:
     """The function's value for each row."""
     if call.function in RANKS:
         return RANKS[call.function](rows)
@@ -59,7 +62,7 @@ def _call(call: WindowCall, rows: Partitions) -> pa.Array:
     frame = spans(call.frame, rows)
     if call.function in ("first_value", "last_value", "nth_value"):
         return of_frame(call, rows, frame)
-    return aggregate(call, rows, frame)
+    return aggregate(call, rows, frame, registry)
 
 
 def _together(rows: Partitions, results: dict[str, pa.Array]) -> Groups:

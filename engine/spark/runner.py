@@ -17,9 +17,9 @@ from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.batch.flows import Flow
 from halfjoin.engine.batch.runner import LOCAL, Held, Output, Versioned
 from halfjoin.engine.join.dataflow import Dataflow
-from halfjoin.engine.reduce.flow import ReduceFlow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.reduce.flow import ReduceFlow
 from halfjoin.engine.spark.batches import FrameRows, GivenFrame, checked
 from halfjoin.engine.spark.contents import changes as shown
 from halfjoin.engine.spark.contents import contents
@@ -207,5 +207,5 @@ def _used(plan: Join, registry: Registry) -> Registry:
     paths = [path for branch in plan.branches for path in branch.paths]
     operators = [part for path in paths for part in (path.source, *(s.then for s in path.stages), path.final)]
     operators += [key.through for key in plan.arrangements if key.through is not None]
-    names = {step.function for part in operators for step in part.steps if isinstance(step, Explode)}
+    names = {name for part in operators for step in part.steps if isinstance(step, Explode) for name in step.functions}
     return {name: function for name, function in registry.items() if name in names}

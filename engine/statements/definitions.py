@@ -96,7 +96,8 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
         if name not in catalog.views:
             raise Conflict(f"{name} is a table, which a view cannot replace", name=name)
         catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
-    relation = bind(statement.query, catalog, text)
+    notices: list[str] = []
+    relation = bind(statement.query, catalog, text, notices)
     facts = Noted(Statistics(state), aside=(name,))
     planned = plan(relation, facts, name)
     view = View(
@@ -124,6 +125,8 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
             share_all(state, planned, name)
             _renew_sinks(state, name)
         _remove_unused_nodes(state)
+        for notice in notices:
+            _log.warning("%s: %s", name, notice)
     finally:
         for collection in state.collections():
             collection.release(made)

@@ -106,7 +106,7 @@ def _joined(blocks: Blocks) -> Block:
 def _with_function(block: Block, call: TableFunction) -> Block:
     meanings = _meanings(block)
     args = tuple(substitute(arg, meanings) for arg in call.args)
-    function = Function(Explode(call.function, call.alias, args, call.outputs, call.ordinality))
+    function = Function(Explode(call.function, call.alias, args, call.outputs, call.ordinality, call.calls))
     outputs = block.outputs + _identity(function.columns)
     return replace(block, functions=(*block.functions, function), outputs=outputs)
 

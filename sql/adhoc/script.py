@@ -24,6 +24,7 @@ from halfjoin.sql.types import STORED_DIGITS, TEXT, UNKNOWN, Kind, SqlType, nume
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
+    from halfjoin.sql.user_aggregate import UserAggregate
 
 
 def wrong(node: exp.Expr | None, context: Context, reason: str, instead: str | None = None) -> UnsupportedSQL:
@@ -153,6 +154,10 @@ class Steps:
     def table_functions(self) -> tuple[str, ...]:
         """The names of the user's table functions."""
         return self.schema.table_functions()
+
+    def aggregate(self, name: str) -> UserAggregate | None:
+        """The aggregate of the user's that has that name."""
+        return self.schema.aggregate(name)
 
 
 def _stored(value: Expr) -> Expr:

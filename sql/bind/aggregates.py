@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.expr import Expr
-from halfjoin.sql.functions.aggregates import AGGREGATES, ORDERED_SETS, resolve_aggregate
+from halfjoin.sql.functions.aggregates import ORDERED_SETS, is_aggregate_name, resolve_aggregate
 from halfjoin.sql.parse.locate import only
 from halfjoin.sql.relation import AggregateCall, SortKey
+from halfjoin.sql.schema import Schema
 
 _AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)  # clauses after a call
 
@@ -22,28 +23,28 @@ def called(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def is_aggregate(node: exp.Expr) -> bool:
-    """Whether a node is a call of an aggregate, with its clauses."""
+def is_aggregate(node: exp.Expr, schema: Schema) -> bool:
+    """Whether a node is a call of an aggregate, built in or the user's, with its clauses."""
     node = called(node)
-    return isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES
+    return isinstance(node, exp.Anonymous) and is_aggregate_name(node.name.lower(), schema)
 
 
-def aggregates_in(nodes: Sequence[exp.Expr], bound: Mapping[int, Expr]) -> list[exp.Expr]:
+def aggregates_in(nodes: Sequence[exp.Expr], scalars: Scalars) -> list[exp.Expr]:
     """The outermost calls of aggregates in the nodes, outside subqueries; not those that an OVER makes a window's."""
-    return [call for node in nodes for call in _aggregates(node, bound)]
+    return [call for node in nodes for call in _aggregates(node, scalars)]
 
 
-def _aggregates(node: exp.Expr, bound: Mapping[int, Expr]) -> Iterator[exp.Expr]:
-    if id(node) in bound or isinstance(node, exp.Query):
+def _aggregates(node: exp.Expr, scalars: Scalars) -> Iterator[exp.Expr]:
+    if id(node) in scalars.bound or isinstance(node, exp.Query):
         return
     if isinstance(node, exp.Window):
         for part in parts_of_window(node):
-            yield from _aggregates(part, bound)
-    elif is_aggregate(node):
+            yield from _aggregates(part, scalars)
+    elif is_aggregate(node, scalars.context.schema):
         yield node
     else:
         for child in node.iter_expressions():
-            yield from _aggregates(child, bound)
+            yield from _aggregates(child, scalars)
 
 
 def parts_of_window(node: exp.Window) -> Iterator[exp.Expr]:
@@ -85,7 +86,8 @@ def aggregate_call(node: exp.Expr, scalars: Scalars) -> AggregateCall:
     args = () if is_star(name, nodes, distinct, node, scalars) else scalars.values(nodes)
     keys = sort_keys(order, scalars)
     with context.at(node):
-        return resolve_aggregate(name, args, distinct=distinct, condition=condition, order=keys)
+        return resolve_aggregate(name, args, distinct=distinct, condition=condition, order=keys,
+                                 defined=context.schema.aggregate(name))
 
 
 def arguments(call: exp.Expr) -> tuple[list[exp.Expr], list[exp.Ordered], bool]:

@@ -23,6 +23,7 @@ from halfjoin.sql.relation import (
     Values,
     Window,
     WindowCall,
+    call_of,
     inputs_of,
 )
 
@@ -48,9 +49,9 @@ def _line(relation: Relation, types: bool) -> str:
             return f"Values {shown}" + _as(relation.columns, types)
         case Join():
             return "Join"
-        case TableFunction(function=function, args=args, outputs=outputs, ordinality=ordinality):
+        case TableFunction(_, function, _, args, outputs, ordinality, calls):
             columns = outputs + ((ordinality,) if ordinality else ())
-            return f"TableFunction {function}({', '.join(map(render, args))})" + _as(columns, types)
+            return f"TableFunction {render(call_of(function, args, calls))}" + _as(columns, types)
         case Filter(predicate=predicate):
             return f"Filter {render(predicate)}"
         case Project(items=items):

@@ -15,7 +15,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for subqueries: the two modules call each other
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import Context
-from halfjoin.sql.bind.function import bind_call, renamed
+from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
 from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.rows import Rows
 from halfjoin.sql.bind.scalar import Scalars
@@ -190,9 +190,9 @@ class From:
         if isinstance(inner, (exp.Table, exp.Lateral)) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
             only(node, self.context.sql, "FROM", ("this",))
             return self.item(node.this, relation, left)
-        if isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous):
-            only(node, self.context.sql, "FROM", ("this", "alias", "ordinality"))
-            return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
+        if isinstance(node, exp.Table) and (isinstance(node.this, exp.Anonymous) or node.args.get("rows_from")):
+            only(node, self.context.sql, "FROM", ("this", "rows_from", "alias", "ordinality"))
+            return self._call(node, relation, left)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             added, source = self.table(node)
         elif isinstance(node, exp.Table) and isinstance(node.this, exp.Values):  # in parentheses, before a JOIN
@@ -209,10 +209,10 @@ class From:
         """LATERAL: a subquery or call that reads the items to its left."""
         only(node, self.context.sql, "LATERAL", ("this", "alias", "ordinality"))
         if isinstance(node.this, exp.Anonymous):
-            return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
+            return self._call(node, relation, left)
         if not isinstance(node.this, exp.Subquery):
             raise self.context.refuse(node, "LATERAL takes a subquery or a table function", "leave LATERAL out")
-        if relation is not None and (not self.context.maintains or _is_plain(node.this)):
+        if relation is not None and (not self.context.maintains or _is_plain(node.this, self.context)):
             selected = bind_select.select(node.this, self.context, relation, (left, *self.outer))
             name, unique, names = self.named(node.args.get("alias"), "", selected.names)
             added = bind_select.project(selected.renamed(names), bind_select.qualified(unique), carry=True)
@@ -226,12 +226,12 @@ class From:
         return (self.beside(relation, right, left, item, None) if self.reads(right, relation)
                 else beside(relation, right)), item
 
-    def _call(self, call: exp.Anonymous, alias: exp.TableAlias | None, ordinality: bool, relation: Relation | None,
-              left: Scope) -> Bound:
+    def _call(self, node: exp.Table | exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
         if relation is None:
             relation = Values(self.context.aliases.fresh("row"), (), ((),))
         scalars = Scalars(self.context, (left, *self.outer))
-        bound, source = bind_call(call, alias, ordinality, relation, scalars)
+        calls, ordinality = rows_from(node, self.context), bool(node.args.get("ordinality"))
+        bound, source = bind_calls(calls, node.args.get("alias"), ordinality, relation, scalars)
         return bound, Scope.of(source)
 
     def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:
@@ -305,7 +305,7 @@ def visible(*scopes: Scope) -> Scope:
                  tuple(column for scope in scopes for column in scope.visible))
 
 
-def _is_plain(query: exp.Expr) -> bool:
+def _is_plain(query: exp.Expr, context: Context) -> bool:
     """Whether a LATERAL subquery only joins, filters and computes, so that it can be bound on top of the rows to its
     left."""
     query = query.unnest()
@@ -315,7 +315,7 @@ def _is_plain(query: exp.Expr) -> bool:
     items = filter(None, [query.args.get("from_"), *(query.args.get("joins") or [])])
     if any(query.args.get(key) for key in clauses) or any(item.find(exp.Query) for item in items):
         return False
-    return not aggregates_in(query.expressions, {}) and not windows_in(query.expressions, {})
+    return not aggregates_in(query.expressions, Scalars(context, ())) and not windows_in(query.expressions, {})
 
 
 def _lends(scope: Scope, name: str) -> bool:

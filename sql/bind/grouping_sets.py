@@ -104,7 +104,7 @@ def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> Expr:
         place = named(node, outputs, "GROUP BY", rows) if column is None else None
     if place is not None:
         node = outputs[place].node
-    if aggregates_in([node], rows.bound):
+    if aggregates_in([node], rows):
         raise context.wrong(written, "aggregate functions are not allowed in GROUP BY")
     if node.find(exp.Window):
         raise context.wrong(written, "window functions are not allowed in GROUP BY")

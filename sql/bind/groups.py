@@ -76,9 +76,9 @@ def read_parts(node: exp.Expr, bound: Mapping[int, Expr]) -> Iterator[exp.Expr]:
             yield part
 
 
-def is_grouped(query: exp.Select, nodes: Sequence[exp.Expr], bound: Mapping[int, Expr]) -> bool:
+def is_grouped(query: exp.Select, nodes: Sequence[exp.Expr], scalars: Scalars) -> bool:
     """Whether a query has groups: GROUP BY, HAVING, or an aggregate in one of the nodes."""
-    return bool(query.args.get("group") or query.args.get("having") or aggregates_in(nodes, bound))
+    return bool(query.args.get("group") or query.args.get("having") or aggregates_in(nodes, scalars))
 
 
 def grouped_nodes(clause: exp.Group | None, outputs: Sequence[Output]) -> list[exp.Expr]:
@@ -102,7 +102,7 @@ def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr
     namer = qualified(context.aliases.fresh("group"))
     calls: dict[AggregateCall, Column] = {}
     bound: dict[int, Expr] = {}
-    for node in aggregates_in(nodes, scalars.bound):
+    for node in aggregates_in(nodes, scalars):
         call = aggregate_call(node, scalars)
         _check_own(node, call, relation, context)
         if call not in calls:

@@ -92,10 +92,10 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     last = Clauses(query, outputs, scalars)
     nodes = [*(output.node for output in outputs), *last.nodes]
     conditions = [query.args[key].this for key in ("having", "qualify") if query.args.get(key)]
-    if context.maintains and is_grouped(query, [*nodes, *conditions], scalars.bound):
+    if context.maintains and is_grouped(query, [*nodes, *conditions], scalars):
         refuse_lateral(base, query, context)
         keys = grouped_nodes(query.args.get("group"), outputs)
-        inside = [*aggregates_in([*nodes, *conditions], scalars.bound), *keys]
+        inside = [*aggregates_in([*nodes, *conditions], scalars), *keys]
         relation, scalars = with_values(relation, scalars, inside)
         relation, scalars = group(query, outputs, [*nodes, *conditions], relation, scalars)
     if query.args.get("having"):

@@ -8,10 +8,11 @@ from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.context import Context
-from halfjoin.sql.functions.aggregates import AGGREGATES
+from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
 from halfjoin.sql.parse.locate import only, written
 from halfjoin.sql.relation import Relation
+from halfjoin.sql.schema import Schema
 
 ON_TOP = "use it in a query (SELECT) over the view"
 
@@ -129,7 +130,7 @@ def refuse_expression(node: exp.Expr, context: Context) -> Exception:
 
 def refuse_function(name: str, node: exp.Expr, context: Context) -> None:
     """Refuse a call of an aggregate or window function, or of `if`, which other dialects have."""
-    if name in AGGREGATES or name in WINDOW_FUNCTIONS:
+    if is_aggregate_name(name, context.schema) or name in WINDOW_FUNCTIONS:
         raise misplaced_call(node, context)
     if name == "if":
         raise context.refuse(node, "PostgreSQL has no function if", "write CASE WHEN condition THEN a ELSE b END")
@@ -141,21 +142,29 @@ def misplaced_call(node: exp.Expr, context: Context) -> UnsupportedSQL:
     while not isinstance(call, exp.Anonymous):
         call = call.this
     name = call.name.lower()
-    window = isinstance(node, exp.Window) or name not in AGGREGATES
+    aggregate = is_aggregate_name(name, context.schema)
+    window = isinstance(node, exp.Window) or not aggregate
+    if context.now is not None and context.schema.aggregate(name) is not None:
+        return context.refuse(node, f"a query cannot call {name}, an aggregate of the user's",
+                              "call it in a materialized view, and query the view")
     if not context.maintains:
         what = "window functions" if window else "aggregates"
         return context.unmaintained(node, f"{what} ({name}) are", ON_TOP)
-    if name not in AGGREGATES and name not in WINDOW_FUNCTIONS:
+    if not aggregate and name not in WINDOW_FUNCTIONS:
         clause, kind = "FILTER", "not an aggregate function"
         if isinstance(node, exp.Window):
             clause, kind = "OVER", "neither a window function nor an aggregate function"
         return context.wrong(node, f"{clause} specified, but {name} is {kind}")
-    if name not in AGGREGATES and not isinstance(node, exp.Window):
+    if not aggregate and not isinstance(node, exp.Window):
         return context.wrong(node, f"window function {name} requires an OVER clause", f"write {name}(...) OVER (...)")
-    return context.wrong(node, _misplaced(node, "window" if window else "aggregate"))
+    return context.wrong(node, _misplaced(node, "window" if window else "aggregate", context.schema))
 
 
-def _misplaced(node: exp.Expr, kind: str) -> str:
+def _is_known(name: str, schema: Schema) -> bool:
+    return is_aggregate_name(name, schema) or name in WINDOW_FUNCTIONS
+
+
+def _misplaced(node: exp.Expr, kind: str, schema: Schema) -> str:
     """Why the call may not be here, from what is around it."""
     parent = node.parent
     while parent is not None and not isinstance(parent, (exp.Query, exp.Values)):
@@ -168,7 +177,7 @@ def _misplaced(node: exp.Expr, kind: str) -> str:
                 return f"{kind} functions are not allowed in GROUP BY"
             case exp.Join():
                 return f"{kind} functions are not allowed in JOIN conditions"
-            case exp.Anonymous() if parent.name.lower() in (*AGGREGATES, *WINDOW_FUNCTIONS):
+            case exp.Anonymous() if _is_known(parent.name.lower(), schema):
                 around: exp.Expr = parent
                 while isinstance(around.parent, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
                     around = around.parent

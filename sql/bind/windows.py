@@ -161,6 +161,7 @@ def _call(node: exp.Window, defined: Mapping[str, _Definition], scalars: Scalars
         frame = resolve_frame(_frame(window.frame, scalars), order)
     with context.at(call):
         made = resolve_window(name, args, frame=frame, condition=condition, ignore_nulls=ignore_nulls,
+                              defined=context.schema.aggregate(name),
                               ordered=bool(order))
     return (partition, order), made
 

@@ -104,7 +104,8 @@ AGGREGATE_TABLE: tuple[Function, ...] = (
         "integer -> bigint or error", "bigint -> numeric", "numeric -> numeric or error", "real -> real or error",
         "double precision -> double precision or error", "interval -> interval or error", numeric=_sum_type, examples=[
         (_rows("sum(x)", *_X), "7"), (_rows("sum(x)", "1.50", "2.25"), "3.75"),
-        (_rows("sum(x)", "NULL::integer", "NULL"), None), (_rows("sum(x)", "9223372036854775807", "1"), "9223372036854775808"),
+        (_rows("sum(x)", "NULL::integer", "NULL"), None),
+        (_rows("sum(x)", "9223372036854775807", "1"), "9223372036854775808"),
         (_rows("sum(x)", "'1e308'::double precision", "'1e308'"), "ERROR: value out of range: overflow")]),
     function("avg", "aggregates", "Average; NULL if there is no value",
         *(f"{type} -> numeric or error" for type in _EXACT), "real -> double precision or error",

@@ -68,7 +68,7 @@ def decompose(call: AggregateCall) -> Decomposed | None:
     """
     if call.distinct or call.order:
         return None
-    args, name = _filtered(call), _SAME.get(call.function, call.function)
+    args, name = filtered(call), _SAME.get(call.function, call.function)
     match name:
         case "count" | "regr_count":
             return Decomposed((_count(args),), lambda columns: columns[0])
@@ -88,7 +88,22 @@ def decompose(call: AggregateCall) -> Decomposed | None:
     return None
 
 
-def _filtered(call: AggregateCall) -> tuple[Expr, ...]:
+def decompose_lifted(columns: Sequence[Column]) -> tuple[Decomposed, ...]:
+    """The sum of each column that the lift of a user's aggregate gives; NULL over no rows.
+
+    The columns are bigint or double precision. They are NULL in the same rows, which do not count.
+    """
+    return tuple(_lifted(columns[0], column) for column in columns)
+
+
+def _lifted(first: Column, column: Column) -> Decomposed:
+    family = _family(column.type)
+    parts = (_count((first,)), Part(family, (column,), BYTEA))
+    return Decomposed(parts, lambda kept: Call(f"sum of {family}", tuple(kept), column.type))
+
+
+def filtered(call: AggregateCall) -> tuple[Expr, ...]:
+    """The arguments, NULL where the condition of FILTER is not true."""
     if call.condition is None:
         return call.args
     args = call.args or (TRUE,)  # count(*) counts the rows for which the condition is true

@@ -43,13 +43,18 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
 
 def call(function: Function, overload: Overload, args: Sequence[Expr]) -> Call:
     """The call of one overload, with its arguments cast."""
-    element = _element(function, overload, args)
-    typed = tuple(coerce(arg, _wanted(overload.param(i), element)) for i, arg in enumerate(args))
-    type = _wanted(overload.result, element)
+    typed = cast_all(function, overload, args)
+    type = _wanted(overload.result, _element(function, overload, args))
     if type.kind is Kind.NUMERIC and type.precision is None:
         assert function.numeric is not None
         type = function.numeric(typed)
     return Call(function.name, typed, type)
+
+
+def cast_all(function: Function, overload: Overload, args: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The arguments of one overload, cast to exactly its types."""
+    element = _element(function, overload, args)
+    return tuple(coerce(arg, _wanted(overload.param(i), element)) for i, arg in enumerate(args))
 
 
 def overload_of(expr: Call) -> Overload | None:

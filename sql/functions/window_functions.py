@@ -10,6 +10,7 @@ from halfjoin.sql.functions.aggregates import AGGREGATES, ORDERED_SETS, resolve_
 from halfjoin.sql.functions.resolve import call, choose
 from halfjoin.sql.functions.signature import Function, function
 from halfjoin.sql.relation import Frame, WindowCall
+from halfjoin.sql.user_aggregate import UserAggregate
 
 _TABLE = (
     function("row_number", "windows", "The row's number in its partition, from 1", "-> bigint"),
@@ -43,10 +44,12 @@ def resolve_window(
     condition: Expr | None = None,
     ignore_nulls: bool = False,
     ordered: bool,
+    defined: UserAggregate | None = None,
 ) -> WindowCall:
     """The call of a window function, or of an aggregate over a frame, with its type; the arguments are cast.
 
-    `frame` is one that `resolve_frame` made; `ordered`: the window has an ORDER BY. `condition`: FILTER's.
+    `frame` is one that `resolve_frame` made; `ordered`: the window has an ORDER BY. `condition`: FILTER's. `defined`:
+    the aggregate of that name, if it is the user's.
 
     Raises:
         UnknownName: there is no window function or aggregate of that name.
@@ -60,7 +63,7 @@ def resolve_window(
                              remedy=f"only {', '.join(OF_VALUES)} do", wrong=True)  # fmt: skip
     entry = WINDOW_FUNCTIONS.get(name)
     if entry is None:
-        return _aggregate(name, args, frame, condition)
+        return _aggregate(name, args, frame, condition, defined)
     if condition is not None:
         raise UnsupportedSQL("FILTER is not implemented for non-aggregate window functions",
                              remedy=f"write {name} of a CASE expression", wrong=True)  # fmt: skip
@@ -70,13 +73,15 @@ def resolve_window(
     return WindowCall(name, typed.args, typed.type, frame, None, ignore_nulls)
 
 
-def _aggregate(name: str, args: Sequence[Expr], frame: Frame, condition: Expr | None) -> WindowCall:
+def _aggregate(
+    name: str, args: Sequence[Expr], frame: Frame, condition: Expr | None, defined: UserAggregate | None
+) -> WindowCall:
     """An aggregate over a frame."""
-    if name not in AGGREGATES:
+    if defined is None and name not in AGGREGATES:
         raise UnknownName("window function", name, sorted({*WINDOW_FUNCTIONS, *AGGREGATES}))
     if name in ORDERED_SETS:
         raise UnsupportedSQL(f"OVER is not supported for ordered-set aggregate {name}", wrong=True)
-    found = resolve_aggregate(name, args, condition=condition)
+    found = resolve_aggregate(name, args, condition=condition, defined=defined)
     return WindowCall(found.function, found.args, found.type, frame, found.condition)
 
 

@@ -149,7 +149,8 @@ def test_reduces_and_loops_are_shown() -> None:
     shown = text(plan, world, "v")
     for line in ("v (a integer, n bigint)", "└─ repeat reach = reduce#2 for at most 100 rounds",
                  "├─ reduce join#1 by a",
-                 "├─ keep for each group: its number of rows, the sum of b, max(b)", "node join#3 (a integer, b bigint)"):  # fmt: skip
+                 "├─ keep for each group: its number of rows, the sum of b, max(b)",
+                 "node join#3 (a integer, b bigint)"):  # fmt: skip
         assert line in shown.splitlines(), shown
     page, chart, data = html(plan, world, "v"), mermaid(plan, world, "v"), as_json(plan, world, "v")
     assert page.count("<svg") == 5 and "reduce join#1 by a" in page

@@ -8,7 +8,8 @@ from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import CreateTable, CreateView, Select
-from halfjoin.sql.types import BIGINT, TEXT, SqlType
+from halfjoin.sql.types import BIGINT, DOUBLE, TEXT, SqlType
+from halfjoin.sql.user_aggregate import UserAggregate
 
 TABLES = """
 CREATE TABLE t (a integer PRIMARY KEY, b bigint, s text, d date, ts timestamp, n numeric(10,2), arr integer[],
@@ -22,7 +23,8 @@ CREATE VIEW named (k, l) AS SELECT a, a FROM u
 
 
 class FakeSchema:
-    """The names of a few CREATE statements and of the user's table functions `pulse` and `pair`."""
+    """The names of a few CREATE statements and of the user's table functions `pulse` and `pair`, and his aggregates
+    `geo_mean`, which adds up, and `longest`."""
 
     def __init__(self, sql: str = TABLES) -> None:
         self._tables: dict[str, tuple[Column, ...]] = {}
@@ -53,6 +55,10 @@ class FakeSchema:
 
     def table_functions(self) -> tuple[str, ...]:
         return ("pulse", "pair")
+
+    def aggregate(self, name: str) -> UserAggregate | None:
+        adding = UserAggregate("geo_mean", (DOUBLE,), DOUBLE, (("n", BIGINT), ("s", DOUBLE)))
+        return {"geo_mean": adding, "longest": UserAggregate("longest", (TEXT,), TEXT)}.get(name)
 
 
 SCHEMA = FakeSchema()

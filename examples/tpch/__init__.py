@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -17,47 +18,22 @@ import pyarrow.parquet as pq
 
 Ints = npt.NDArray[np.int64]
 
-COLUMNS = {
-    "region": "r_regionkey bigint, r_name text, r_comment text",
-    "nation": "n_nationkey bigint, n_name text, n_regionkey bigint, n_comment text",
-    "supplier": (
-        "s_suppkey bigint, s_name text, s_address text, s_nationkey bigint, s_phone text, s_acctbal "
-        "numeric(15,2), s_comment text"
-    ),
-    "part": (
-        "p_partkey bigint, p_name text, p_mfgr text, p_brand text, p_type text, p_size integer, p_container "
-        "text, p_retailprice numeric(15,2), p_comment text"
-    ),
-    "partsupp": (
-        "ps_partkey bigint, ps_suppkey bigint, ps_availqty integer, ps_supplycost numeric(15,2), ps_comment text"
-    ),
-    "customer": (
-        "c_custkey bigint, c_name text, c_address text, c_nationkey bigint, c_phone text, c_acctbal "
-        "numeric(15,2), c_mktsegment text, c_comment text"
-    ),
-    "orders": (
-        "o_orderkey bigint, o_custkey bigint, o_orderstatus text, o_totalprice numeric(15,2), o_orderdate "
-        "date, o_orderpriority text, o_clerk text, o_shippriority integer, o_comment text"
-    ),
-    "lineitem": (
-        "l_orderkey bigint, l_partkey bigint, l_suppkey bigint, l_linenumber integer, l_quantity "
-        "numeric(15,2), l_extendedprice numeric(15,2), l_discount numeric(15,2), l_tax numeric(15,2), "
-        "l_returnflag text, l_linestatus text, l_shipdate date, l_commitdate date, l_receiptdate date, "
-        "l_shipinstruct text, l_shipmode text, l_comment text"
-    ),
-}
-KEYS = {
-    "region": ("r_regionkey",), "nation": ("n_nationkey",), "supplier": ("s_suppkey",), "part": ("p_partkey",),
-    "partsupp": ("ps_partkey", "ps_suppkey"), "customer": ("c_custkey",), "orders": ("o_orderkey",),
-    "lineitem": ("l_orderkey", "l_linenumber"),
-}  # fmt: skip
+SQL = Path(__file__).parent  # schema.sql, and a view for each of the 22 queries
+QUERIES = {f"q{number:02}": SQL / f"q{number:02}.sql" for number in range(1, 23)}
 
-Q3 = """
-SELECT l_orderkey, o_orderdate, o_shippriority, l_linenumber, l_extendedprice * (1 - l_discount) AS revenue
-FROM customer, orders, lineitem
-WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
-  AND o_orderdate < date '1995-03-15' AND l_shipdate > date '1995-03-15'
-"""
+
+def _schema() -> tuple[dict[str, dict[str, str]], dict[str, tuple[str, ...]]]:
+    """The columns of each table as declared, by name, and the columns of its primary key."""
+    columns, keys = {}, {}
+    for name, body in re.findall(r"CREATE TABLE (\w+) \((.*?)\n\);", (SQL / "schema.sql").read_text(), re.DOTALL):
+        *declared, key = (line.strip().rstrip(",") for line in body.strip().splitlines())
+        columns[name] = {column.split()[0]: column for column in declared}
+        keys[name] = tuple(re.findall(r"\w+", key.removeprefix("PRIMARY KEY")))
+    return columns, keys
+
+
+COLUMNS, KEYS = _schema()
+
 Q3_COLUMNS = {
     "customer": ("c_custkey", "c_mktsegment"),
     "orders": ("o_orderkey", "o_custkey", "o_orderdate", "o_shippriority"),
@@ -67,9 +43,26 @@ SEGMENTS = ("BUILDING", "AUTOMOBILE", "FURNITURE", "HOUSEHOLD", "MACHINERY")
 Q3_DATE = np.datetime64("1995-03-15")
 
 
+def query(view: str, fraction: str = "0.0001") -> str:
+    """The SELECT of one of `QUERIES`. `fraction` of Q11 is 0.0001 divided by the scale factor."""
+    text = QUERIES[view].read_text().partition(" AS\n")[2].strip().rstrip(";")
+    return text.replace("0.0001", fraction) if view == "q11" else text
+
+
+# Query 3 in three steps: the lines of its join, their sums, and the ten largest sums, which is the whole query.
+Q3_LINES = """
+SELECT l_orderkey, o_orderdate, o_shippriority, l_linenumber, l_extendedprice * (1 - l_discount) AS revenue
+FROM customer, orders, lineitem
+WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
+  AND o_orderdate < date '1995-03-15' AND l_shipdate > date '1995-03-15'
+"""
+Q3_GROUPS = query("q03").partition("\nORDER BY")[0]
+Q3_VIEWS = {"lines": Q3_LINES, "groups": Q3_GROUPS, "top 10": query("q03")}
+
+
 def create_table(name: str, columns: Sequence[str] | None = None) -> str:
     """CREATE TABLE with all columns, or with some that include the key."""
-    listed = [part for part in COLUMNS[name].split(", ") if columns is None or part.split()[0] in columns]
+    listed = [declared for column, declared in COLUMNS[name].items() if columns is None or column in columns]
     return f"CREATE TABLE {name} ({', '.join(listed)}, PRIMARY KEY ({', '.join(KEYS[name])}))"
 
 
@@ -86,7 +79,7 @@ def load(scale: str, names: Iterable[str], columns: dict[str, tuple[str, ...]] |
 
 def generated(scale: str) -> Path:
     """The folder with a Parquet file for each table at a scale factor. Generates the files if they are missing."""
-    folder = Path(__file__).resolve().parent.parent / ".data" / "tpch" / f"sf{scale}"
+    folder = Path(__file__).resolve().parents[2] / ".data" / "tpch" / f"sf{scale}"
     if not (folder / "complete").exists():
         _generate(scale, folder)
     return folder
@@ -235,7 +228,8 @@ class Changes:
 
 
 def _ints(column: pa.ChunkedArray) -> Ints:
-    return column.to_numpy().astype(np.int64, copy=False)
+    values: Ints = column.to_numpy().astype(np.int64, copy=False)
+    return values
 
 
 def _rank(owner: Ints) -> Ints:
