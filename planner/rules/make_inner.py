@@ -9,14 +9,15 @@ from halfjoin.planner.block import Block, Blocks, Input, Match
 from halfjoin.planner.nulls import rejects
 from halfjoin.planner.plan import InputKind
 from halfjoin.planner.rules.sides import unguarded
-from halfjoin.sql.expr import Expr, Literal, substitute
-from halfjoin.sql.functions import resolve
+from halfjoin.sql.expr import Expr, Literal, columns_of, substitute
+from halfjoin.sql.functions import fallible, resolve
 
 
 def make_inner(blocks: Blocks) -> Blocks:
     """The same blocks with such padded inputs plain: `a LEFT JOIN b ON b.k = a.k WHERE b.x = 3` is `a JOIN b`.
 
-    What a plain input is joined by is a condition again, so it may make other inputs plain.
+    What a plain input is joined by is a condition again, so it may make other inputs plain. An input stays padded if an
+    expression that reads it may fail: over a plain input it would be computed for rows without a partner, too.
     """
     return tuple(_inner(block) for block in blocks)
 
@@ -49,12 +50,21 @@ def _tests(match: Match) -> list[Expr]:
 def _first(block: Block) -> Input | None:
     """A padded input whose default row some condition rejects."""
     for item in block.inputs:
-        if item.kind is InputKind.PADDED:
+        if item.kind is InputKind.PADDED and not _may_fail(block, item):
             row = item.default_row
             nulls = {name for name, value in row.items() if value.value is None}
             if any(rejects(_over(predicate, row), nulls) for predicate in block.predicates):
                 return item
     return None
+
+
+def _may_fail(block: Block, item: Input) -> bool:
+    """Whether an expression that reads the input may fail."""
+    own = {column.name for column in item.columns}
+    keys = (part for match in item.on for part in (match.key, match.probe))
+    args = (arg for function in block.functions for arg in function.step.args)
+    exprs = (*block.predicates, *(expr for _, expr in block.outputs), *item.conditions, *keys, *args)
+    return any(fallible(expr) and columns_of(expr) & own for expr in exprs)
 
 
 def _over(predicate: Expr, row: Mapping[str, Literal]) -> Expr:

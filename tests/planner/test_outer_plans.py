@@ -65,7 +65,7 @@ def test_a_match_by_equality_keeps_nothing(engine: halfjoin.Engine, sql: str) ->
 
 INNER = {
     "b.x = 3": PLAIN, "b.x > a.x": PLAIN, "b.k IS NOT NULL": PLAIN, "NOT (b.x IS NULL)": PLAIN,
-    "b.x = 3 OR b.x IN (4, 5)": PLAIN, "(b.x = 3) IS TRUE": PLAIN, "abs(b.x) < 2 AND a.x = 1": PLAIN,
+    "b.x = 3 OR b.x IN (4, 5)": PLAIN, "(b.x = 3) IS TRUE": PLAIN, "b.x < 2 AND a.x = 1": PLAIN,
     "b.x IS NULL": PADDED, "coalesce(b.x, 0) = 0": PADDED, "b.x = 3 OR a.x = 1": PADDED, "a.x = 1": PADDED,
     "b.x IS DISTINCT FROM 3": PADDED, "(b.x = 3) IS NOT TRUE": PADDED,
     "CASE WHEN b.x = 3 THEN false ELSE true END": PADDED,
@@ -104,7 +104,7 @@ def test_any_row_is_asked_of_a_count(engine: halfjoin.Engine) -> None:
 
 
 def test_scalar_subqueries_are_groups_of_what_correlates_them(engine: halfjoin.Engine) -> None:
-    plan = planned(engine, "SELECT a.x FROM a WHERE a.x < (SELECT avg(b.x) FROM b WHERE b.k = a.k)")
+    plan = planned(engine, "SELECT a.x FROM a WHERE a.x < (SELECT max(b.x) FROM b WHERE b.k = a.k)")
     (reduce,) = (node for node in plan.below if isinstance(node, Reduce))
     assert [column.name for column in reduce.keys] == ["k"]
     assert kinds(plan)[0][0] == ("a", PLAIN) and kinds(plan)[0][1][1] is PLAIN  # NULL is not less
