@@ -144,17 +144,17 @@ class ReduceFlow:
         contents: Mapping[Seen, Contents],
     ) -> tuple[Updates, Updates]:  # fmt: skip
         """The output and error updates of groups at their moments."""
-        seen = [contents[one] for one in self._seen]
+        seen, failed = [contents[one] for one in self._seen], empty(ERROR_SCHEMA)
         match self.plan.function:
             case Aggregates() as function:
-                made = aggregated(function, lifted, moments, kept, seen, self.registry)
+                made, failed = aggregated(function, lifted, moments, kept, seen, self.registry)
             case Windows() as function:
                 found = seen[0].evaluated(partial(windows.evaluate, function, registry=self.registry))
                 made = moments.changes(found.columns, found.numbers, found.count)
             case Top() as function:
                 positions, count = top.evaluate(function, seen[0].groups)
                 made = moments.changes(seen[0].rows.take(positions).columns, seen[0].moment[positions], count)
-        errors = consolidate(concat([empty(ERROR_SCHEMA), *(one.errors() for one in contents.values())]))
+        errors = consolidate(concat([failed, *(one.errors() for one in contents.values())]))
         return made.select(self.schema), errors
 
 
