@@ -34,6 +34,7 @@ from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.rules.flatten import MOST_BRANCHES
 from halfjoin.planner.rules.sides import asked, shown, side_of
+from halfjoin.planner.unkeyed import unkeyed
 from halfjoin.sql.bind.context import Aliases
 from halfjoin.sql.expr import Column, Expr, is_temporal
 from halfjoin.sql.functions import fallible
@@ -139,14 +140,31 @@ class _Cutter:
                 return replace(relation, inputs=tuple(map(self.sides, inputs)))
             case UnionAll() | Scan() | Values():
                 return relation
+            case Filter(input, predicate):
+                return Filter(self.joined(input, unkeyed(relation)), predicate)
             case _:
                 return replace(relation, input=self.sides(relation.input))
 
-    def side(self, relation: Relation, outer: Expr | None = None) -> Relation:
+    def joined(self, relation: Relation, kept: frozenset[int]) -> Relation:
+        """What is below a filter, with some inputs of its join as nodes."""
+        match relation:
+            case Filter(input, predicate) if kept:
+                return Filter(self.joined(input, kept), predicate)
+            case Join(inputs) if kept:
+                return Join(tuple(
+                    self.side(item, always=True) if number in kept else self.sides(item)
+                    for number, item in enumerate(inputs)
+                ))  # fmt: skip
+            case _:
+                return self.sides(relation)
+
+    def side(self, relation: Relation, outer: Expr | None = None, *, always: bool = False) -> Relation:
         """A looked-up side as one collection, if need be a node. `outer`: the ON of an outer join, whose default rows
-        must be told apart."""
+        must be told apart. `always`: as a node unless nothing can keep it."""
         part, _ = self.region(relation)
         side = side_of(part)
+        if always and not _may_be_kept(part):
+            return part
         if side is not None and (outer is None or shown(side, asked(outer, side)) is not None):
             return part
         if not _may_be_kept(part, failing=True):

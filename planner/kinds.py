@@ -18,11 +18,12 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.agenda import Agenda
 from halfjoin.planner.block import Aliases, Block, Equality, Input, inputs_of
 from halfjoin.planner.equalities import merged
+from halfjoin.planner.fallibility import explode_fallible
 from halfjoin.planner.linear import Extend, Filter, Linear, Step
 from halfjoin.planner.lookups import aligned
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, InputKind, Version
 from halfjoin.planner.rules.sides import unguarded
-from halfjoin.sql.expr import Cast, Column, Expr, Literal, substitute
+from halfjoin.sql.expr import Cast, Column, Expr, Literal, columns_of, substitute
 from halfjoin.sql.functions import fallible, render
 from halfjoin.sql.types import Kind
 
@@ -51,12 +52,19 @@ def check(block: Block) -> None:
             the error; or a key is an interval, and equal intervals can differ.
     """
     plain = {item.alias for item in block.inputs if item.kind is InputKind.PLAIN}
+    late = {column.name: one for one in block.functions for column in one.columns
+            if explode_fallible(one.step) and not (len(one.inputs) == 1 and one.inputs <= plain)}  # fmt: skip
     for match in (match for item in block.inputs for match in item.on):
         text = f"{render(match.key)} = {render(match.probe)}"
         read = inputs_of(match.probe, block.owners)
         if fallible(match.probe) and not (len(read) == 1 and read <= plain):
             raise UnsupportedSQL(
                 f"{render(match.probe)} in {text} may fail, and reads more than one table or an outer join's side",
+                remedy="compute it in a materialized view below, and join by its column",
+            )
+        for one in (late[name] for name in sorted(columns_of(match.probe) & late.keys())):
+            raise UnsupportedSQL(
+                f"{text} reads {one.step.function}, which may fail, of more than one table or of an outer join's side",
                 remedy="compute it in a materialized view below, and join by its column",
             )
         if match.key.type.kind is Kind.INTERVAL:

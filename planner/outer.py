@@ -28,7 +28,7 @@ from halfjoin.sql.expr import (
     is_temporal,
     substitute,
 )
-from halfjoin.sql.functions import render, resolve
+from halfjoin.sql.functions import fallible, render, resolve
 from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,
@@ -90,7 +90,7 @@ def _semi(semi: Semi) -> Relation:
         there, values = row
         matched = substitute(resolve("and", (there, semi.on)), values)
         return Filter(semi.input, resolve("is not true" if semi.anti else "is true", (matched,)))
-    on, other = _narrowed(semi.on, semi.other)
+    on, other = _narrowed(substitute(semi.on, _constants(semi.other)), semi.other)
     choices = alternatives(on) if semi.anti else [on]
     if choices is None or any(_rest(choice, other) for choice in choices):
         return Semi(semi.input, *_matched(semi.input, other, on), semi.anti)
@@ -118,6 +118,19 @@ def _counted(relation: Relation, name: str) -> Relation:
     count = Column(f"{alias}.count", BIGINT, nullable=False)
     rows = Aggregate(relation, (), ((count, AggregateCall("count", (), BIGINT)),))
     return Filter(rows, resolve(">", (count, Literal(0, BIGINT))))
+
+
+def _constants(relation: Relation) -> dict[str, Expr]:
+    """The columns that have the same value in all rows."""
+    match relation:
+        case Filter(input):
+            return _constants(input)
+        case Project(_, items) | Aggregate(_, items):
+            below = _constants(relation.input)
+            shown = ((column, substitute(expr, below)) for column, expr in items)
+            return {column.name: expr for column, expr in shown if not columns_of(expr) and not fallible(expr)}
+        case _:
+            return {}
 
 
 def _constant_row(relation: Relation) -> tuple[Expr, Mapping[str, Expr]] | None:

@@ -23,7 +23,7 @@ from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.lifted import Lifted, sums_of
 from halfjoin.engine.reduce.ordered import evaluate
 from halfjoin.engine.reduce.totals import Totals
-from halfjoin.engine.updates.updates import Mask, Updates, constant, empty
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, empty, indices_of
 from halfjoin.planner.plan import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
 
@@ -53,23 +53,26 @@ def aggregated(
     there, errors = answers[function.count.name].to_numpy() != 0, empty(ERRORS)
     if not moments.keys:  # the only group is always there
         there |= ~moments.was if kept is None else True
-    elif not there.all():
-        left = ~there & _is_left(function, answers, contents)
-        there |= left
-        errors = of_groups(moments, np.flatnonzero(left), _UNCANCELLED)
+    else:
+        empties = np.flatnonzero(~there & ~moments.was if kept is None else ~there)  # no group was there before a fill
+        left = empties[_is_left(function, answers, contents, empties)]
+        there[left], errors = True, of_groups(moments, left, _UNCANCELLED) if len(left) else errors
     moment = np.flatnonzero(there)
     rows = {name: array.take(pa.array(moment)) for name, array in answers.items()}
-    return moments.changes(rows, moment, constant(1, len(moment))), errors
+    return moments.changes(rows, moment, constant(1, len(moment)), distinct=True), errors
 
 
-def _is_left(function: Aggregates, answers: Mapping[str, pa.Array], contents: Sequence[Contents]) -> Mask:
-    """Whether a group, at a moment, has a sum that is not zero, or rows that a value is computed from."""
-    left = np.zeros(len(answers[function.count.name]), np.bool_)
-    for part in function.sums:
-        zero = Totals.read(part.kind, pa.nulls(1, answers[part.column.name].type)).kept()[0]
-        left |= pc.not_equal(answers[part.column.name], zero).to_numpy(zero_copy_only=False)
+def _is_left(
+    function: Aggregates, answers: Mapping[str, pa.Array], contents: Sequence[Contents], moment: Ints
+) -> Mask:
+    """Whether a group, at these moments, has a sum that is not zero, or rows that a value is computed from."""
+    left = np.zeros(len(moment), np.bool_)
+    for part in function.sums if len(moment) else ():
+        kept = answers[part.column.name].take(indices_of(moment))
+        zero = Totals.read(part.kind, pa.nulls(1, kept.type)).kept()[0]
+        left |= pc.not_equal(kept, zero).to_numpy(zero_copy_only=False)
     for seen in contents:
-        left |= np.diff(seen.groups.starts) > 0
+        left |= np.diff(seen.groups.starts)[moment] > 0
     return left
 
 

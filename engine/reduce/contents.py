@@ -19,7 +19,8 @@ from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import Ints, Updates, concat, constant, empty, indices_of
+from halfjoin.engine.updates.radix import argsort, of_integers
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, indices_of
 
 _MOMENT = "#moment"  # no SQL column has this name
 _NEGATIVE = "a row with a negative count has no place in an order, a window or the rows of an aggregate"
@@ -28,7 +29,8 @@ Made = TypeVar("Made")
 
 @dataclass
 class Contents:
-    """The distinct rows of groups at their moments, in order of the moments; `rows.diff` counts their copies."""
+    """The rows of groups at their moments, in order of the moments; `rows.diff` counts copies. Equal rows may be apart.
+    """
 
     moments: Moments
     rows: Updates
@@ -77,21 +79,25 @@ def contents_of(moments: Moments, rows: Updates, group: Ints, before: int) -> Co
     """The contents of groups at their moments, given all rows of the groups at closed times, and each row's group.
     Times below `before` were closed before these moments."""
     opens = np.flatnonzero(moments.was)
-    counts = np.diff(np.append(opens, len(moments)))[group]
-    which = np.arange(len(rows)).repeat(counts)
-    ends = counts.cumsum()
-    moment = np.arange(len(which)) + (opens[group] - (ends - counts)).repeat(counts)
-    time = rows.time[which]
-    there = np.where(moments.was[moment], time < before, time <= moments.time[moment])
-    which, moment = which[there], moment[there]
-    columns = {name: column.take(indices_of(which)) for name, column in rows.columns.items()}
-    columns[_MOMENT] = pa.array(moment)
-    found = consolidate(Updates(columns, rows.time[which], rows.diff[which]), by_time=False)
-    moment = found.columns[_MOMENT].to_numpy()
-    order = np.argsort(moment, kind="stable")
-    found, moment = found.take(order).select(rows.columns), moment[order]
+    if before == MINIMUM and len(moments) == 2 * len(opens):  # nothing was there, and each group has one moment
+        which, moment = np.arange(len(rows)), opens[group] + 1
+    else:
+        counts = np.diff(np.append(opens, len(moments)))[group]
+        which = np.arange(len(rows)).repeat(counts)
+        ends = counts.cumsum()
+        moment = np.arange(len(which)) + (opens[group] - (ends - counts)).repeat(counts)
+        time = rows.time[which]
+        there = np.where(moments.was[moment], time < before, time <= moments.time[moment])
+        which, moment = which[there], moment[there]
+    by_moment = argsort([of_integers(moment)], len(moment))
+    which, moment = which[by_moment], moment[by_moment]
+    found = rows.take(which)
+    if bool((found.diff < 0).any()):
+        found = consolidate(found.with_columns({_MOMENT: pa.array(moment)}), by_time=False)  # the order stays
+        moment = found.columns[_MOMENT].to_numpy()
+        found = found.select(rows.columns)
     positive = np.flatnonzero(found.diff > 0)
-    contents = Contents(moments, found.take(positive), moment[positive])
+    contents = Contents(moments, found.filter(found.diff > 0), moment[positive])
     negative = np.flatnonzero(found.diff < 0)
     if len(negative):
         told = of_rows(found.take(negative), _NEGATIVE)

@@ -108,7 +108,7 @@ class ReduceFlow:
         self, lookup: RunsOf, upper: int, closed: int = MINIMUM, *, gathered: bool = False
     ) -> Iterator[tuple[Updates, Updates]]:
         """The output and error updates of the whole history below `upper`, in one part. Updates below `closed` may be
-        added up; then their times are not told apart."""
+        added up; then their times are not told apart. `gathered`: the caller adds up equal updates."""
         always = not self._keys and isinstance(self.plan.function, Aggregates)
         contents: dict[Seen, Contents] = {}
         pieces = self._history(lookup, upper, closed)
@@ -123,7 +123,7 @@ class ReduceFlow:
             group = moments.group_of_rows(len(updates))
             contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
         if len(moments):
-            yield self._made(lifted, moments, None, contents)
+            yield self._made(lifted, moments, None, contents, gathered=gathered)
         else:
             yield empty(self.schema), empty(ERROR_SCHEMA)
 
@@ -141,7 +141,7 @@ class ReduceFlow:
 
     def _made(
         self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
-        contents: Mapping[Seen, Contents],
+        contents: Mapping[Seen, Contents], *, gathered: bool = False,
     ) -> tuple[Updates, Updates]:  # fmt: skip
         """The output and error updates of groups at their moments."""
         seen, failed = [contents[one] for one in self._seen], empty(ERROR_SCHEMA)
@@ -150,10 +150,11 @@ class ReduceFlow:
                 made, failed = aggregated(function, lifted, moments, kept, seen, self.registry)
             case Windows() as function:
                 found = seen[0].evaluated(partial(windows.evaluate, function, registry=self.registry))
-                made = moments.changes(found.columns, found.numbers, found.count)
+                made = moments.changes(found.columns, found.numbers, found.count, distinct=gathered)
             case Top() as function:
                 positions, count = top.evaluate(function, seen[0].groups)
-                made = moments.changes(seen[0].rows.take(positions).columns, seen[0].moment[positions], count)
+                columns = seen[0].rows.take(positions).columns
+                made = moments.changes(columns, seen[0].moment[positions], count, distinct=gathered)
         errors = consolidate(concat([failed, *(one.errors() for one in contents.values())]))
         return made.select(self.schema), errors
 

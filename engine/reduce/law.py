@@ -31,8 +31,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.updates.consolidate import consolidate, groups
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, indices_of
+from halfjoin.engine.reduce.words import differ
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.radix import argsort, of_integers, words
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,45 +76,43 @@ class Moments:
         places[~self.was] = self.groups + np.arange(len(self) - self.groups)
         return places
 
-    def changes(self, answers: Mapping[str, pa.Array], moment: Ints, count: Ints) -> Updates:
+    def changes(
+        self, answers: Mapping[str, pa.Array], moment: Ints, count: Ints, *, distinct: bool = False
+    ) -> Updates:
         """The consolidated updates of rows that are the answers at moments: each comes `count` times at its moment, and
-        goes at the next moment of its group. What a group was is there already."""
+        goes at the next moment of its group. What a group was is there already.
+
+        `distinct`: if nothing goes, the updates are consolidated as they are, or the caller does it.
+        """
         ends = np.append(self.was[1:], True)  # the last moment of each group
         comes, goes = np.flatnonzero(~self.was[moment]), np.flatnonzero(~ends[moment])
         rows = np.concatenate([comes, goes])
         indices = indices_of(rows)
         time = np.concatenate([self.time[moment[comes]], self.time[moment[goes] + 1]])
         diff = np.concatenate([count[comes], -count[goes]])
-        return consolidate(Updates({name: array.take(indices) for name, array in answers.items()}, time, diff))
+        updates = Updates({name: gather(array, indices) for name, array in answers.items()}, time, diff)
+        return updates if distinct and not len(goes) else consolidate(updates)
 
 
 def moments_of(updates: Updates, keys: Sequence[str], *, always: bool = False) -> Moments:
     """The moments at which updates touch groups. `always`: there are no keys, and one more moment at the least time, in
     which the single group comes to be there."""
     arrays = [updates.columns[name] for name in keys]
-    if arrays:
-        _, firsts, numbers = np.unique(groups(arrays, len(updates)), return_index=True, return_inverse=True)
-    else:
-        firsts, numbers = np.zeros(1, np.int64), np.zeros(len(updates), np.int64)
-    rows = np.lexsort((updates.time, numbers))
-    group, time = numbers[rows], updates.time[rows]
-    new = np.ones(len(rows), np.bool_)
-    new[1:] = (group[1:] != group[:-1]) | (time[1:] != time[:-1])
-    starts = np.flatnonzero(new)
-    group, time = group[starts], time[starts]
+    by_key, by_time = words(arrays), of_integers(updates.time)
+    rows = argsort([*by_key, by_time], len(updates))
+    opening = differ([word.numbers[rows] for word in by_key], len(rows))
+    time = updates.time[rows]
+    starts = np.flatnonzero(opening | differ([time], len(rows)))
+    firsts, group, time = rows[opening], np.cumsum(opening)[starts] - 1, time[starts]
     begins = always and not (len(time) and time[0] == MINIMUM)
     if begins:
         group, time = np.insert(group, 0, 0), np.insert(time, 0, MINIMUM)
     opens = np.ones(len(group), np.bool_)
     opens[1:] = group[1:] != group[:-1]
-    was = np.flatnonzero(opens)
-    return Moments(
-        {name: array.take(indices_of(firsts)) for name, array in zip(keys, arrays, strict=True)},
-        len(was),
-        np.insert(group, was, group[was]),
-        np.insert(time, was, MINIMUM),
-        np.insert(np.zeros(len(group), np.bool_), was, True),
-        rows,
-        starts,
-        begins,
-    )
+    after = np.arange(len(group)) + np.cumsum(opens)  # each group's moments come after what it was
+    was = np.ones(len(group) + np.count_nonzero(opens), np.bool_)
+    was[after] = False
+    times, numbers = np.full(len(was), MINIMUM), np.empty(len(was), np.int64)
+    times[after], numbers[after], numbers[was] = time, group, group[opens]
+    by_group = {name: gather(array, indices_of(firsts)) for name, array in zip(keys, arrays, strict=True)}
+    return Moments(by_group, len(was) - len(group), numbers, times, was, rows, starts, begins)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -143,9 +144,11 @@ class Reader:
     def reading(self, keys: Sequence[pa.Array], groups: int, runs: Sequence[Part], closed: int) -> Reading | None:
         """The reading of groups with these keys. None if there are no rows, if some are in files, or if the runs do not
         add up what is below `closed`."""
+        if not all(run.in_memory for run in runs):
+            return None
         probes, ranges = codes(list(keys), groups), []
-        for run in runs:
-            if not isinstance(run, Run) or not run.orders_below(closed):
+        for run in cast("Sequence[Run]", runs):
+            if not run.orders_below(closed):
                 return None
             order = partial(run.order, self.key, self._columns, self._sort)
             low, high, exact = run.ranges(self.key.arrangement, self._columns, probes)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.words import differ, look, ordered_words
+from halfjoin.engine.updates.radix import argsort, of_integers
 from halfjoin.engine.updates.updates import Ints, Mask, constant, gather, indices_of
 from halfjoin.sql.relation import SortKey
 
@@ -107,11 +108,7 @@ def refine(state: Sorted, words: Iterable[Ints]) -> Sorted:
 
 def _order(peers: Ints, values: Ints) -> Ints:
     """The order of peers, which are numbers that ascend, and among them of values."""
-    least = int(values.min())
-    bits = (int(values.max()) - least).bit_length()
-    if bits + int(peers[-1]).bit_length() < 63:  # both fit into one number
-        return np.argsort((peers << bits) + (values - least), kind="stable")
-    return np.lexsort((values, peers))
+    return argsort([of_integers(peers), of_integers(values)], len(values))
 
 
 def first_rows(starts: Ints, words: Iterable[Ints]) -> Ints:

@@ -22,8 +22,8 @@ from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.planner.figures import Noted
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
-from halfjoin.sql.adhoc.adhoc import names_of
 from halfjoin.sql.bind.bind import bind, bind_scalar
+from halfjoin.sql.bind.tables import names_of
 from halfjoin.sql.expr import is_temporal
 from halfjoin.sql.functions import render
 from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateView, Drop

@@ -14,7 +14,7 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for subqueries: the two modules call each other
 from halfjoin.sql.bind.aggregates import aggregates_in
-from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.context import CommonTable, Context, Stored
 from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
 from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.rows import Rows
@@ -263,7 +263,7 @@ class From:
                                  "write a condition that picks rows, such as id % 100 = 0")
         only(node, context.sql, "FROM", ("this", "alias"))
         if (common := context.common.get(table)) is not None:
-            selected = bind_select.select(common.query, replace(common.context, aliases=context.aliases))
+            selected = self.common(common)
             names = renamed(selected.names, exp.TableAlias(columns=list(common.columns)), table, context)
             return self.derived(selected.renamed(names), alias, table)
         if (text := context.schema.plain_view(table)) is not None:
@@ -276,6 +276,14 @@ class From:
         name, unique, names = self.named(alias, table, [column.name for column in columns])
         qualified = tuple(Column(f"{unique}.{column.name}", column.type, column.nullable) for column in columns)
         return Scan(table, unique, qualified), FromItem(name, tuple(zip(names, qualified, strict=True)))
+
+    def common(self, table: CommonTable) -> bind_select.Selected:
+        """The outputs of a query of WITH."""
+        aliases = self.context.aliases
+        if isinstance(table.query, Stored):
+            scan = table.query.scan(aliases)
+            return bind_select.Selected(scan, tuple(zip(table.query.names, scan.columns, strict=True)))
+        return bind_select.select(table.query, replace(table.context, aliases=aliases))
 
     def named(self, alias: exp.TableAlias | None, default: str, columns: list[str]) -> tuple[str, str, list[str]]:
         """The item's name in this query, a unique form of that name, and its columns' names, all from its alias."""

@@ -54,13 +54,12 @@ class Last:
             selected, keys = self._first_of_each(selected, context)
         else:
             keys = self.keys
+        made = selected.input
         if self.limit.count == 0:
-            return replace(selected, input=Filter(selected.input, FALSE))
-        if self.limit:
-            limit = self.limit
-            top = TopK(selected.input, (), keys, limit.count, limit.offset, limit.with_ties)
-            return replace(selected, input=top)
-        return selected
+            made = Filter(made, FALSE)
+        elif self.limit:
+            made = TopK(made, (), keys, self.limit.count, self.limit.offset, self.limit.with_ties)
+        return replace(selected, input=made, order=tuple(keys))
 
     def _first_of_each(self, selected: Selected, context: Context) -> tuple[Selected, tuple[SortKey, ...]]:
         """The outputs as columns, the first row of each group of DISTINCT ON, and the keys over the columns."""

@@ -1,4 +1,4 @@
-"""The syntax of subqueries in expressions: EXISTS, IN, ANY, ALL, scalar ones, and comparisons of a row with one."""
+"""The syntax of subqueries in expressions: EXISTS, IN, ANY, ALL, ARRAY, scalar ones, comparisons of a row with one."""
 
 from __future__ import annotations
 

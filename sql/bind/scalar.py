@@ -11,10 +11,10 @@ from sqlglot import exp
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import temporal as bind_temporal
-from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.bind.forms import FORMS
 from halfjoin.sql.bind.scope import Scope, find
-from halfjoin.sql.bind.unmaintained import ON_TOP, refuse_expression, refuse_function
+from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of

@@ -8,18 +8,19 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind.aggregates import aggregates_in
-from halfjoin.sql.bind.context import CommonTable, Context
+from halfjoin.sql.bind.context import ON_TOP, CommonTable, Context
 from halfjoin.sql.bind.from_clause import bind_from
 from halfjoin.sql.bind.function import list_calls, numbered
 from halfjoin.sql.bind.groups import group, grouped_nodes, is_grouped
 from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
 from halfjoin.sql.bind.outputs import outputs_of, star
+from halfjoin.sql.bind.recursion import reads, recursion
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import Selected, common, one_row, project, qualified
 from halfjoin.sql.bind.set_operations import set_operation
 from halfjoin.sql.bind.subqueries import filtered, with_values
-from halfjoin.sql.bind.unmaintained import ON_TOP, refuse_clauses, refuse_lateral, refuse_order, refuse_set_operation
+from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_order, refuse_set_operation
 from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.parse.locate import bare_values, name_of, only
@@ -54,12 +55,15 @@ def _with(query: exp.Expr, context: Context) -> Context:
     clause = query.args.get("with_")
     if clause is None:
         return context
-    if clause.args.get("recursive"):
+    recursive = clause.args.get("recursive")
+    if recursive and context.recursions is None:
         raise context.unmaintained(clause, "WITH RECURSIVE is", ON_TOP)
     for item in common_tables(clause, context):
         alias = item.args["alias"]
-        table = CommonTable(item.this, tuple(alias.args.get("columns") or ()), context)
-        context = replace(context, common={**context.common, name_of(alias.this): table})
+        name, columns = name_of(alias.this), tuple(alias.args.get("columns") or ())
+        itself = recursive and reads(item.this, name)
+        table = CommonTable(recursion(item.this, name, columns, context) if itself else item.this, columns, context)
+        context = replace(context, common={**context.common, name: table})
     return context
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Aliases, Context
 from halfjoin.sql.expr import Column, Expr, Literal
-from halfjoin.sql.relation import Project, Relation, Values
+from halfjoin.sql.relation import Project, Relation, SortKey, Values
 from halfjoin.sql.types import TEXT, UNKNOWN, SqlType
 
 Namer = Callable[[str], str]
@@ -16,10 +16,14 @@ Namer = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Selected:
-    """A query whose outputs do not yet have unique names and final types: expressions over a relation's columns."""
+    """A query whose outputs do not yet have unique names and final types: expressions over a relation's columns.
+
+    `order`: the order of the rows, if they have one; it reads what the outputs read.
+    """
 
     input: Relation
     items: tuple[tuple[str, Expr], ...]
+    order: tuple[SortKey, ...] = ()
 
     @property
     def names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The values of subqueries: scalar ones, and EXISTS, IN, ANY and ALL where they are not conditions of their own.
+"""The values of subqueries: scalar ones, ARRAY, and EXISTS, IN, ANY and ALL where they are not conditions of their own.
 
 The rows are joined with the subquery, grouped by what it is correlated by. The value is an expression over its columns.
 """
@@ -6,6 +6,7 @@ The rows are joined with the subquery, grouped by what it is correlated by. The 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -18,7 +19,7 @@ from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import FALSE, TRUE, Call, Column, Expr, Literal, columns_of, conjunction, conjuncts, substitute
 from halfjoin.sql.functions.aggregates import resolve_aggregate
 from halfjoin.sql.relation import AggregateCall, Filter, Outer, Project, Scan, TopK
-from halfjoin.sql.types import BIGINT, BOOLEAN
+from halfjoin.sql.types import BIGINT, BOOLEAN, UNKNOWN, Kind, array
 
 ZERO = Literal(0, BIGINT)
 NULL = Literal(None, BOOLEAN)
@@ -73,22 +74,6 @@ def _scalar(rows: Rows, found: Found) -> list[Expr]:
     return [functions.resolve("single row", (value, count)) for value in values]
 
 
-def _array(rows: Rows, query: exp.Expr) -> Expr:
-    """ARRAY(query): an array of the rows, which is empty if there are none."""
-    context = rows.scalars.context
-    if query.args.get("order") and not query.args.get("limit"):
-        raise context.refuse(query, "ARRAY(SELECT ... ORDER BY ...) is not supported, since a subquery has no order",
-                             "write (SELECT array_agg(x ORDER BY y) FROM ...)")
-    found = rows.found(query)
-    if len(found.values) != 1:
-        raise context.wrong(query, "subquery must return only one column")
-    call = resolve_aggregate("array_agg", found.values)
-    if found.inner.single:
-        raise context.refuse(query, "ARRAY of an aggregate is not supported", "write ARRAY[(SELECT ...)]")
-    (array,) = rows.grouped(found.inner, [call])
-    return functions.resolve("coalesce", (array, Literal([], call.type)))
-
-
 def _at_most_one(inner: Inner, scalars: Scalars) -> bool:
     """Whether a subquery has at most one row for each outer row, as its LIMIT or a primary key says."""
     relation, own = inner.relation, {column.name for column in inner.relation.columns}
@@ -134,6 +119,29 @@ def _joined(rows: Rows, found: Found) -> list[Expr]:
     rows.relations[place] = Outer(rows.relations[place], Project(inner.relation, tuple(items)), conjunction(inner.on))
     nullable = {there.name: Column(there.name, BOOLEAN)}
     return [substitute(value, nullable) for value in values]
+
+
+def _array(rows: Rows, query: exp.Expr) -> Expr:
+    """ARRAY(query): the values of all rows, in the query's order."""
+    selected, context = rows.selected(query), rows.scalars.context
+    if len(selected.items) != 1:
+        raise context.wrong(query, "subquery must return only one column")
+    value = known(selected.values[0])
+    if value.type.kind is Kind.ARRAY:
+        raise context.refuse(query, "an array of arrays is not supported", "unnest the inner ones")
+    alias = context.aliases.fresh("array")
+    element = Column(f"{alias}.element", value.type)
+    keys = [(Column(f"{alias}.key{number}", key.expr.type), key) for number, key in enumerate(selected.order, 1)]
+    items = ((element, value), *((column, key.expr) for column, key in keys))
+    inner = rows.inner(Project(selected.input, items), joined=False)
+    nothing = functions.cast(Literal("{}", UNKNOWN), array(value.type))
+    if inner.single:
+        rows.join(inner)
+        made = functions.resolve("array", (inner.meanings[element.name],))
+        return functions.resolve("case", (conjunction(inner.having), made, nothing)) if inner.having else made
+    order = tuple(replace(key, expr=column) for column, key in keys)
+    (values,) = rows.grouped(inner, [resolve_aggregate("array_agg", (element,), order=order)])
+    return functions.resolve("coalesce", (values, nothing))
 
 
 def _any_or_all(rows: Rows, asked: Quantified) -> Expr:

@@ -7,14 +7,13 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
 from halfjoin.sql.parse.locate import only, written
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.schema import Schema
 
-ON_TOP = "use it in a query (SELECT) over the view"
 
 class Unmaintained(NamedTuple):
     """SQL that views do not maintain: its name with a verb (`EXISTS is`), and a reason."""

@@ -65,6 +65,10 @@ def query(rng: random.Random) -> str:
     where = [test(rng, rng.choice(columns)) for _ in range(rng.choice([0, 0, 1, 2]))]
     if rng.random() < 0.2:
         where.append(f"{rng.choice(columns)} = {rng.choice(columns)}")
+    if rng.random() < 0.2:
+        text += f", {rng.choice(TABLES)} AS beside"
+        where.append(f"coalesce({rng.choice(columns)}, {rng.choice([*columns, '1'])}) = beside.k")
+        shown.append("beside.x AS y")
     return f"SELECT {', '.join(shown)} FROM {text}" + (f" WHERE {' AND '.join(where)}" if where else "")
 
 
@@ -72,3 +76,28 @@ def query(rng: random.Random) -> str:
 def test_outer_joins_agree_with_duckdb(seed: int) -> None:
     rng = random.Random(seed)
     assert not run(seed, [query(rng), query(rng)])
+
+
+MERGED = [
+    "SELECT k, a.x, b.x AS y FROM a LEFT JOIN b USING (k)",
+    "SELECT k, a.x, b.x AS y, a.k AS l FROM a RIGHT JOIN b USING (k)",
+    "SELECT k, a.x, b.x AS y FROM a FULL JOIN b USING (k) WHERE k > 0",
+    "SELECT k, a.x, b.x AS y, c.x AS z FROM a FULL JOIN b USING (k) FULL JOIN c USING (k)",
+    "SELECT k, b.x, d.x AS y FROM a FULL JOIN b USING (k) JOIN d USING (k)",
+    "SELECT k, c.x FROM a LEFT JOIN (b RIGHT JOIN c USING (k)) USING (k)",
+    "SELECT * FROM a NATURAL FULL JOIN b",
+    "SELECT * FROM a NATURAL LEFT JOIN b",
+    "SELECT a.x, b.x AS y, c.x AS z FROM a, b RIGHT JOIN c ON b.k = c.k WHERE a.k = c.x",
+]
+
+
+@pytest.mark.parametrize("sql", MERGED)
+def test_merged_columns_agree_with_duckdb(sql: str) -> None:
+    for seed in range(5):
+        assert not run(seed, [sql])
+
+
+def test_a_name_for_merged_columns() -> None:
+    for seed in range(5):
+        assert not run(seed, [("SELECT j.k, a.x FROM a FULL JOIN b USING (k) AS j WHERE j.k > 0",
+                               "SELECT k, a.x FROM a FULL JOIN b USING (k) WHERE k > 0")])  # fmt: skip

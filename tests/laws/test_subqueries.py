@@ -47,13 +47,13 @@ def inside(rng: random.Random, depth: int, outer: str, *, equal: bool) -> tuple[
     if rng.random() < 0.25:
         table += f" {rng.choice(['JOIN', 'LEFT JOIN'])} {rng.choice(TABLES)} AS j{depth} ON j{depth}.k = {alias}.x"
     if depth < 2 and rng.random() < 0.25:
-        parts.append(tested(rng, depth + 1, alias))
+        parts.append(asked(rng, depth + 1, alias))
     where = " WHERE " * bool(parts)
     ours, duckdb = zip(*parts, strict=True) if parts else ((), ())
     return Texts(*(f"{table}{where}{' AND '.join(texts)}" for texts in (ours, duckdb))), alias
 
 
-def tested(rng: random.Random, depth: int, outer: str) -> Texts:
+def asked(rng: random.Random, depth: int, outer: str) -> Texts:
     """EXISTS, IN, ANY or ALL."""
     texts, alias = inside(rng, depth, outer, equal=False)
     value, output = f"{outer}.{rng.choice('kx')}", f"{alias}.{rng.choice('kx')}"
@@ -83,7 +83,7 @@ def test_exists_in_any_and_all_agree_with_duckdb(seed: int) -> None:
     queries = []
     for _ in range(2):
         join = "a AS t" + rng.choice(["", "", " LEFT JOIN b AS u ON u.k = t.k", " JOIN b AS u ON u.k = t.k"])
-        parts = [tested(rng, 1, "t") for _ in range(rng.choice([1, 1, 2]))]
+        parts = [asked(rng, 1, "t") for _ in range(rng.choice([1, 1, 2]))]
         where = " AND ".join("{}" for _ in parts)
         queries.append(wrapped(f"SELECT t.k, t.x FROM {join} WHERE {where}", *parts))
     assert not run(seed, queries)
@@ -93,8 +93,8 @@ def test_exists_in_any_and_all_agree_with_duckdb(seed: int) -> None:
 def test_truth_values_of_subqueries_agree_with_duckdb(seed: int) -> None:
     rng = random.Random(seed)
     assert not run(seed, [
-        wrapped(f"SELECT t.k, t.x, {{}} AS found FROM {rng.choice(TABLES)} AS t", tested(rng, 1, "t")),
-        wrapped(f"SELECT t.k, t.x FROM a AS t WHERE {{}} OR {condition(rng, 't.x')}", tested(rng, 1, "t")),
+        wrapped(f"SELECT t.k, t.x, {{}} AS found FROM {rng.choice(TABLES)} AS t", asked(rng, 1, "t")),
+        wrapped(f"SELECT t.k, t.x FROM a AS t WHERE {{}} OR {condition(rng, 't.x')}", asked(rng, 1, "t")),
     ])  # fmt: skip
 
 
@@ -146,4 +146,4 @@ def test_subqueries_in_on_agree_with_duckdb(seed: int) -> None:
     rng = random.Random(seed)
     join, side = rng.choice(["JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN"]), rng.choice("tu")
     form = f"SELECT t.k, t.x, u.x AS y FROM a AS t {join} b AS u ON u.k = t.k AND {{}}"
-    assert not run(seed, [wrapped(form, tested(rng, 1, side))])
+    assert not run(seed, [wrapped(form, asked(rng, 1, side))])

@@ -108,3 +108,15 @@ def test_scalar_subqueries_are_groups_of_what_correlates_them(engine: halfjoin.E
     (reduce,) = (node for node in plan.below if isinstance(node, Reduce))
     assert [column.name for column in reduce.keys] == ["k"]
     assert kinds(plan)[0][0] == ("a", PLAIN) and kinds(plan)[0][1][1] is PLAIN  # NULL is not less
+
+
+def test_a_default_row_that_joins_is_kept(engine: halfjoin.Engine) -> None:
+    plan = planned(engine, "SELECT a.x, c.k FROM a LEFT JOIN b ON b.k = a.k, c WHERE coalesce(b.x, 0) = c.x")
+    assert len(plan.below) == 1
+    assert not plan.warnings
+
+
+def test_a_join_by_a_merged_column_is_looked_up(engine: halfjoin.Engine) -> None:
+    plan = planned(engine, "SELECT k, d.x FROM a FULL JOIN b USING (k) JOIN d USING (k)")
+    assert plan.below == ()
+    assert not plan.warnings

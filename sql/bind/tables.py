@@ -1,4 +1,4 @@
-"""Finds the collections that an ad-hoc query reads."""
+"""Finds the tables and views that a query reads."""
 
 from __future__ import annotations
 
