@@ -59,15 +59,20 @@ class Contents:
                 groups = groups.where(~failing[groups.numbers])
 
     def report(self, moment: Ints, messages: NDArray[Any]) -> None:
-        """Note an error of the groups at these moments. It names the keys of the group."""
-        keys = {name: array.take(indices_of(self.moments.group[moment])) for name, array in self.moments.keys.items()}
-        failing = Updates(keys or {"group": pa.array(["all rows"] * len(moment))}, moment, constant(1, len(moment)))
-        told = of_rows(failing, messages)
-        self.failed.append(self.moments.changes(told.columns, moment, told.diff))
+        """Note an error of the groups at these moments."""
+        self.failed.append(of_groups(self.moments, moment, messages))
 
     def errors(self) -> Updates:
         """The updates of all errors, consolidated."""
         return consolidate(concat(self.failed)) if self.failed else empty(SCHEMA)
+
+
+def of_groups(moments: Moments, moment: Ints, messages: str | NDArray[Any]) -> Updates:
+    """The updates of errors of the groups at these moments. An error names the keys of the group."""
+    keys = {name: array.take(indices_of(moments.group[moment])) for name, array in moments.keys.items()}
+    failing = Updates(keys or {"group": pa.array(["all rows"] * len(moment))}, moment, constant(1, len(moment)))
+    told = of_rows(failing, messages)
+    return moments.changes(told.columns, moment, told.diff)
 
 
 def contents_of(moments: Moments, rows: Updates, group: Ints, before: int) -> Contents:

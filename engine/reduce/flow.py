@@ -144,10 +144,10 @@ class ReduceFlow:
         contents: Mapping[Seen, Contents], *, gathered: bool = False,
     ) -> tuple[Updates, Updates]:  # fmt: skip
         """The output and error updates of groups at their moments."""
-        seen = [contents[one] for one in self._seen]
+        seen, failed = [contents[one] for one in self._seen], empty(ERROR_SCHEMA)
         match self.plan.function:
             case Aggregates() as function:
-                made = aggregated(function, lifted, moments, kept, seen, self.registry)
+                made, failed = aggregated(function, lifted, moments, kept, seen, self.registry)
             case Windows() as function:
                 found = seen[0].evaluated(partial(windows.evaluate, function, registry=self.registry))
                 made = moments.changes(found.columns, found.numbers, found.count, distinct=gathered)
@@ -155,7 +155,7 @@ class ReduceFlow:
                 positions, count = top.evaluate(function, seen[0].groups)
                 columns = seen[0].rows.take(positions).columns
                 made = moments.changes(columns, seen[0].moment[positions], count, distinct=gathered)
-        errors = consolidate(concat([empty(ERROR_SCHEMA), *(one.errors() for one in contents.values())]))
+        errors = consolidate(concat([failed, *(one.errors() for one in contents.values())]))
         return made.select(self.schema), errors
 
 

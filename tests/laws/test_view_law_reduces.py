@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.oracle.judges import Answers, PostgresAnswers
 from tests.oracle.histories import random_history, told
+from tests.oracle.judges import Answers, PostgresAnswers
 from tests.oracle.watch import Watch, some_views
+from tests.support.ordering import read_in_order
 from tests.support.seeds import first_seed
 
 pytest_plugins = ("tests.support.postgres",)
@@ -48,10 +49,14 @@ def check(seed: int, oracle: Answers, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_views_agree_with_duckdb(seed: int, tmp_path: Path) -> None:
+def test_views_agree_with_duckdb(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_in_order(monkeypatch, bool(seed % 2))
     assert not check(seed, Answers(), tmp_path)
 
 
 @pytest.mark.parametrize("seed", range(FIRST + 10_000, FIRST + 10_000 + int(MORE or 20)))
-def test_views_agree_with_postgres(seed: int, tmp_path: Path, postgres: Any) -> None:
+def test_views_agree_with_postgres(
+    seed: int, tmp_path: Path, postgres: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_in_order(monkeypatch, bool(seed % 2))
     assert not check(seed, PostgresAnswers(postgres), tmp_path)

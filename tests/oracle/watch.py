@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import halfjoin as hj
-from tests.oracle.judges import Answers, normal
 from tests.oracle.histories import DDL, Batch, Update
+from tests.oracle.judges import Answers, normal
 from tests.oracle.nested import Nested
 from tests.oracle.rows import Bag, tuples, updates
 

@@ -52,3 +52,15 @@ def test_the_conditions_of_not_in_have_names_of_their_own() -> None:
     assert bag(engine.read("v")) == {(5, 2): 1, (6, 2): 1}
     engine.apply({"u": [{"x": None, "y": 5}]}, time=1)
     assert bag(engine.read("v")) == {}
+
+
+def test_sums_survive_a_count_of_rows_that_is_0() -> None:
+    """A group's rows add up to none, but not its values: it is an error until they do."""
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (k int, v int)")
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT k, count(*) AS n, sum(v) AS s, max(v) AS m FROM t GROUP BY k")
+    engine.apply({"t": [{"k": 1, "v": 5, "__diff": 1}, {"k": 1, "v": None, "__diff": -1}]}, time=0)
+    with pytest.raises(hj.DataError, match=r"the rows do not cancel: some have negative counts.*k = 1"):
+        engine.read("v")
+    engine.apply({"t": [{"k": 1, "v": None, "__diff": 1}]}, time=1)
+    assert bag(engine.read("v")) == {(1, 1, 5, 5): 1}
