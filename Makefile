@@ -14,7 +14,7 @@ SEED := $(strip $(shell od -An -N4 -tu4 /dev/urandom))
 endif
 FUZZED ?= $(shell grep -rlE 'hypothesis|HALFJOIN_FUZZ' tests --include='test_*.py' | grep -v spark | sort)
 
-.PHONY: help test fuzz bench docs demo lint examples clean
+.PHONY: help test fuzz bench tpch docs demo lint examples clean
 
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z]+:.*##/ { printf "make %-9s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -36,6 +36,10 @@ bench: $(VENV)/.demo  ## the benchmarks on little data, each beside what it is c
 	$(RUN)/python -m tests.benchmarks.memory --sf $(or $(SF),0.01)
 	$(RUN)/python -m tests.benchmarks.history --rows 5000 --batch 1000
 	$(RUN)/python -m tests.benchmarks.bulk --sf $(or $(SF),0.01) --rows 5000 --rounds 2
+	$(RUN)/python -m tests.benchmarks.groups --rows 100000 --sf $(or $(SF),0.01)
+
+tpch: $(VENV)/.demo  ## TPC-H's 22 queries as views, each beside recomputing it; SF=1 for more
+	$(RUN)/python -m tests.benchmarks.tpch --sf $(or $(SF),0.01)
 
 docs: $(VENV)/.test  ## writes what pages and golden plans show anew, and checks links; read the difference
 	HALFJOIN_UPDATE=1 $(RUN)/python -m pytest tests/test_readme.py tests/test_habits.py tests/planner/test_plan_golden.py

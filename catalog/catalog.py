@@ -9,6 +9,7 @@ from halfjoin.catalog.models import Document, Index, Sink, Table, View
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
+from halfjoin.sql.user_aggregate import UserAggregate
 
 Item: TypeAlias = Table | View | Index | Sink
 
@@ -16,7 +17,8 @@ Item: TypeAlias = Table | View | Index | Sink
 class Catalog:
     """Tables, views, indexes and sinks, each in order of creation, so that a view follows the views it reads.
 
-    The catalog also holds the user's table functions, and implements the binder's `Schema` (`sql.schema`).
+    The catalog also holds the user's table functions and aggregates. It implements the binder's `Schema`
+    (`sql.schema`).
     """
 
     def __init__(self) -> None:
@@ -26,13 +28,14 @@ class Catalog:
         self.sinks: dict[str, Sink] = {}
         self.former_sinks: tuple[str, ...] = ()  # ids of dropped and replaced sinks
         self.functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
+        self.aggregates: dict[str, UserAggregate] = {}
 
     def copy(self) -> Catalog:
         """An independent copy: changes to one do not reach the other."""
         other = Catalog()
         other.tables, other.views, other.indexes = dict(self.tables), dict(self.views), dict(self.indexes)
         other.sinks, other.functions = dict(self.sinks), dict(self.functions)
-        other.former_sinks = self.former_sinks
+        other.aggregates, other.former_sinks = dict(self.aggregates), self.former_sinks
         return other
 
     def document(self) -> Document:
@@ -44,6 +47,7 @@ class Catalog:
             sinks=tuple(self.sinks.values()),
             former_sinks=self.former_sinks,
             functions=self.functions,
+            aggregates=self.aggregates,
         )
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
@@ -52,6 +56,11 @@ class Catalog:
         if found is None or (isinstance(found, View) and not found.materialized):
             return None
         return tuple(column.column for column in found.columns)
+
+    def primary_key(self, collection: str) -> tuple[str, ...]:
+        """The columns of a table's primary key; empty for a table without one, and for a view."""
+        table = self.tables.get(collection)
+        return () if table is None else table.primary_key
 
     def incarnation(self, collection: str) -> str:
         """What tells a table or view apart from another that had its name, or will have it; empty for what an older
@@ -75,6 +84,10 @@ class Catalog:
     def table_functions(self) -> tuple[str, ...]:
         """The names of the user's table functions."""
         return tuple(self.functions)
+
+    def aggregate(self, name: str) -> UserAggregate | None:
+        """The aggregate of the user's that has that name, None if none has."""
+        return self.aggregates.get(name)
 
     def table(self, name: str) -> Table:
         """The table of that name.

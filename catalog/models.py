@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
+from halfjoin.sql.user_aggregate import UserAggregate
 
 
 class Definition(BaseModel):
@@ -97,3 +98,4 @@ class Document(BaseModel):
     sinks: tuple[Sink, ...] = ()
     former_sinks: tuple[str, ...] = ()  # ids of dropped and replaced sinks, whose Delta tables a new sink may take over
     functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
+    aggregates: dict[str, UserAggregate] = {}

@@ -34,6 +34,7 @@ from halfjoin.engine.statements import reading
 from halfjoin.engine.statements.execute import execute, query
 from halfjoin.engine.statements.explaining import Format, explain
 from halfjoin.engine.statements.register import register_table_function
+from halfjoin.engine.statements.register_aggregate import register_aggregate
 from halfjoin.engine.statements.replan import reconsider
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.stats import Stats, stats
@@ -350,6 +351,35 @@ class Engine:
         """
         self._check_open()
         register_table_function(self._state, self._writer, name, function, returns)
+
+    @exclusive
+    def register_aggregate(
+        self, name: str, takes: Sequence[str], returns: str, function: Callable[..., Any] | None = None, *,
+        lift: Callable[..., Mapping[str, Any]] | None = None, result: Callable[..., Any] | None = None,
+    ) -> None:  # fmt: skip
+        """Register an aggregate for use in views. It adds up (`lift` and `result`), or sees a whole group (`function`).
+
+        A row in which an argument is NULL does not count. Over no rows the value is NULL, and no function is called.
+        All functions must be deterministic. If one raises, that is a data error of the rows, or the group, it got.
+
+        Args:
+            name: its name in SQL, in lower case.
+            takes: the SQL types of its arguments.
+            returns: the SQL type of its value.
+            function: takes a RecordBatch of the distinct argument rows of one group (columns `0`, `1`, ...) and their
+                counts (a numpy array of int64); returns the value. The rows are in the order of the call's ORDER BY,
+                or else of the arguments. If an ORDER BY puts other rows between equal ones, those come more than once.
+            lift: takes an Arrow array for each argument; returns a dict of columns (numpy or Arrow arrays of integers
+                or floats, one value for each row). They are added up for each group, exactly.
+            result: takes a numpy array (int64 or float64) for each column of the lift, by name, with the sums of many
+                groups; returns an array of their values.
+
+        Raises:
+            HalfjoinError: the name, the types or the functions are not valid.
+            Conflict: there is another function of that name, or the warehouse knows the aggregate with other types.
+        """
+        self._check_open()
+        register_aggregate(self._state, self._writer, name, takes, returns, function, lift, result)
 
     @exclusive
     def flush(self) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from halfjoin.sql.bind.context import Aliases
 from halfjoin.sql.expr import Cast, Column, Expr, substitute
-from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFunction, UnionAll, Values
+from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Semi, TableFunction, UnionAll, Values
 
 
 def canonical(union: UnionAll) -> UnionAll:
@@ -58,12 +58,12 @@ class _Names:
                 return Values(own, self._named(columns, own, _numbered(columns)), rows)
             case Join(inputs):
                 return Join(self.inputs(inputs))
-            case TableFunction(input, function, _, args, outputs, ordinality):
+            case TableFunction(input, function, _, args, outputs, ordinality, calls):
                 below = self.relation(input)
                 own, args = self.aliases.fresh(function), self._exprs(args)
                 made = self._named(outputs, own, _numbered(outputs))
                 last = self._named((ordinality,), own, ("ordinality",))[0] if ordinality else None
-                return TableFunction(below, function, own, args, made, last)
+                return TableFunction(below, function, own, args, made, last, calls)
             case Filter(input, predicate):
                 below = self.relation(input)
                 return Filter(below, substitute(predicate, self.columns))
@@ -76,6 +76,17 @@ class _Names:
             case UnionAll(inputs, columns):
                 arms = self.inputs(inputs)
                 return UnionAll(arms, self._named(columns, self.aliases.fresh("union"), _numbered(columns)))
+            case Outer(left, right, on, full):
+                sides = self.relation(left), self.relation(right)
+                joined = Outer(*sides, substitute(on, self.columns), full)
+                for old, new in zip(relation.columns, joined.columns, strict=True):
+                    self.columns[old.name] = new  # it may be nullable from here on
+                return joined
+            case Semi(input, other, on, anti):
+                sides = self.relation(input), self.relation(other)
+                return Semi(*sides, substitute(on, self.columns), anti)
+            case _:
+                raise ValueError(f"{type(relation).__name__} is not a part of a join")  # it is cut out
 
     def _exprs(self, exprs: Iterable[Expr]) -> tuple[Expr, ...]:
         return tuple(substitute(expr, self.columns) for expr in exprs)

@@ -1,5 +1,8 @@
 """Cuts a relation into nodes: decides which parts of a view become nodes of their own.
 
+An aggregate, a window and a top-k become a reduce, over a join that computes what the reduce reads. If the reduce needs
+only the changes of its input, the join is *passing*: it keeps nothing but the updates that have not closed.
+
 A join is distributed over the UNION ALLs below it, because a sum of joins needs no state. This multiplies: a join of
 `k` unions of `n` parts becomes `n ** k` joins. Where several unions multiply to more than `MOST_JOINS`, unions become
 nodes, the largest first, until few enough joins are left. The output of a node is kept and looked up, so the view grows
@@ -16,45 +19,96 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.block import Blocks
 from halfjoin.planner.canonical import canonical
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.linear import Explode
+from halfjoin.planner.narrow import narrowed
+from halfjoin.planner.outer import simplified
+from halfjoin.planner.plan import Reduce
+from halfjoin.planner.reduces import lowered, output_columns
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.rules.flatten import MOST_BRANCHES
-from halfjoin.sql.expr import Column, is_temporal
+from halfjoin.planner.rules.sides import asked, shown, side_of
+from halfjoin.planner.unkeyed import unkeyed
+from halfjoin.sql.bind.context import Aliases
+from halfjoin.sql.expr import Column, Expr, is_temporal
 from halfjoin.sql.functions import fallible
-from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFunction, UnionAll, Values
+from halfjoin.sql.relation import (
+    Aggregate,
+    Filter,
+    Join,
+    Outer,
+    Project,
+    Relation,
+    Scan,
+    Semi,
+    TableFunction,
+    TopK,
+    UnionAll,
+    Values,
+    Window,
+    with_inputs,
+)
+from halfjoin.sql.types import Kind
 
 MOST_JOINS = 16  # joins that a join of several unions is distributed into
 
 
 @dataclass(frozen=True, slots=True)
 class CutNode:
-    """A part that was cut out: its name, its relation under canonical names, and its blocks after each rule."""
+    """A join that was cut out: its name, its relation under canonical names, and its blocks after each rule."""
 
     name: str
     relation: Relation
     steps: tuple[tuple[str, Blocks], ...]
+    passing: bool = False
 
 
-def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode, ...]]:
+def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
     """The relation with scans of node collections in place of the parts cut out; the nodes in order of dependency."""
     cutter = _Cutter(facts)
-    whole, _ = cutter.region(relation)
+    whole, _ = cutter.region(cutter.reduced(narrowed(simplified(relation))))
     return whole, tuple(cutter.nodes.values())
 
 
 @dataclass
 class _Cutter:
     facts: Facts
-    nodes: dict[str, CutNode] = field(default_factory=dict)
+    nodes: dict[str, CutNode | Reduce] = field(default_factory=dict)
+    aliases: Aliases = field(default_factory=Aliases)
+
+    def reduced(self, relation: Relation) -> Relation:
+        """The relation with a scan of its output in place of each reduce."""
+        if not isinstance(relation, (Aggregate, Window, TopK)):
+            return with_inputs(relation, self.reduced)
+        low = lowered(relation)
+        below, _ = self.region(self.reduced(low.input))
+        input, columns = self._input(below, passing=low.passing)
+        keys, function = columns[: low.keys], low.function(columns)
+        made = Reduce("", output_columns(keys, function, columns), input, keys, function)
+        name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
+        self.nodes.setdefault(name, replace(made, output=name))
+        alias = f"={self.aliases.fresh('groups')}"  # no user can write this name
+        return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
+
+    def _input(self, relation: Relation, *, passing: bool) -> tuple[str, tuple[Column, ...]]:
+        """The collection that a reduce reads, and its columns for those of the relation: the collection that the
+        relation shows unchanged, or the output of a new join."""
+        node = self._node(UnionAll((relation,), relation.columns), passing=passing)
+        shown = _shown(node.steps[-1][1])
+        if shown is not None:
+            return shown
+        self.nodes.setdefault(node.name, node)
+        return node.name, tuple(replace(c, type=stored(c)) for c in node.relation.columns)
 
     def region(self, relation: Relation) -> tuple[Relation, int]:
         """The relation after the cut, and how many joins are left of it. A region ends at the UNION ALLs in it."""
+        relation = self.sides(relation)
         unions = list(_unions(relation))
         parts: dict[int, UnionAll | CutNode] = {}  # what takes the place of each union
         counts: dict[int, int] = {}
@@ -75,11 +129,77 @@ class _Cutter:
                     parts[id(union)], counts[id(union)] = node, 1
         return _rebuilt(relation, parts), prod(counts.values())
 
-    def _node(self, union: UnionAll) -> CutNode:
+    def sides(self, relation: Relation) -> Relation:
+        """The region with a scan of a node collection for each looked-up side that is more than one collection."""
+        match relation:
+            case Outer(left, right, on):
+                return replace(relation, left=self.sides(left), right=self.side(right, on))
+            case Semi(input, other):
+                return replace(relation, input=self.sides(input), other=self.side(other))
+            case Join(inputs):
+                return replace(relation, inputs=tuple(map(self.sides, inputs)))
+            case UnionAll() | Scan() | Values():
+                return relation
+            case Filter(input, predicate):
+                return Filter(self.joined(input, unkeyed(relation)), predicate)
+            case _:
+                return replace(relation, input=self.sides(relation.input))
+
+    def joined(self, relation: Relation, kept: frozenset[int]) -> Relation:
+        """What is below a filter, with some inputs of its join as nodes."""
+        match relation:
+            case Filter(input, predicate) if kept:
+                return Filter(self.joined(input, kept), predicate)
+            case Join(inputs) if kept:
+                return Join(tuple(
+                    self.side(item, always=True) if number in kept else self.sides(item)
+                    for number, item in enumerate(inputs)
+                ))  # fmt: skip
+            case _:
+                return self.sides(relation)
+
+    def side(self, relation: Relation, outer: Expr | None = None, *, always: bool = False) -> Relation:
+        """A looked-up side as one collection, if need be a node. `outer`: the ON of an outer join, whose default rows
+        must be told apart. `always`: as a node unless nothing can keep it."""
+        part, _ = self.region(relation)
+        side = side_of(part)
+        if always and not _may_be_kept(part):
+            return part
+        if side is not None and (outer is None or shown(side, asked(outer, side)) is not None):
+            return part
+        if not _may_be_kept(part, failing=True):
+            raise UnsupportedSQL(
+                "the right side of an outer or semi-join has a column that cannot be stored, or mz_now() outside WHERE",
+                remedy="leave the column out, or write mz_now() in WHERE",
+            )
+        node = self._node(UnionAll((part,), part.columns))
+        self.nodes.setdefault(node.name, node)
+        return _scan(node, part, part.columns)
+
+    def _node(self, union: UnionAll, *, passing: bool = False) -> CutNode:
         relation = canonical(union)
         steps = normal_form(relation)
         incarnations = {scan.collection: self.facts.incarnation(scan.collection) for scan in _scans(relation)}
-        return CutNode(fingerprint("join", steps[-1][1], incarnations), relation, steps)
+        kind = "passing" if passing else "join"
+        return CutNode(fingerprint(kind, steps[-1][1], incarnations), relation, steps, passing)
+
+
+def _shown(blocks: Blocks) -> tuple[str, tuple[Column, ...]] | None:
+    """The collection whose rows the blocks show unchanged, and the columns of it that they show; None if they do more
+    than that."""
+    if len(blocks) != 1:
+        return None
+    (block,) = blocks
+    more = (*block.functions, *block.predicates, *block.temporal, *block.equalities)
+    if len(block.inputs) != 1 or more or block.inputs[0].rows is not None:
+        return None
+    (item,) = block.inputs
+    columns = []
+    for _, expr in block.outputs:
+        if not isinstance(expr, Column):
+            return None
+        columns.append(Column(item.bare(expr.name), expr.type, expr.nullable))
+    return item.collection, tuple(columns)
 
 
 def _too_many(counts: Sequence[int]) -> bool:
@@ -88,22 +208,28 @@ def _too_many(counts: Sequence[int]) -> bool:
     return prod(counts) > (MOST_JOINS if several else MOST_BRANCHES)
 
 
-def _scan(node: CutNode, union: UnionAll, named: Sequence[Column]) -> Relation:
-    """A scan of the node collection that replaces a union, under the names of the union's columns. Its alias is the
-    alias of the columns `named`: the user's name for the union."""
+def _scan(node: CutNode, whole: Relation, named: Sequence[Column]) -> Relation:
+    """A scan of the node collection that replaces a relation, under the names of its columns. Its alias is the alias of
+    the columns `named`: the user's name for the relation."""
     alias = named[0].name.partition(".")[0]
     columns = tuple(replace(column, name=f"{alias}.{column.name}") for column in node.relation.columns)
-    return Project(Scan(node.name, alias, columns), tuple(zip(union.columns, columns, strict=True)))
+    return Project(Scan(node.name, alias, columns), tuple(zip(whole.columns, columns, strict=True)))
 
 
 def _below(relation: Relation) -> tuple[Relation, ...]:
     match relation:
         case Join(inputs) | UnionAll(inputs):
             return inputs
+        case Outer(left, right):
+            return (left, right)
+        case Semi(input, other):
+            return (input, other)
         case Filter(input) | Project(input) | TableFunction(input):
             return (input,)
         case Scan() | Values():
             return ()
+        case _:
+            raise ValueError(f"{type(relation).__name__} is not a part of a join")
 
 
 def _walk(relation: Relation) -> Iterator[Relation]:
@@ -140,29 +266,45 @@ def _rebuilt(relation: Relation, parts: Mapping[int, UnionAll | CutNode]) -> Rel
             return _scan(part, relation, columns) if isinstance(part, CutNode) else part
         case Join(inputs):
             return Join(tuple(_rebuilt(item, parts) for item in inputs))
-        case Filter() | Project() | TableFunction():
+        case Outer(left):
+            return replace(relation, left=_rebuilt(left, parts))
+        case Filter() | Project() | TableFunction() | Semi():
             return replace(relation, input=_rebuilt(relation.input, parts))
-        case Scan() | Values():
+        case _:
             return relation
 
 
-def _may_be_kept(relation: Relation) -> bool:
-    """Whether a node can keep the rows: nothing in them may fail, mz_now() is only in filters, and the columns have
-    types that can be stored."""
+def _may_be_kept(relation: Relation, failing: bool = False) -> bool:
+    """Whether a node can keep the rows: mz_now() is only in filters, the columns have types that can be stored, and
+    unless `failing`, nothing in the rows may fail."""
     columns: tuple[Column, ...] = relation.columns
-    return bool(columns) and all(stored(c) == c.type for c in columns) and all(map(_is_plain, _walk(relation)))
+    if not columns or any(stored(c) != c.type or c.type.kind is Kind.INTERVAL for c in columns):
+        return False
+    return all(not _moves(part) and (failing or not _may_fail(part)) for part in _walk(relation))
 
 
-def _is_plain(relation: Relation) -> bool:
+def _moves(relation: Relation) -> bool:
+    """Whether a part has mz_now() where it is no filter."""
+    match relation:
+        case Project(_, items):
+            return any(is_temporal(expr) for _, expr in items)
+        case TableFunction(args=args):
+            return any(map(is_temporal, args))
+        case _:
+            return False
+
+
+def _may_fail(relation: Relation) -> bool:
     match relation:
         case Filter(_, predicate):
-            return not fallible(predicate)
+            return fallible(predicate)
         case Project(_, items):
-            return not any(fallible(expr) or is_temporal(expr) for _, expr in items)
+            return any(fallible(expr) for _, expr in items)
+        case Outer(_, _, on) | Semi(_, _, on):
+            return fallible(on)
         case Values(_, _, rows):
-            return not any(fallible(cell) for row in rows for cell in row)
-        case TableFunction(_, function, alias, args, outputs, ordinality):
-            fails = step_fallible(Explode(function, alias, args, outputs, ordinality))
-            return not fails and not any(map(is_temporal, args))
+            return any(fallible(cell) for row in rows for cell in row)
+        case TableFunction(_, function, alias, args, outputs, ordinality, calls):
+            return step_fallible(Explode(function, alias, args, outputs, ordinality, calls))
         case _:
-            return True
+            return False

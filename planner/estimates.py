@@ -25,20 +25,22 @@ _TEMPORAL_SELECTIVITY = 0.4
 @dataclass(frozen=True)
 class Estimates:
     """Sizes of the collections that view `view` reads. `constants`: the number of rows of each constant. `nodes`:
-    guesses at the rows of node collections that do not exist yet."""
+    guesses at the rows of node collections that do not exist yet. `unique`: columns that identify a row of a node."""
 
     facts: Facts
     constants: Mapping[str, int]
     view: str
     nodes: Mapping[str, float] = field(default_factory=dict)
+    unique: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def with_constants(self, constants: Iterable[Constant]) -> Estimates:
         """The same estimates with the constants of a join."""
         return replace(self, constants={constant.name: len(constant.rows) for constant in constants})
 
-    def with_node(self, name: str, rows: float) -> Estimates:
-        """The same estimates with a guess at the rows of a node collection."""
-        return replace(self, nodes={**self.nodes, name: rows})
+    def with_node(self, name: str, rows: float, unique: frozenset[str] | None = None) -> Estimates:
+        """The same estimates with a guess at the rows of a node collection, and the columns that identify a row."""
+        known = self.unique if unique is None else {**self.unique, name: unique}
+        return replace(self, nodes={**self.nodes, name: rows}, unique=known)
 
     def rows(self, collection: str) -> float:
         """Rows of a collection, at least 1."""
@@ -60,6 +62,8 @@ class Estimates:
         """Sets of columns that identify a row; the smallest first."""
         if collection in self.constants:
             return ()
+        if collection in self.unique:
+            return (self.unique[collection],)
         return tuple(sorted(map(frozenset, self.facts.unique_keys(collection)), key=lambda k: (len(k), sorted(k))))
 
     def exists(self, key: ArrangementKey) -> bool:

@@ -7,7 +7,8 @@ whichever path made them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from halfjoin.planner.block import expressions
 from halfjoin.planner.linear import Explode, Extend, Filter, Formula, Keep, Step, Temporal
@@ -43,6 +44,8 @@ def explode_fallible(step: Explode) -> bool:
 
 def _function_fallible(step: Explode) -> bool:
     match step.function:
+        case "ROWS FROM":
+            return any(map(_function_fallible, _calls(step)))
         case "generate_series":
             stepless = len(step.args) > 2 and not _is_step(step.args[2])
             return stepless or (_of_one_input(step) and not _is_short(step.args))
@@ -52,6 +55,14 @@ def _function_fallible(step: Explode) -> bool:
             return False
         case _:  # a user's own function
             return True
+
+
+def _calls(step: Explode) -> Iterator[Explode]:
+    """The calls of ROWS FROM, each as a step of its own."""
+    start = 0
+    for call in step.calls:
+        yield replace(step, function=call.function, args=step.args[start : start + call.args], calls=())
+        start += call.args
 
 
 def _of_one_input(step: Explode) -> bool:

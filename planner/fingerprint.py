@@ -11,13 +11,11 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 
-from halfjoin.planner.block import Blocks
-
 STATE_VERSION = 1  # of the state that nodes keep; another version of the engine may keep another state
 DIGITS = 16
 
 
-def fingerprint(kind: str, normal_form: Blocks, incarnations: Mapping[str, str]) -> str:
+def fingerprint(kind: str, normal_form: object, incarnations: Mapping[str, str]) -> str:
     """The name of a node's output collection: `kind#` and a digest. No table or view has a `#` in its name."""
     text = written((STATE_VERSION, kind, normal_form, sorted(incarnations.items())))
     return f"{kind}#{hashlib.sha256(text.encode()).hexdigest()[:DIGITS]}"

@@ -18,10 +18,12 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.agenda import Agenda
 from halfjoin.planner.block import Aliases, Block, Equality, Input, inputs_of
 from halfjoin.planner.equalities import merged
+from halfjoin.planner.fallibility import explode_fallible
 from halfjoin.planner.linear import Extend, Filter, Linear, Step
 from halfjoin.planner.lookups import aligned
 from halfjoin.planner.plan import ArrangementKey, HalfJoin, InputKind, Version
-from halfjoin.sql.expr import Cast, Column, Expr, Literal, substitute
+from halfjoin.planner.rules.sides import unguarded
+from halfjoin.sql.expr import Cast, Column, Expr, Literal, columns_of, substitute
 from halfjoin.sql.functions import fallible, render
 from halfjoin.sql.types import Kind
 
@@ -50,12 +52,19 @@ def check(block: Block) -> None:
             the error; or a key is an interval, and equal intervals can differ.
     """
     plain = {item.alias for item in block.inputs if item.kind is InputKind.PLAIN}
+    late = {column.name: one for one in block.functions for column in one.columns
+            if explode_fallible(one.step) and not (len(one.inputs) == 1 and one.inputs <= plain)}  # fmt: skip
     for match in (match for item in block.inputs for match in item.on):
         text = f"{render(match.key)} = {render(match.probe)}"
         read = inputs_of(match.probe, block.owners)
         if fallible(match.probe) and not (len(read) == 1 and read <= plain):
             raise UnsupportedSQL(
                 f"{render(match.probe)} in {text} may fail, and reads more than one table or an outer join's side",
+                remedy="compute it in a materialized view below, and join by its column",
+            )
+        for one in (late[name] for name in sorted(columns_of(match.probe) & late.keys())):
+            raise UnsupportedSQL(
+                f"{text} reads {one.step.function}, which may fail, of more than one table or of an outer join's side",
                 remedy="compute it in a materialized view below, and join by its column",
             )
         if match.key.type.kind is Kind.INTERVAL:
@@ -73,10 +82,11 @@ def seen_from(block: Block, start: Input) -> PathJoin:
     keys = key_columns(start)
     columns = start.columns if start.kind is InputKind.PADDED else ()
     inner, due = set[str](), list[tuple[Input, Sequence[Expr]]]([(start, [column for column, _ in keys])])
-    equalities = list(block.equalities)
+    equalities, predicates = list(block.equalities), list(block.predicates)
     while due:
         item, own = due.pop()
-        for match, key in zip(item.on, own, strict=True):
+        for (condition, match), key in zip(map(unguarded, item.on), own, strict=True):
+            predicates += [] if condition is None else [condition]
             equalities.append(Equality((key, match.probe), match.null_safe))
             found = [other for other in block.inputs if other.alias not in {*inner, start.alias}
                      and other.kind is InputKind.PADDED and not match.null_safe
@@ -85,7 +95,8 @@ def seen_from(block: Block, start: Input) -> PathJoin:
             due += [(other, [match.key for match in other.on]) for other in found]
     seen = replace(start, columns=(*columns, *(column for column, _ in keys)), default=())
     inputs = tuple(seen if item is start else item for item in block.inputs)
-    return PathJoin(replace(block, inputs=inputs, equalities=merged(equalities)), frozenset(inner))
+    seen_block = replace(block, inputs=inputs, predicates=tuple(predicates), equalities=merged(equalities))
+    return PathJoin(seen_block, frozenset(inner))
 
 
 def source(item: Input) -> list[Step]:

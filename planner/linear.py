@@ -26,7 +26,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.expr import Call, Column, Expr
+from halfjoin.sql.relation import LockstepCall, call_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,17 @@ class Explode:
     args: tuple[Expr, ...]
     outputs: tuple[Column, ...]
     ordinality: Column | None = None
+    calls: tuple[LockstepCall, ...] = ()
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The functions that it calls."""
+        return tuple(call.function for call in self.calls) or (self.function,)
+
+    @property
+    def call(self) -> Call:
+        """The call as an expression, to show it."""
+        return call_of(self.function, self.args, self.calls)
 
 
 @dataclass(frozen=True, slots=True)

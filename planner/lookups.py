@@ -217,6 +217,6 @@ def _through(agenda: Agenda, item: Input, pairs: Sequence[Pair]) -> tuple[list[P
                 if step.ordinality is not None:
                     ordinality = replace(step.ordinality, name=f"{alias}.ordinality")
                     names[step.ordinality.name] = ordinality
-                renamed.append(Explode(step.function, alias, args, outputs, ordinality))
+                renamed.append(replace(step, alias=alias, args=args, outputs=outputs, ordinality=ordinality))
     key, probe = aligned(substitute(pair.member, names), pair.probe)
     return [replace(pair, key=key, probe=probe)], Linear(tuple(renamed))

@@ -24,8 +24,7 @@ def arrangement_name(key: ArrangementKey) -> str:
     calls: dict[str, Expr] = {}
     for step in key.through.steps if key.through else ():
         if isinstance(step, Explode):
-            args = [substitute(arg, calls) for arg in step.args]
-            text = f"{step.function}({', '.join(map(render, args))})"
+            text = render(substitute(step.call, calls))
             made = (*step.outputs, step.ordinality) if step.ordinality else step.outputs
             for position, column in enumerate(made):
                 suffix = "" if len(made) == 1 else f".{'ordinality' if column is step.ordinality else position + 1}"

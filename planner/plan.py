@@ -29,11 +29,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from halfjoin.planner.linear import Linear
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import render
+from halfjoin.sql.relation import SortKey, WindowCall
 
 
 class Version(Enum):
@@ -151,13 +152,16 @@ class Constant:
 class Join:
     """Linear operators and delta paths: the output is the sum of the branches. A join keeps nothing.
 
-    `output` is the name of the view, or the fingerprint of the node.
+    `output` is the name of the view, or the fingerprint of the node. `passing`: only reduces read the output, and only
+    its changes. So the output collection holds no more than the updates whose times are open: it is the *pending*
+    collection of the reduces above.
     """
 
     output: str
     columns: tuple[Column, ...]
     branches: tuple[Branch, ...]
     constants: tuple[Constant, ...] = ()
+    passing: bool = False
 
     @property
     def collections(self) -> tuple[str, ...]:
@@ -179,21 +183,71 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class ReducePart:
-    """Functions of a group that are computed in the same way and share one kind of state."""
+class Sums:
+    """What adds up: one number, or a few, for each group. `kind` is one of `sql.functions.aggregates.SUMS`.
 
-    kind: Literal["presence", "sums", "order", "windows", "whole groups"]
-    functions: tuple[Expr, ...]
+    `args` are columns of the input. A row in which one of them is NULL adds nothing.
+    """
+
+    column: Column  # of the node's output; a bigint for a count, otherwise bytes
+    kind: str
+    args: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A function of all rows of a group, one value for each group: min, max, array_agg, DISTINCT, the user's own.
+
+    `args` are columns of the input, or constants; `order` has columns. `condition`: a boolean column; only rows where
+    it is true count.
+    """
+
+    column: Column  # of the node's output
+    function: str
+    args: tuple[Expr, ...]
+    distinct: bool = False
+    order: tuple[SortKey, ...] = ()
+    condition: Column | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregates:
+    """One output row for each group: the keys, the number of its rows, and the parts."""
+
+    count: Column  # of the node's output; a bigint
+    sums: tuple[Sums, ...] = ()
+    ordered: tuple[Ordered, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The rows of each group with the results of window functions, as in `sql.relation.Window`.
+
+    `order` and the calls read columns of the input.
+    """
+
+    order: tuple[SortKey, ...]
+    calls: tuple[tuple[Column, WindowCall], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """The first rows of each group in an order, as in `sql.relation.TopK`."""
+
+    order: tuple[SortKey, ...]
+    limit: int | None
+    offset: int = 0
+    with_ties: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """A function of each group of `input`, by `keys`: aggregates, DISTINCT, set operations, top-k, windows.
+    """A function of each group of `input`, by the columns `keys`: aggregates, DISTINCT, set operations, top-k, windows.
 
     Reduce law. A reduce acts when times close. For each closing time `t`, and each group with an update at `t`,
     whichever batch brought it: `output diff at t = f(input at or below t) - output at or below t`. `f` is not called on
-    an empty group; without keys there is one group, which is always there. The output arrives before the nodes that
-    read it run.
+    an empty group; an aggregate without keys has one group, which is always there. The output arrives before the nodes
+    that read it run.
 
     Wrong: "after minus before of the batch", since rows that arrived while their time was open are in both. Wrong, too:
     to look only at the groups that this batch touched, since what closes now may have come earlier.
@@ -202,13 +256,39 @@ class Reduce:
     output: str
     columns: tuple[Column, ...]
     input: str
-    keys: tuple[Expr, ...]
-    parts: tuple[ReducePart, ...]
+    keys: tuple[Column, ...]  # of the input; NULL is a key like any other
+    function: Aggregates | Windows | Top
 
     @property
     def collections(self) -> tuple[str, ...]:
         """The collection that it reads."""
         return (self.input,)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The collections of which what closes matters, whenever it arrived."""
+        return self.collections
+
+    @property
+    def state(self) -> ArrangementKey | None:
+        """The arrangement of the output in which it finds what a group was: an aggregate its row, LIMIT the first rows.
+        None if it does not ask."""
+        match self.function:
+            case Aggregates() | Top(limit=int(), offset=0):
+                return ArrangementKey(self.output, self.keys)
+            case _:
+                return None
+
+    @property
+    def groups(self) -> ArrangementKey | None:
+        """The arrangement of the input in which it finds a group's rows; None if the sums that it keeps suffice."""
+        additive = isinstance(self.function, Aggregates) and not self.function.ordered
+        return None if additive else ArrangementKey(self.input, self.keys)
+
+    @property
+    def arrangements(self) -> tuple[ArrangementKey, ...]:
+        """The arrangements that it looks up."""
+        return tuple(key for key in (self.state, self.groups) if key is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +326,12 @@ class Loop:
         read = chain.from_iterable(node.collections for node in nodes)
         return tuple(name for name in dict.fromkeys(read) if name not in own)
 
+    @property
+    def arrangements(self) -> tuple[ArrangementKey, ...]:
+        """The arrangements that its nodes look up."""
+        nodes = (node for binding in self.bindings for node in binding.nodes)
+        return tuple(dict.fromkeys(chain.from_iterable(node.arrangements for node in nodes)))
+
 
 Node: TypeAlias = Join | Reduce | Loop
 
@@ -279,8 +365,8 @@ class ViewPlan:
 
     @property
     def arrangements(self) -> tuple[ArrangementKey, ...]:
-        """The arrangements that its joins look up, each once."""
-        return tuple(dict.fromkeys(chain.from_iterable(join.arrangements for join in self.joins)))
+        """The arrangements that its nodes look up, each once."""
+        return tuple(dict.fromkeys(chain.from_iterable(node.arrangements for node in self.nodes)))
 
     @property
     def branches(self) -> tuple[Branch, ...]:

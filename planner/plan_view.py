@@ -10,7 +10,7 @@ from halfjoin.planner.cut import cut
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.paths import branch
-from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.warnings import warnings
@@ -34,11 +34,16 @@ def trace(relation: Relation, facts: Facts, name: str = "query") -> tuple[tuple[
     nodes: list[Node] = []
     relation, below = cut(relation, facts)
     for one in below:
+        if isinstance(one, Reduce):
+            nodes.append(one)
+            estimates = estimates.with_node(one.output, estimates.rows(one.input), _identifying(one))
+            continue
         steps += [(f"{rule} of {one.name}", blocks) for rule, blocks in one.steps]
-        node = facts.node(one.name) or _join(one.name, one.relation, one.steps[-1][1], estimates)
+        node = facts.node(one.name)
+        if not isinstance(node, Join):
+            node = replace(_join(one.name, one.relation, one.steps[-1][1], estimates), passing=one.passing)
         nodes.append(node)
-        if isinstance(node, Join):
-            estimates = estimates.with_node(one.name, _rows(node, estimates))
+        estimates = estimates.with_node(one.name, _rows(node, estimates))
     own = normal_form(relation)
     made = _join(name, relation, own[-1][1], estimates)
     estimates = estimates.with_constants(made.constants)
@@ -60,6 +65,11 @@ def _rows(join: Join, estimates: Estimates) -> float:
     estimates = estimates.with_constants(join.constants)
     fills = [one.paths[one.fill] for one in join.branches]
     return sum(estimates.rows(path.collection) * path_cost(path, estimates).results for path in fills)
+
+
+def _identifying(reduce: Reduce) -> frozenset[str] | None:
+    """The columns that identify a row of a reduce's output, if there are such columns."""
+    return frozenset(key.name for key in reduce.keys) if reduce.state is not None else None
 
 
 def _constants(blocks: Blocks) -> tuple[Constant, ...]:

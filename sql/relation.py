@@ -6,10 +6,12 @@ alias unique), so operators refer to columns by name and the planner can move th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
-from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.expr import Call, Column, Expr
+from halfjoin.sql.types import BIGINT, SqlType
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,25 @@ class Join:
         return tuple(column for item in self.inputs for column in item.columns)
 
 
+ROWS_FROM = "ROWS FROM"  # the function that calls several in lockstep
+
+
+@dataclass(frozen=True, slots=True)
+class LockstepCall:
+    """One of the calls of ROWS FROM: its function, and how many of all arguments and outputs are its own."""
+
+    function: str
+    args: int
+    outputs: int
+
+
 @dataclass(frozen=True, slots=True)
 class TableFunction:
-    """Each input row, combined with every row that `function` returns for it; `args` read the input's columns."""
+    """Each input row, combined with every row that `function` returns for it; `args` read the input's columns.
+
+    `calls`: of ROWS FROM. They run in lockstep: the n-th rows of all calls are one row, and a call that has no n-th row
+    gives NULLs. `args` and `outputs` are those of all calls, in order.
+    """
 
     input: Relation
     function: str
@@ -52,6 +70,7 @@ class TableFunction:
     args: tuple[Expr, ...]
     outputs: tuple[Column, ...]  # the function's columns; empty for repeat_row
     ordinality: Column | None = None  # bigint, 1 for the first row of each call
+    calls: tuple[LockstepCall, ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -93,4 +112,187 @@ class UnionAll:
     columns: tuple[Column, ...]
 
 
-Relation: TypeAlias = Scan | Values | Join | TableFunction | Filter | Project | UnionAll
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One key of an order. NULLs come last unless `nulls_first`; PostgreSQL's default is first if descending."""
+
+    expr: Expr
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """A call of an aggregate over the rows of a group, with the type of its result.
+
+    `condition`: only rows for which it is true count (FILTER). `order`: the order of the rows that the call sees (ORDER
+    BY in the call, or WITHIN GROUP). `distinct`: equal arguments count once. `sums`: what the lift of a user's
+    aggregate gives for each row (`sql.user_aggregate`).
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    type: SqlType
+    distinct: bool = False
+    condition: Expr | None = None
+    order: tuple[SortKey, ...] = ()
+    sums: tuple[tuple[str, SqlType], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One row for each group of rows with equal keys (NULL equals NULL). Without keys there is exactly one group, even
+    if there are no rows. Without calls it removes duplicates."""
+
+    input: Relation
+    keys: tuple[tuple[Column, Expr], ...]
+    calls: tuple[tuple[Column, AggregateCall], ...] = ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The keys' columns, then the calls'."""
+        return tuple(column for column, _ in self.keys) + tuple(column for column, _ in self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One end of a window's frame. `offset`: of PRECEDING or FOLLOWING, a constant; None: UNBOUNDED."""
+
+    kind: Literal["preceding", "current row", "following"]
+    offset: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows around the current one that a window function sees. `exclude`: those of them it does not see."""
+
+    unit: Literal["rows", "range", "groups"] = "range"
+    start: Bound = Bound("preceding")
+    end: Bound = Bound("current row")
+    exclude: Literal["no others", "current row", "group", "ties"] = "no others"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """A call of a window function or an aggregate over a frame, with the type of its result."""
+
+    function: str
+    args: tuple[Expr, ...]
+    type: SqlType
+    frame: Frame = Frame()
+    condition: Expr | None = None
+    ignore_nulls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Each input row with the results of window functions, computed over its partition in an order. Rows that tie are
+    ordered by all their columns, so there is one answer."""
+
+    input: Relation
+    partition: tuple[Expr, ...]
+    order: tuple[SortKey, ...]
+    calls: tuple[tuple[Column, WindowCall], ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The input's columns, then the calls'."""
+        return self.input.columns + tuple(column for column, _ in self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The first rows of each partition in an order, after `offset` rows; `limit` None: all that follow. Rows that tie
+    are ordered by all their columns. `with_ties`: also the rows that tie with the last one."""
+
+    input: Relation
+    partition: tuple[Expr, ...]
+    order: tuple[SortKey, ...]
+    limit: int | None
+    offset: int = 0
+    with_ties: bool = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The input's columns."""
+        return self.input.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """LEFT JOIN (RIGHT is turned round), or FULL: the pairs for which `on` is true; each left row without a partner,
+    with NULLs for the right columns; if `full`, each right row without a partner, too."""
+
+    left: Relation
+    right: Relation
+    on: Expr
+    full: bool = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Both sides' columns; those of a side that may be missing are nullable."""
+        left = tuple(replace(c, nullable=True) for c in self.left.columns) if self.full else self.left.columns
+        return left + tuple(replace(column, nullable=True) for column in self.right.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Semi:
+    """The input's rows for which some row of `other` makes `on` true; if `anti`, those for which none does."""
+
+    input: Relation
+    other: Relation
+    on: Expr
+    anti: bool = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The input's columns."""
+        return self.input.columns
+
+
+Relation: TypeAlias = (
+    Scan | Values | Join | TableFunction | Filter | Project | UnionAll | Aggregate | Window | TopK | Outer | Semi
+)
+
+
+def call_of(function: str, args: tuple[Expr, ...], calls: tuple[LockstepCall, ...]) -> Call:
+    """The call of a table function as an expression, to show it: `ROWS FROM(unnest(t.a), unnest(t.b))`."""
+    if not calls:
+        return Call(function, args, BIGINT)
+    shown, start = [], 0
+    for one in calls:
+        shown.append(Call(one.function, args[start : start + one.args], BIGINT))
+        start += one.args
+    return Call(function, tuple(shown), BIGINT)
+
+
+def inputs_of(relation: Relation) -> tuple[Relation, ...]:
+    """The relations that it reads directly."""
+    match relation:
+        case Scan() | Values():
+            return ()
+        case Join(inputs) | UnionAll(inputs):
+            return inputs
+        case Outer(left, right):
+            return (left, right)
+        case Semi(input, other):
+            return (input, other)
+        case _:
+            return (relation.input,)
+
+
+def with_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
+    """The relation over changed inputs, which must have the same columns."""
+    match relation:
+        case Scan() | Values():
+            return relation
+        case Join(inputs):
+            return Join(tuple(map(change, inputs)))
+        case UnionAll(inputs):
+            return replace(relation, inputs=tuple(map(change, inputs)))
+        case Outer(left, right):
+            return replace(relation, left=change(left), right=change(right))
+        case Semi(input, other):
+            return replace(relation, input=change(input), other=change(other))
+        case _:
+            return replace(relation, input=change(relation.input))

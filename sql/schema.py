@@ -6,6 +6,7 @@ from typing import Protocol
 
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import SqlType
+from halfjoin.sql.user_aggregate import UserAggregate
 
 
 class Schema(Protocol):
@@ -13,6 +14,9 @@ class Schema(Protocol):
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         """The columns (bare names) of a table or materialized view, None if none has that name."""
+
+    def primary_key(self, collection: str) -> tuple[str, ...]:
+        """The columns of a table's primary key; empty for a table without one, and for a view."""
 
     def plain_view(self, name: str) -> str | None:
         """The SELECT text of a plain view, with its column list applied, None if none has that name."""
@@ -25,3 +29,6 @@ class Schema(Protocol):
 
     def table_functions(self) -> tuple[str, ...]:
         """The names of the user's table functions."""
+
+    def aggregate(self, name: str) -> UserAggregate | None:
+        """The aggregate of the user's that has that name, None if none has."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-LIBRARY = {"tpch.py", "recompute.py", "demo.py", "demo_page.py"}  # need generated data
+LIBRARY = {"recompute.py", "demo.py", "demo_page.py"}  # need generated data
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py") if path.name not in LIBRARY))

@@ -10,7 +10,7 @@ from tests.support.rooms import Graph, House, direct, house, order, report
 
 STORES = {"deltalake", "duckdb", "pyarrow", "pyspark"}
 KNOWN = {
-    "sql.bind", "sql.adhoc",  # a SELECT contains others, so what reads its parts reads SELECTs
+    "sql.bind",  # a SELECT contains others, so what reads its parts reads SELECTs
     "engine.batch", "engine.intake",  # for types only
 }  # fmt: skip
 

@@ -18,6 +18,23 @@ def expand(updates: Updates, name: str) -> Updates:
     """
     if bool((updates.diff == 1).all()):
         return updates
+    refuse_negative(updates, name)
+    if float(updates.diff.sum(dtype=np.float64)) > limits.MOST_ROWS:
+        raise DataError(f"{name} holds more than {limits.MOST_ROWS:,} rows, counting copies",
+                        remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
+    for column, values in updates.columns.items():
+        if values.nbytes * int(updates.diff.max()) > ARRAY_BYTES and float(sizes(values) @ updates.diff) > ARRAY_BYTES:
+            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, counting copies",
+                            remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
+    return updates.take(np.repeat(np.arange(len(updates)), updates.diff))
+
+
+def refuse_negative(updates: Updates, name: str) -> Updates:
+    """The same updates, unless a diff is negative.
+
+    Raises:
+        DataError: a diff is negative.
+    """
     negative = np.flatnonzero(updates.diff < 0)
     if len(negative):
         position = int(negative[0])
@@ -27,11 +44,4 @@ def expand(updates: Updates, name: str) -> Updates:
             "more copies were deleted than inserted",
             remedy="read(..., multiplicity=True) gives the counts", view=name,
         )  # fmt: skip
-    if float(updates.diff.sum(dtype=np.float64)) > limits.MOST_ROWS:
-        raise DataError(f"{name} holds more than {limits.MOST_ROWS:,} rows, counting copies",
-                        remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
-    for column, values in updates.columns.items():
-        if values.nbytes * int(updates.diff.max()) > ARRAY_BYTES and float(sizes(values) @ updates.diff) > ARRAY_BYTES:
-            raise DataError(f"{name}.{column} holds more than {ARRAY_BYTES:,} bytes, counting copies",
-                            remedy="read(..., multiplicity=True) gives each once", view=name)  # fmt: skip
-    return updates.take(np.repeat(np.arange(len(updates)), updates.diff))
+    return updates

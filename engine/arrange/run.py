@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from halfjoin.engine.arrange.index import Index, build, build_from_codes, merge
 from halfjoin.engine.arrange.netting import NET_FROM, Net, net, together
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat, fitting
+from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat, constant, fitting
 from halfjoin.planner.plan import ArrangementKey
 
 # The key columns of updates, and the row that each entry belongs to (None: one entry per row, in order).
@@ -109,7 +110,8 @@ class Run:
 
     `future` lists, by time, the rows whose times were open when the run was made. Rows that close later are found
     there, so a row is stored once, however far ahead its time lies. `net` says what the closed updates add up to (None:
-    not computed yet); `gone` has the index entries of rows that have cancelled.
+    not computed yet); `gone` has the index entries of rows that have cancelled. `orders` are indexes on the live rows,
+    too; a run that replaces this one makes its own.
     """
 
     in_memory: ClassVar[bool] = True
@@ -118,6 +120,7 @@ class Run:
     future: Index | None = None
     net: Net | None = None
     gone: dict[ArrangementKey, Index] = field(default_factory=dict)
+    orders: dict[OrderKey, Order] = field(default_factory=dict)
     _row_bytes: int | None = None
 
     def __len__(self) -> int:
@@ -144,6 +147,8 @@ class Run:
         """Drop the index of an arrangement that nobody shares any longer."""
         self.indexes.pop(key, None)
         self.gone.pop(key, None)
+        for order in [one for one in self.orders if one.arrangement == key]:
+            del self.orders[order]
 
     def footprint(self, key: ArrangementKey) -> Footprint:
         """The size of an arrangement's index, without the entries of cancelled rows; zero before the first lookup."""
@@ -158,6 +163,33 @@ class Run:
         """The indexes that together have all rows. Rows that cancel below `closed` may be left out."""
         index = self.index(key, columns)
         return [index] if self._nets(closed) or key not in self.gone else [index, self.gone[key]]
+
+    def ranges(self, key: ArrangementKey, columns: KeyColumns, probes: Ints) -> tuple[Ints, Ints, bool]:
+        """For the code of each group, where its live entries begin and end; and whether equal codes mean equal keys."""
+        if not key.keys:
+            live = len(self) if self.net is None or self.net.there is None else int(np.count_nonzero(self.net.there))
+            return np.zeros(len(probes), np.int64), np.full(len(probes), live), True
+        index = self.index(key, columns)
+        return index.codes.searchsorted(probes), index.codes.searchsorted(probes, "right"), index.exact
+
+    def order(self, key: OrderKey, columns: KeyColumns, sort: Sort) -> Order:
+        """The order index, over the live rows; it is built now if the run does not have it."""
+        found = self.orders.get(key)
+        if found is None:
+            there = None if self.net is None else self.net.there
+            if key.arrangement.keys:
+                index = self.index(key.arrangement, columns)
+                groups, live = index.codes, index.rows
+            else:
+                live = (np.arange(len(self)) if there is None else np.flatnonzero(there)).astype(np.uint32)
+                groups = constant(0, len(live))
+            diffs = self.updates.diff[live] if self.net is None else self.net.diffs_of(self.updates, live)
+            found = self.orders[key] = order_of(key, self.updates, groups, live, diffs, sort)
+        return found
+
+    def orders_below(self, closed: int) -> bool:
+        """Whether the live rows are all that matters, if updates below `closed` may be added up."""
+        return self.net is None or self._nets(closed)
 
     def diffs(self, rows: Positions, closed: int) -> Ints:
         """The diffs of rows that `entries` found."""
@@ -232,7 +264,7 @@ class Run:
             before = self.gone.get(key)
             whole = index if before is None else merge([(index, 0), (before, 0)], None)
             indexes[key], gone[key] = whole.split(found.there)
-        return replace(self, net=found, indexes=indexes, gone=gone)
+        return replace(self, net=found, indexes=indexes, gone=gone, orders={})
 
     @property
     def earliest(self) -> int:
@@ -254,7 +286,7 @@ class Run:
         """Memory held by the indexes, in bytes."""
         indexes = [*self.indexes.values(), *self.gone.values()]
         more = sum(one.nbytes for one in (self.future, self.net) if one is not None)
-        return sum(index.nbytes for index in indexes) + more
+        return sum(index.nbytes for index in indexes) + sum(order.nbytes for order in self.orders.values()) + more
 
     @property
     def loaded_bytes(self) -> int:

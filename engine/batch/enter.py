@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from halfjoin.catalog.models import Index, Table, View
 from halfjoin.engine.arrange.collection import Collection, User
+from halfjoin.engine.batch.flows import flow_of
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.intake.primary_key import arrangement_of
-from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.errors import StorageError, UnsupportedSQL
+from halfjoin.errors import StorageError
 from halfjoin.planner.drift import limit
 from halfjoin.planner.figures import Replayed
-from halfjoin.planner.plan import ArrangementKey, Join, Node, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Node, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind, bind_scalar
 from halfjoin.sql.expr import Expr
@@ -68,7 +68,7 @@ def enter_index(state: State, index: Index) -> None:
 
 def empty_view(state: State, view: View, planned: ViewPlan) -> MaintainedView:
     """The view with empty collections, readable from where all its inputs are."""
-    flow = Dataflow(runnable(planned.output), state.functions, view.name)
+    flow = flow_of(planned.output, state.functions, view.name)
     retain = state.retain if view.retain is None else view.retain
     since = max([0, state.upper - max(retain, 1)] + [state.collection(name).since for name in planned.collections])
     known = {} if view.planned is None else view.planned.rows
@@ -81,27 +81,14 @@ def empty_view(state: State, view: View, planned: ViewPlan) -> MaintainedView:
     )
 
 
-def runnable(node: Node) -> Join:
-    """The node as a join, the only kind that runners carry out.
-
-    Raises:
-        UnsupportedSQL: it is a reduce or a loop.
-    """
-    if isinstance(node, Join):
-        return node
-    kind = type(node).__name__.lower()
-    raise UnsupportedSQL(f"the plan has a {kind}, which is not maintained yet",
-                         remedy="write the view with joins, filters and UNION ALL")
-
-
 def new_node(state: State, node: Node, since: int) -> MaintainedView:
     """A node with an empty output; it keeps no history."""
-    flow = Dataflow(runnable(node), state.functions, "a node below a view")
+    flow = flow_of(node, state.functions, "a node below a view")
     errors = Collection(f"{node.output} errors", ERROR_SCHEMA, 1, since)
     return MaintainedView(flow, Collection(node.output, flow.schema, 1, since), errors)
 
 
-def share(state: State, planned: ViewPlan | Join, user: User, *, build: bool = True) -> None:
+def share(state: State, planned: ViewPlan | Node, user: User, *, build: bool = True) -> None:
     """Share a plan's arrangements on the collections that exist. `build` builds their indexes now, so that no later
     batch waits for an index of a whole table."""
     for key in planned.arrangements:
@@ -115,8 +102,8 @@ def share(state: State, planned: ViewPlan | Join, user: User, *, build: bool = T
 def share_all(state: State, planned: ViewPlan, view: str) -> None:
     """Share the arrangements that an entered view and the nodes below it look up."""
     for node in planned.below:
-        share(state, runnable(node), User("node", node.output), build=False)
-    share(state, runnable(planned.output), User("view", view), build=False)
+        share(state, node, User("node", node.output), build=False)
+    share(state, planned.output, User("view", view), build=False)
     state.keep_promises()
 
 

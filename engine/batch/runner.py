@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.batch.flows import Flow
 from halfjoin.engine.intake.fingerprint import Partial
 from halfjoin.engine.intake.rows import Submitted
-from halfjoin.engine.join.dataflow import Closing, Dataflow
+from halfjoin.engine.join.dataflow import Closing
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, Version
 
@@ -45,7 +46,7 @@ class Runner(Protocol):
     name: str
 
     def changes(
-        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
+        self, flow: Flow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
     ) -> tuple[Output, Output]:
         """The view's output and error updates for a batch's staged runs, both consolidated.
 
@@ -53,7 +54,7 @@ class Runner(Protocol):
         """
 
     def fill(
-        self, flow: Dataflow, held: Held, lookup: Versioned, title: str
+        self, flow: Flow, held: Held, lookup: Versioned, title: str
     ) -> Iterable[tuple[Output, Output]]:
         """The view's whole history so far, in parts that fit in memory."""
 
@@ -64,12 +65,12 @@ class _Local:
     name = "local"
 
     def changes(
-        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
+        self, flow: Flow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
     ) -> tuple[Output, Output]:
         return flow.changes(staged, lookup, lookup.closing)
 
     def fill(
-        self, flow: Dataflow, held: Held, lookup: Versioned, title: str
+        self, flow: Flow, held: Held, lookup: Versioned, title: str
     ) -> Iterable[tuple[Output, Output]]:
         return flow.fill(lookup, lookup.closing.after)
 

@@ -13,8 +13,9 @@ import numpy as np
 from halfjoin.engine.arrange.changes import Changes
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
+from halfjoin.engine.batch.flows import is_passing
 from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
-from halfjoin.engine.batch.state import State
+from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.batch.unreadable import Failure, Standing, closing
 from halfjoin.engine.intake.fingerprint import Partial, partial
 from halfjoin.engine.intake.primary_key import PrimaryKey, arrangement_of
@@ -160,7 +161,9 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     """Let a runner take each node through the batch, once, in order of dependency. Times below `upper` close.
 
     A view is due when a collection that it reads changes. It is also due, even in an empty batch, when updates close of
-    a collection in which it asks whether keys are present.
+    a collection in which it asks whether keys are present, or whose groups it reduces.
+
+    A passing node's output is not kept: what closes goes to the reduces above, what does not is pending.
 
     If a view's changes for the whole batch are too large, though no single row is at fault, the view and the views
     above it fail from the batch's time on. The batch and the other views go on. To repair the view, mend its SQL or the
@@ -171,18 +174,24 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     lookup = state.before_and_after(runs, upper)
     closed = state.closing(upper)
     due = state.above({*runs, *closed})
+    changed = set(runs)
     for number, name in enumerate(due, 1):
         view = state.maintained[name]
-        flow = view.dataflow
-        if not (flow.reads.isdisjoint(runs) and flow.asked.isdisjoint(closed)):
+        flow, passing = view.dataflow, is_passing(view.dataflow)
+        if not (flow.reads.isdisjoint(changed) and flow.asked.isdisjoint(closed)) or (passing and name in closed):
             title = f"{name}, view {number} of {len(due)}"
             try:
                 output, failed = runner.changes(flow, state, runs, lookup, title)
             except DataError as problem:
                 start = state.upper if flow.asked else _earliest(state, runs)
                 output, failed = empty(flow.schema), of_view(str(problem), start)
+            if passing:
+                lookup.passed[name], output = _passed(view, _part(output, upper), state.upper, upper)
+                if len(lookup.passed[name]):
+                    changed.add(name)
             if len(output):
                 runs[name] = _part(output, upper)
+                changed.add(name)
             if len(failed):
                 errors[name] = _part(failed, upper)
     every, standing = closing(state, upper, errors)
@@ -197,6 +206,16 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
         else:
             staged.diffs[name] = view.contents.closing_in_files(state.upper, upper, run)
     return staged
+
+
+def _passed(node: MaintainedView, output: Part, low: int, upper: int) -> tuple[Updates, Updates]:
+    """What a passing node passes on when `upper` goes from `low` to `upper`, and the change of what is pending: the
+    output that does not close, and without the updates that were pending and close now."""
+    was = node.contents.closing(low, upper)
+    now = [*output.pieces(low, upper)]
+    later = [*output.pieces(upper)]
+    gone = Updates(was.columns, was.time, -was.diff)
+    return consolidate(concat([was, *now])), concat([gone, *later])
 
 
 def _earliest(state: State, runs: Mapping[str, Part]) -> int:

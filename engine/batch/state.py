@@ -15,12 +15,13 @@ from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.clock import Clock
 from halfjoin.engine.batch.clock import Closing as Closed
+from halfjoin.engine.batch.flows import Flow
 from halfjoin.engine.batch.subscription import Subscription
-from halfjoin.engine.batch.unreadable import Standing
-from halfjoin.engine.join.dataflow import Closing, Dataflow
-from halfjoin.engine.linear.tables import UserFunction
+from halfjoin.engine.batch.unreadable import Standing, reason
+from halfjoin.engine.join.dataflow import Closing
+from halfjoin.engine.linear.tables import GroupFunction, UserFunction
 from halfjoin.engine.updates.updates import Updates
-from halfjoin.planner.plan import ArrangementKey, Join, Version, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Node, Version, ViewPlan
 
 # Writes updates of a collection (its kind, its name) to files where they are to be kept.
 Spill = Callable[[str, str, Updates, Sequence[str]], Part]
@@ -37,7 +38,7 @@ class MaintainedView:
     (`planner.drift`).
     """
 
-    dataflow: Dataflow
+    dataflow: Flow
     contents: Collection
     errors: Collection
     standing: Standing | None = None
@@ -70,7 +71,7 @@ class State:
     catalog: Catalog = field(default_factory=Catalog)
     tables: dict[str, Collection] = field(default_factory=dict)
     maintained: dict[str, MaintainedView] = field(default_factory=dict)  # views and nodes, in order of dependency
-    functions: dict[str, UserFunction] = field(default_factory=dict)
+    functions: dict[str, UserFunction | GroupFunction] = field(default_factory=dict)
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
     upper: int = 0
     clock: Clock | None = None
@@ -176,10 +177,11 @@ class State:
         return sum(len(part) for part in held if not part.in_memory)
 
     def above(self, changed: Iterable[str]) -> list[str]:
-        """The views and nodes over changed collections, and those over them, in order of dependency."""
+        """The views and nodes over changed collections, and those over them, in order of dependency. A node that has
+        changed itself is one of them."""
         reached, found = set(changed), list[str]()
         for name, view in self.maintained.items():
-            if any(one in reached for one in view.dataflow.plan.collections):
+            if name in reached or any(one in reached for one in view.dataflow.plan.collections):
                 reached.add(name)
                 found.append(name)
         return found
@@ -214,7 +216,7 @@ class State:
         """The id of a table or view; a node is identified by its name."""
         return self.catalog.incarnation(collection)
 
-    def node(self, name: str) -> Join | None:
+    def node(self, name: str) -> Node | None:
         """The node of that name, if its output is kept already."""
         found = self.maintained.get(name)
         return None if found is None else found.dataflow.plan
@@ -237,21 +239,32 @@ def _held(collection: Collection) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """A collection's runs before a batch, and after it with the batch's staged run."""
+    """A collection's runs before a batch, and after it with the batch's staged run.
+
+    `passed`: what closes of the nodes whose output passes on to reduces.
+    """
 
     state: State
     staged: Mapping[str, Part]
     upper: int  # times below it are closed after the batch
+    passed: dict[str, Updates] = field(default_factory=dict)
     found: dict[str, Sequence[Part]] = field(default_factory=dict)  # results of `as_files`, the same for a whole batch
 
     @property
     def closing(self) -> Closing:
         """What the batch closes. The batch cannot tell times below the old `upper` apart."""
-        return Closing(self.state.upper, self.state.upper, self.upper, self.updates)
+        return Closing(self.state.upper, self.state.upper, self.upper, self.updates, self.failing)
 
     def updates(self, name: str) -> Updates:
         """A collection's updates that the batch closes, those of the staged run included."""
+        if name in self.passed:
+            return self.passed[name]
         return self.state.collection(name).closing(self.state.upper, self.upper, self.staged.get(name))
+
+    def failing(self, name: str) -> bool:
+        """Whether a view or node has errors of its own at the last time that was closed before the batch."""
+        errors = self.state.maintained[name].errors
+        return len(errors) > 0 and reason(errors.up_to(self.state.upper - 1)) is not None
 
     def __call__(self, name: str, version: Version) -> Sequence[Part]:
         """The runs to look up."""

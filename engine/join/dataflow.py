@@ -37,13 +37,14 @@ class Closing(NamedTuple):
     """What a batch closes: times below `before` are closed before it, times below `after` after it.
 
     Updates with times below `netted` may be added up. `updates` gives a collection's updates with times that the batch
-    closes, whenever they arrived.
+    closes, whenever they arrived. `failing` says whether a view or node has errors at the last time closed before it.
     """
 
     netted: int
     before: int
     after: int
     updates: Callable[[str], Updates]
+    failing: Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,8 @@ class Dataflow:
         """The view's whole history so far, from one path per branch, in parts that fit in memory.
 
         Each part is the output and the error updates, both consolidated; there is at least one part. Times below
-        `upper` are closed. Updates below `closed` may be added up. `gathered`: the caller keeps all parts in memory.
+        `upper` are closed. Updates below `closed` may be added up. `gathered`: the caller keeps all parts in memory,
+        and adds up equal updates of the output.
 
         Corollary of the delta law: a fill is one path with its input's history as the change and all other inputs
         "after". A failure in another input's own operator is reported only by that input's path, so those operators run
@@ -185,7 +187,7 @@ class Dataflow:
         """
         whole = self._with_constants(lambda name, _: lookup(name, Version.AFTER))
         made = Made(self.schema, gathered=gathered)
-        closing = Closing(closed, upper, upper, lambda name: empty({}))  # no times close
+        closing = Closing(closed, upper, upper, lambda _: empty({}), lambda _: False)  # no times close
         try:
             for branch, paths in zip(self.plan.branches, self.branches, strict=True):
                 for number, path in enumerate(paths):
@@ -212,7 +214,7 @@ class Made:
 
     Rows that cancel do not count. The rows are added up whenever they have grown by a part of a bound. This is a few
     times the work of adding up once, and takes memory for little more than the bound. `gathered`: returned updates stay
-    in memory, so they count too.
+    in memory, so they count too; equal ones need not be added up.
     """
 
     def __init__(self, schema: Mapping[str, pa.DataType], *, gathered: bool = False) -> None:
@@ -239,14 +241,19 @@ class Made:
             self._add_up()
 
     def given(self) -> tuple[Updates, Updates]:
-        """Return and forget the output and error updates so far, both consolidated."""
-        found = _sum(self._outputs, self._schema), _sum(map(in_limbs, self.errors), ERROR_SCHEMA)
+        """Return and forget the output and error updates so far, both consolidated unless `gathered`."""
+        found = self._output(), _sum(map(in_limbs, self.errors), ERROR_SCHEMA)
         self._outputs, self.rows, self.bytes = [], 0, 0
         self.errors.clear()
         self._given_rows += len(found[0])
         self._given_bytes += found[0].nbytes if self._gathered else 0
         self._let_in()
         return found
+
+    def _output(self) -> Updates:
+        if not self._gathered:
+            return _sum(self._outputs, self._schema)
+        return concat([part.select(self._schema) for part in self._outputs] or [empty(self._schema)])
 
     def _let_in(self) -> None:
         """Set how many rows and bytes may gather before they are added up."""

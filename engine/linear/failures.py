@@ -28,10 +28,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import Positions, Updates, constant
@@ -79,10 +81,11 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MOST else f"{text[:_MOST]}..."
 
 
-def of_rows(updates: Updates, message: str) -> Updates:
-    """Error updates about whole rows. They show all columns."""
+def of_rows(updates: Updates, message: str | NDArray[Any]) -> Updates:
+    """Error updates about whole rows, with one message for all or one for each. They show all columns."""
     code = codes(list(updates.columns.values()), len(updates))
-    text = pa.array(np.full(len(updates), message, object), pa.string())
+    messages = [message] * len(updates) if isinstance(message, str) else message
+    text = pa.array([_cut(one) for one in messages], pa.string())
     columns = {"error": text, "row": _describe(updates, list(updates.columns)), "code": pa.array(code)}
     return Updates(columns, updates.time, updates.diff)
 

@@ -24,9 +24,8 @@ from halfjoin.engine.updates.updates import ARRAY_BYTES, TOO_LONG, Updates, prod
 from halfjoin.errors import DataError
 from halfjoin.planner.fallibility import explode_fallible, step_fallible
 from halfjoin.planner.linear import Explode, Extend, Filter, Keep, Linear, Reports, Step, Temporal
-from halfjoin.sql.expr import TRUE, Call, Column, Expr, conjunction
+from halfjoin.sql.expr import TRUE, Column, Expr, conjunction
 from halfjoin.sql.functions import fallible, render
-from halfjoin.sql.types import BIGINT
 
 Operator = Callable[[Updates, Errors], Updates]
 
@@ -121,7 +120,7 @@ def _explode(step: Explode, kept: tuple[str, ...] | None, registry: Registry) ->
     """Repeat each row per result. Only columns `kept` by the next step (None: all) are repeated: texts may be long."""
     function = table_function(step, registry)
     scalars = [(compile(arg), arg) for arg in step.args]
-    call = Call(step.function, step.args, BIGINT)  # only for error texts
+    call = step.call  # only for error texts
     names, fails = [column.name for column in step.outputs], explode_fallible(step)
 
     def run(updates: Updates, errors: Errors) -> Updates:

@@ -13,11 +13,12 @@ from halfjoin.engine.scalar.logic import LOGIC
 from halfjoin.engine.scalar.mathematics import MATHEMATICS
 from halfjoin.engine.scalar.patterns import PATTERNS
 from halfjoin.engine.scalar.strings import STRINGS
+from halfjoin.engine.scalar.sums import SUMS
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.sql.expr import Call
 
 KERNELS: dict[str, Callable[[Call], Kernel]] = {
-    **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **DATES, **ARRAYS, **FIT,
+    **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **DATES, **ARRAYS, **FIT, **SUMS,
 }  # fmt: skip
 
 

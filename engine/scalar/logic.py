@@ -9,12 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.comparison import kernel_for
-from halfjoin.engine.scalar.values import Datum, Kernel, call
+from halfjoin.engine.scalar.values import Datum, Kernel, call, fail_where
 from halfjoin.sql.expr import Call
 
 _invert = call("invert")
 _is_null = call("is_null")
 _is_valid = call("is_valid")
+_greater = call("greater")
 
 
 def _known(datum: Datum, null: bool) -> Datum:
@@ -39,6 +40,12 @@ def _extreme(operator: str) -> Callable[[Call], Kernel]:
     return build
 
 
+def _single_row(value: Datum, count: Datum) -> Datum:
+    """The value of a subquery that has `count` rows."""
+    fail_where(_greater(count, 1), "more than one row returned by a subquery used as an expression")
+    return value
+
+
 LOGIC: dict[str, Callable[[Call], Kernel]] = {
     "not": lambda _: _invert,
     "is null": lambda _: _is_null,
@@ -51,4 +58,5 @@ LOGIC: dict[str, Callable[[Call], Kernel]] = {
     "is not false": lambda _: lambda a: _known(a, True),
     "greatest": _extreme(">"),
     "least": _extreme("<"),
+    "single row": lambda _: _single_row,
 }

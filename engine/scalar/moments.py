@@ -29,7 +29,7 @@ def moment_arithmetic(expr: Call) -> Kernel:
     sign = -1 if expr.function == "-" else 1
     if expr.function in ("*", "/"):
         first = left is Kind.INTERVAL
-        return on_arrays(lambda a, b: _scale(*((a, b) if first else (b, a)), expr.function))
+        return on_arrays(lambda a, b: scaled(*((a, b) if first else (b, a)), expr.function))
     if expr.function == "neg":
         return on_arrays(lambda a: _combine(intervals(np.zeros(len(a)), 0, 0), a, -1))
     order = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME, Kind.INTERVAL, Kind.INTEGER)
@@ -115,7 +115,7 @@ def _combine(a: Any, b: Any, sign: int) -> Any:
     return checked(parts[0], parts[1], parts[2], null)
 
 
-def _scale(a: Any, b: Any, operator: str) -> Any:
+def scaled(a: Any, b: Any, operator: str) -> Any:
     """Multiply or divide intervals by numbers. Fractions of months go to the days, fractions of days to the rest."""
     null = _null(a, b)
     factor = np.where(null, 1.0, raw(b))

@@ -14,10 +14,12 @@ from pyspark.sql import functions as F
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.batch.flows import Flow
 from halfjoin.engine.batch.runner import LOCAL, Held, Output, Versioned
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.reduce.flow import ReduceFlow
 from halfjoin.engine.spark.batches import FrameRows, GivenFrame, checked
 from halfjoin.engine.spark.contents import changes as shown
 from halfjoin.engine.spark.contents import contents
@@ -65,13 +67,13 @@ class SparkRunner:
         return is_stopped(self.session)
 
     def changes(
-        self, flow: Dataflow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
+        self, flow: Flow, held: Held, staged: Mapping[str, Part], lookup: Versioned, title: str
     ) -> tuple[Output, Output]:
         """Like `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated.
 
-        If the view asks whether keys are present, this process computes the changes, whatever the batch.
+        If the node is a reduce or asks whether keys are present, this process computes the changes, whatever the batch.
         """
-        if flow.plan.asked:
+        if isinstance(flow, ReduceFlow) or flow.plan.asked:
             return LOCAL.changes(flow, held, staged, lookup, title)
         bound = self._flow(flow, held, lookup)
         with progress(f"changes of {title}"), suppress(TooHeavy):
@@ -79,10 +81,10 @@ class SparkRunner:
         return flow.changes(staged, lookup, lookup.closing)  # a diff may exceed an int64: this process handles that
 
     def fill(
-        self, flow: Dataflow, held: Held, lookup: Versioned, title: str
+        self, flow: Flow, held: Held, lookup: Versioned, title: str
     ) -> Iterable[tuple[Output, Output]]:
         """Like `Dataflow.fill`: the view's whole history so far."""
-        if flow.plan.asked:
+        if isinstance(flow, ReduceFlow) or flow.plan.asked:
             return LOCAL.fill(flow, held, lookup, title)
         bound = self._flow(flow, held, lookup)
         with progress(f"filling {title}"), suppress(TooHeavy):
@@ -139,14 +141,14 @@ class SparkRunner:
         frame = frame.where((F.col(TIME) >= F.lit(changes.low)) & (F.col(TIME) < F.lit(changes.high)))
         return shown(frame if changes.consolidated else summed(frame, layout), layout)
 
-    def query(self, flow: Dataflow, held: Held, lookup: Versioned, time: int, name: str) -> Frame:
+    def query(self, flow: Flow, held: Held, lookup: Versioned, time: int, name: str) -> Frame:
         """The contents that a plan's view would have as of a time.
 
         Raises:
             UnsupportedSQL: the plan asks whether keys are present. Spark's joins cannot answer that for closed times
                 yet.
         """
-        if flow.plan.asked:
+        if isinstance(flow, ReduceFlow) or flow.plan.asked:
             raise UnsupportedSQL(
                 "Spark cannot make a DataFrame of a query with an outer join, EXISTS or NOT EXISTS yet",
                 remedy="query it without Spark, or make it a materialized view and read that",
@@ -205,5 +207,5 @@ def _used(plan: Join, registry: Registry) -> Registry:
     paths = [path for branch in plan.branches for path in branch.paths]
     operators = [part for path in paths for part in (path.source, *(s.then for s in path.stages), path.final)]
     operators += [key.through for key in plan.arrangements if key.through is not None]
-    names = {step.function for part in operators for step in part.steps if isinstance(step, Explode)}
+    names = {name for part in operators for step in part.steps if isinstance(step, Explode) for name in step.functions}
     return {name: function for name, function in registry.items() if name in names}

@@ -22,8 +22,8 @@ from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.planner.figures import Noted
 from halfjoin.planner.plan import ArrangementKey, ViewPlan
 from halfjoin.planner.plan_view import plan
-from halfjoin.sql.adhoc.adhoc import names_of
 from halfjoin.sql.bind.bind import bind, bind_scalar
+from halfjoin.sql.bind.tables import names_of
 from halfjoin.sql.expr import is_temporal
 from halfjoin.sql.functions import render
 from halfjoin.sql.statements import CreateIndex, CreateSink, CreateTable, CreateView, Drop
@@ -96,7 +96,8 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
         if name not in catalog.views:
             raise Conflict(f"{name} is a table, which a view cannot replace", name=name)
         catalog.check_unread(catalog.views[name], sinks=not statement.materialized)
-    relation = bind(statement.query, catalog, text)
+    notices: list[str] = []
+    relation = bind(statement.query, catalog, text, notices)
     facts = Noted(Statistics(state), aside=(name,))
     planned = plan(relation, facts, name)
     view = View(
@@ -124,6 +125,8 @@ def create_view(state: State, runners: Runners, statement: CreateView, text: str
             share_all(state, planned, name)
             _renew_sinks(state, name)
         _remove_unused_nodes(state)
+        for notice in notices:
+            _log.warning("%s: %s", name, notice)
     finally:
         for collection in state.collections():
             collection.release(made)

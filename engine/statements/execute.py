@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.times import time_of
-from halfjoin.engine.statements import reading
+from halfjoin.engine.statements import querying, reading
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.replan import refresh
@@ -62,7 +62,7 @@ def query(state: State, sql: str, as_of: int | None) -> pa.Table:
     if not isinstance(statement, Select) or len(statements) > 1:
         raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
     time = as_of if as_of is not None else time_of(statement.as_of)
-    return reading.query(state, statement.query, time, sql)
+    return querying.query(state, statement.query, time, sql)
 
 
 @bounded()
@@ -94,7 +94,7 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
         case SetTime(time):
             session.time = time_of(time)
         case Select(query, as_of):
-            return reading.query(seen, query, time_of(as_of), sql)
+            return querying.query(seen, query, time_of(as_of), sql)
         case Subscribe(collection, as_of, up_to):
             return _changes(session, state, collection, time_of(as_of), time_of(up_to))
         case Explain(view, query):

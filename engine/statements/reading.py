@@ -1,9 +1,9 @@
-"""Reads the contents of collections, and runs queries, as of a time."""
+"""Reads the contents of collections, and evaluates bound queries, as of a time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -11,28 +11,25 @@ import pyarrow as pa
 from halfjoin.engine.arrange.collection import Collection, User
 from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.arrange.run import Part, Run, make_run
-from halfjoin.engine.batch.enter import runnable
+from halfjoin.engine.batch.flows import Flow, flow_of
 from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import Failure, first_failure
-from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.spark.runners import Runners
-from halfjoin.engine.statements.adhoc import run
 from halfjoin.engine.storage.filling import fill_nodes
+from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant
-from halfjoin.errors import UnknownName, bounded
-from halfjoin.planner.plan import Version
+from halfjoin.errors import DataError, UnknownName
+from halfjoin.planner.plan import Reduce, Version
 from halfjoin.planner.plan_view import plan
-from halfjoin.sql.adhoc.adhoc import tables_of
-from halfjoin.sql.adhoc.split import split
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Relation
-from halfjoin.sql.statements import Query
 
 _QUERY = User("query", "this query")
-_QUERY_NAME = "the query"  # in errors
+QUERY_NAME = "the query"  # in errors
+_LEAST = 1 << 26  # bytes that a query may take, however little memory the engine has
 
 
 def contents(state: State, name: str, as_of: int | None, *, distinct: bool) -> Updates:
@@ -65,7 +62,7 @@ def frame(state: State, runners: Runners, name: str, as_of: int | None) -> Any:
     over, nodes = fill_nodes(state, planned, time, runners.spark, runners.staging)
     for node in nodes.values():
         raise_any(node.errors.up_to(time), name, time)
-    flow = Dataflow(runnable(planned.output), state.functions, name)
+    flow = flow_of(planned.output, state.functions, name)
     return runners.spark.query(flow, over, over.before_and_after({}), time, name)
 
 
@@ -92,21 +89,6 @@ def history(
     return [*tables, later.table(changes=True)] if len(later) else tables, failure
 
 
-@bounded()
-def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Table:
-    """Any SELECT. The engine computes values as it does for views; DuckDB groups, sorts and removes duplicates."""
-    state = closed(state)
-    names = sorted(tables_of(statement, state.catalog, text))
-    time = readable(state, names, as_of)
-    script = split(statement, state.catalog, text)
-    later = replace(state, upper=max(state.upper, time + 1))  # constants can be read at any time
-
-    def evaluated(scratch: State, relation: Relation) -> Updates:
-        return expand(evaluate(scratch, relation, time, distinct=False), _QUERY_NAME)
-
-    return run(script, later, evaluated)
-
-
 def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: bool = True) -> Updates:
     """The contents of a bound query. With `distinct`, one row per distinct row; counts are in `diff`."""
     state = closed(state)
@@ -114,21 +96,34 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
     time = readable(state, planned.collections, as_of)
     own = {node.output for node in planned.nodes}
     keys = [key for key in planned.arrangements if key.constant is None and key.collection not in own]
-    moment = _Moment(state, time)
+    moment, held = _Moment(state, time), 0
     try:
         for key in keys:
             state.collection(key.collection).share(key, _QUERY, state.functions)
         for node in planned.below:  # computed anew, since a kept node has no history
-            output = _at(moment, Dataflow(runnable(node), state.functions, _QUERY_NAME))
+            output = _at(moment, flow_of(node, state.functions, QUERY_NAME))
+            held += output.nbytes if isinstance(node, Reduce) else 0
+            check_memory(state, held)
             moment.found[node.output] = (make_run(output, state.upper),)
-        found = _at(moment, Dataflow(runnable(planned.output), state.functions, _QUERY_NAME))
+        found = _at(moment, flow_of(planned.output, state.functions, QUERY_NAME))
     finally:
         for key in keys:
             state.collection(key.collection).release(_QUERY)
-    return consolidate(found, by_time=False) if distinct else cancel(found, by_time=False)
+    return consolidate(found, by_time=False) if distinct else found
 
 
-def _at(moment: _Moment, flow: Dataflow) -> Updates:
+def check_memory(state: State, size: int) -> None:
+    """Check that rows which a query groups or orders, `size` bytes of them, fit into the engine's memory.
+
+    Raises:
+        DataError: they do not.
+    """
+    if size > max(state.memory.limit or machine_memory() // 2, _LEAST):
+        raise DataError("the query needs more memory than the engine may use: ask for fewer rows, or give the engine "
+                        "more, Engine(memory=...)")  # fmt: skip
+
+
+def _at(moment: _Moment, flow: Flow) -> Updates:
     """The updates that add up to the output of a query's node.
 
     Raises:
@@ -137,8 +132,8 @@ def _at(moment: _Moment, flow: Dataflow) -> Updates:
     time = moment.time
     parts = list(flow.fill(moment, time + 1, moment.closed, gathered=True))
     output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
-    raise_any(errors, _QUERY_NAME, time)
-    return output
+    raise_any(errors, QUERY_NAME, time)
+    return cancel(output, by_time=False)
 
 
 def recover(state: State) -> None:

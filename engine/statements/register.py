@@ -11,9 +11,12 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.writer import Writer, writing
 from halfjoin.engine.linear.tables import UserFunction
 from halfjoin.errors import Conflict, HalfjoinError
-from halfjoin.sql.functions.table import ENTRIES
+from halfjoin.sql.functions.aggregates import is_aggregate_name
+from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.functions.table_functions import returns_rows
+from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
 from halfjoin.sql.parse.type_names import type_named
+from halfjoin.sql.user_aggregate import lift_of
 
 
 def register_table_function(
@@ -28,11 +31,9 @@ def register_table_function(
         Conflict: another function has that name.
     """
     _check(name, function, returns)
-    there = name not in state.catalog.functions and returns_rows(name, state.catalog)
-    if name in state.functions or there or name in ENTRIES:
-        raise Conflict(f"a function {name} exists already", remedy="choose another name", name=name)
-    types = {column: type_named(kind) for column, kind in returns.items()}
     kept = state.catalog.table_function(name)
+    check_free(state, name, known=kept is not None)
+    types = {column: type_named(kind) for column, kind in returns.items()}
     if kept is None:
         writing(writer).define(lambda: state.catalog.functions.update({name: tuple(types.items())}))
     elif kept != tuple(types.items()):
@@ -41,14 +42,28 @@ def register_table_function(
     state.functions[name] = UserFunction(name, function, types)
 
 
+def check_name(name: object) -> None:
+    """Refuse what is not a name for a function."""
+    if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
+        raise HalfjoinError(f"{name!r} is not a name for a function", remedy="use lower case letters, digits and _")
+
+
+def check_free(state: State, name: str, *, known: bool) -> None:
+    """Refuse the name of another function, or of one that is registered already. `known`: the warehouse knows the
+    function that is to be registered."""
+    taken = returns_rows(name, state.catalog) or is_aggregate_name(name, state.catalog)
+    built_in = name in ENTRIES or name in ALIASES or name in WINDOW_FUNCTIONS
+    if (taken and not known) or built_in or name in state.functions or lift_of(name) in state.functions:
+        raise Conflict(f"a function {name} exists already", remedy="choose another name", name=name)
+
+
 def _check(name: object, function: object, returns: object) -> None:
     """Refuse what is not a table function.
 
     Raises:
         HalfjoinError: it says what is wrong.
     """
-    if not isinstance(name, str) or re.fullmatch("[a-z_][a-z0-9_]*", name) is None:
-        raise HalfjoinError(f"{name!r} is not a name for a function", remedy="use lower case letters, digits and _")
+    check_name(name)
     if not callable(function):
         raise HalfjoinError(f"{name}: {function!r} cannot be called")
     if not isinstance(returns, Mapping) or not all(isinstance(kind, str) for kind in returns.values()):

@@ -24,10 +24,10 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from halfjoin.engine.arrange.collection import User
-from halfjoin.engine.batch.enter import runnable, share
+from halfjoin.engine.batch.enter import share
+from halfjoin.engine.batch.flows import flow_of
 from halfjoin.engine.batch.runner import LOCAL
 from halfjoin.engine.batch.state import MaintainedView, State
-from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.statistics import Statistics
 from halfjoin.errors import HalfjoinError, UnknownName, UnsupportedSQL, bounded
@@ -95,12 +95,12 @@ def _plan_anew(state: State, runners: Runners, names: Collection[str], *, note: 
 def _swap(state: State, runners: Runners, name: str, running: MaintainedView, planned: ViewPlan) -> None:
     """Give a view another plan. The new arrangements are built before the old ones are released."""
     new, user = User("new view", name), User("view", name)
-    output = runnable(planned.output)
+    output = planned.output
     runner, _ = runners.choose(max(map(state.rows, planned.collections), default=0))
     try:
         share(state, output, new, build=runner is LOCAL)
         limits = raised(running.limits, planned.collections, state.rows)
-        flow = Dataflow(output, state.functions, name)
+        flow = flow_of(output, state.functions, name)
         state.maintained[name] = replace(running, dataflow=flow, plan=planned, limits=limits)
         for collection in state.collections():
             collection.release(user)

@@ -22,7 +22,7 @@ from halfjoin.engine.intake.rows import submitted
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Updates, concat, constant
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.adhoc.adhoc import names_of
+from halfjoin.sql.bind.tables import names_of
 from halfjoin.sql.statements import (
     Begin,
     Commit,

@@ -121,7 +121,7 @@ def arrangements(collection: Collection) -> Iterator[Arrangement]:
 def _lasts(key: ArrangementKey) -> bool:
     """Whether the key of a row is the same in every process."""
     steps = () if key.through is None else key.through.steps
-    return all(is_built_in(step.function) for step in steps if isinstance(step, Explode))
+    return all(is_built_in(name) for step in steps if isinstance(step, Explode) for name in step.functions)
 
 
 def _arrangement(key: ArrangementKey, columns: KeyColumns, schema: Mapping[str, pa.DataType]) -> Arrangement:

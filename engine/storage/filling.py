@@ -18,6 +18,7 @@ from pathlib import Path
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, loaded_runs
 from halfjoin.engine.batch.enter import new_node
+from halfjoin.engine.batch.flows import is_passing
 from halfjoin.engine.batch.runner import LOCAL, Output, Runner
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.storage.parquet import write
@@ -74,7 +75,10 @@ def unfilled(state: State) -> list[str]:
 def forget_past(state: State, node: MaintainedView) -> None:
     """Forget the past of a filled node. A fill that needs this past computes it anew."""
     node.contents.advance(state.upper)
-    if not node.contents.in_files:
+    if is_passing(node.dataflow):
+        pending = [piece for part in node.contents.held for piece in part.pieces(state.upper)]
+        node.contents.held = tuple(loaded_runs(pending, state.upper))
+    elif not node.contents.in_files:
         node.contents.compact(state.upper)
 
 

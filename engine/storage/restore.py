@@ -41,6 +41,7 @@ def restore(
     """
     catalog, by_id, upper = state.catalog, dict[int, Collection](), state.upper
     catalog.functions.update(document.functions)
+    catalog.aggregates.update(document.aggregates)
 
     def attach(kind: str, collection: Collection, name: str) -> None:
         found = kept.get((kind, name))

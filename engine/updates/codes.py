@@ -30,15 +30,15 @@ _CHUNK_BYTES = 1 << 22  # text bytes to hash at a time; they take about 100 MB
 
 def is_exact(columns: Sequence[pa.Array]) -> bool:
     """Whether equal codes mean equal values: there is one column, of an integral type and without NULLs."""
-    return len(columns) == 1 and columns[0].null_count == 0 and _is_integral(columns[0].type)
+    return len(columns) == 1 and columns[0].null_count == 0 and is_integral(columns[0].type)
 
 
 def codes(columns: Sequence[pa.Array], length: int) -> Ints:
     """One int64 code per row, from all columns. An integer has the same code in every width."""
     if not columns:
         return np.zeros(length, np.int64)
-    if len(columns) == 1 and _is_integral(columns[0].type):
-        return _integers(columns[0])
+    if len(columns) == 1 and is_integral(columns[0].type):
+        return integers(columns[0])
     state = np.zeros(length, np.uint64)
     for column in columns:
         state = mix(state * _BASE + _hash(column))
@@ -50,7 +50,7 @@ def same(left: pa.Array, right: pa.Array) -> Mask:
     """Row by row, whether the values are equal; NULL equals NULL and NaN equals NaN."""
     if pt.is_nested(left.type):
         return _factorized(left, right)
-    if left.type != right.type and _is_integral(left.type):
+    if left.type != right.type and is_integral(left.type):
         left, right = left.cast(pa.int64()), right.cast(pa.int64())
     equal = pc.equal(left, right)
     if pt.is_floating(left.type):
@@ -85,7 +85,7 @@ def factorize(column: pa.Array) -> Ints:
         numbers[column.is_null().to_numpy(zero_copy_only=False)] = -1
         return numbers
     if pt.is_floating(column.type):
-        column = pa.array(_integers_of_floats(column), mask=column.is_null().to_numpy(zero_copy_only=False))
+        column = pa.array(integers_of_floats(column), mask=column.is_null().to_numpy(zero_copy_only=False))
     indices = column.dictionary_encode().indices
     filled = indices.fill_null(-1) if indices.null_count else indices
     plain: Ints = filled.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -98,12 +98,13 @@ def _factorized(left: pa.Array, right: pa.Array) -> Mask:
     return equal
 
 
-def _is_integral(kind: pa.DataType) -> bool:
+def is_integral(kind: pa.DataType) -> bool:
+    """Whether values of the type are integers inside."""
     temporal = pt.is_temporal(kind) and not pt.is_interval(kind)
     return bool(pt.is_integer(kind) or temporal or pt.is_boolean(kind))
 
 
-def _integers(column: pa.Array) -> Ints:
+def integers(column: pa.Array) -> Ints:
     """The values as int64; NULL is an arbitrary constant."""
     kind = column.type
     if pt.is_boolean(kind):
@@ -124,7 +125,7 @@ def _raw(column: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:
     return flat.reshape(-1, width) if width > 1 else flat
 
 
-def _integers_of_floats(column: pa.Array) -> Ints:
+def integers_of_floats(column: pa.Array) -> Ints:
     """The bits of the values as doubles. All NaNs have one pattern, and both zeros have one."""
     values = _raw(column, np.dtype(f"f{column.type.bit_width // 8}")).astype(np.float64) + 0.0
     return np.where(np.isnan(values), np.nan, values).view(np.int64)
@@ -134,10 +135,10 @@ def _hash(column: pa.Array) -> Words:
     kind = column.type
     if pt.is_null(kind):
         return np.full(len(column), _NULL)
-    if _is_integral(kind):
-        return mix(_integers(column).view(np.uint64))
+    if is_integral(kind):
+        return mix(integers(column).view(np.uint64))
     if pt.is_floating(kind):
-        hashed = mix(_integers_of_floats(column).view(np.uint64))
+        hashed = mix(integers_of_floats(column).view(np.uint64))
     elif pt.is_decimal(kind):
         words = _raw(column, np.dtype("u8")).reshape(len(column), kind.bit_width // 64)
         hashed = mix(words[:, 0])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from halfjoin.planner.cost import StageCost, path_cost
 from halfjoin.planner.estimates import Estimates
+from halfjoin.planner.explain.reduces import reduce_steps
 from halfjoin.planner.explain.steps import Words
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.names import arrangement_name, collection_name
@@ -123,11 +124,10 @@ def _node(node: Node, estimates: Estimates, view: str) -> NodeModel:
             estimates = estimates.with_constants(node.constants)
             joins = tuple(_join(branch, estimates, view) for branch in branches)
             return NodeModel(name, "join", columns, joins, (), others)
-        case Reduce(name, _, input, keys, parts):
+        case Reduce(name, _, input, keys, function):
             by = f"by {', '.join(map(render, keys))}" if keys else "as one group"
-            lines = [f"{part.kind}: {', '.join(map(render, part.functions))}" if part.functions else part.kind
-                     for part in parts]  # fmt: skip
-            return NodeModel(name, "reduce", columns, (), (f"reduce {input} {by}", *lines), others)
+            lines = (f"reduce {input} {by}", *reduce_steps(function))
+            return NodeModel(name, "reduce", columns, (), lines, others)
         case Loop(name, _, bindings, limit):
             names = ", ".join(f"{binding.name} = {binding.nodes[-1].output}" for binding in bindings)
             rounds = "until nothing changes" if limit is None else f"for at most {limit:,} rounds"

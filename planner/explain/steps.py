@@ -61,7 +61,7 @@ def _item(column: Column, expr: Expr, member: bool) -> str:
 
 def call_text(step: Explode) -> str:
     """A call as FROM writes it: `generate_series(1, t.n) AS g(x)`."""
-    call = f"{step.function}({', '.join(map(render, step.args))})"
+    call = render(step.call)
     columns = [column.name.rpartition(".")[2] for column in step.outputs]
     if step.ordinality is not None:
         call += " WITH ORDINALITY"

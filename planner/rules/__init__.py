@@ -12,7 +12,9 @@ from halfjoin.planner.rules.find_temporal import find_temporal
 from halfjoin.planner.rules.fit_outputs import fit_outputs
 from halfjoin.planner.rules.flatten import flatten
 from halfjoin.planner.rules.fold_constants import fold_constants
+from halfjoin.planner.rules.fold_merged import fold_merged
 from halfjoin.planner.rules.imply_filters import imply_filters
+from halfjoin.planner.rules.make_inner import make_inner
 from halfjoin.planner.rules.split_conjuncts import split_conjuncts
 from halfjoin.sql.relation import Relation
 
@@ -21,6 +23,8 @@ RULES: tuple[Callable[[Blocks], Blocks], ...] = (
     fold_constants,
     split_conjuncts,
     drop_empty,
+    fold_merged,
+    make_inner,
     attach_functions,
     imply_filters,
     find_temporal,

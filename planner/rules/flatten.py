@@ -9,9 +9,11 @@ from itertools import product
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.block import Block, Blocks, Function, Input
 from halfjoin.planner.linear import Explode
+from halfjoin.planner.plan import InputKind
+from halfjoin.planner.rules.flatten_sides import with_padded, with_present
 from halfjoin.sql.expr import Call, Column, Expr, Literal, substitute
 from halfjoin.sql.functions import fallible
-from halfjoin.sql.relation import Filter, Join, Project, Relation, Scan, TableFunction, UnionAll, Values
+from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Semi, TableFunction, UnionAll, Values
 from halfjoin.sql.types import BOOLEAN, INTEGER
 
 MOST_BRANCHES = 1024
@@ -23,7 +25,14 @@ def flatten(relation: Relation) -> Blocks:
     Raises:
         UnsupportedSQL: joins over UNION ALL would multiply to more than `MOST_BRANCHES` joins.
     """
-    return tuple(block if block.inputs else replace(block, inputs=(_ONE_ROW,)) for block in _blocks(relation))
+    return tuple(_with_plain(block) for block in _blocks(relation))
+
+
+def _with_plain(block: Block) -> Block:
+    """The block with a plain input, from which others can be looked up."""
+    if any(item.kind is InputKind.PLAIN for item in block.inputs):
+        return block
+    return replace(block, inputs=(_ONE_ROW, *block.inputs))
 
 
 _ONE_ROW = Input("row", "=row", (), ((),))
@@ -56,6 +65,12 @@ def _blocks(relation: Relation) -> Blocks:
             )
         case UnionAll(inputs, columns):
             return tuple(_renamed(block, columns) for item in inputs for block in _blocks(item))
+        case Outer(left):
+            return tuple(made for block in _blocks(left) for made in with_padded(block, relation))
+        case Semi(input):
+            return tuple(made for block in _blocks(input) for made in with_present(block, relation))
+        case _:
+            raise ValueError(f"{type(relation).__name__} is not a part of a join")  # it is cut out
 
 
 def _limit(count: int) -> None:
@@ -91,7 +106,7 @@ def _joined(blocks: Blocks) -> Block:
 def _with_function(block: Block, call: TableFunction) -> Block:
     meanings = _meanings(block)
     args = tuple(substitute(arg, meanings) for arg in call.args)
-    function = Function(Explode(call.function, call.alias, args, call.outputs, call.ordinality))
+    function = Function(Explode(call.function, call.alias, args, call.outputs, call.ordinality, call.calls))
     outputs = block.outputs + _identity(function.columns)
     return replace(block, functions=(*block.functions, function), outputs=outputs)
 

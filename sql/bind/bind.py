@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.output_names import UNNAMED, output_name
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
@@ -22,14 +23,15 @@ if TYPE_CHECKING:
 RESERVED = ("__time", "__diff")
 
 
-def bind(query: exp.Query, schema: Schema, sql: str) -> Relation:
+def bind(query: exp.Query, schema: Schema, sql: str, notices: list[str] | None = None) -> Relation:
     """The relation of a view's query; its columns have the bare output names. `sql` is the text of the query.
 
-    UnsupportedSQL and UnknownName name the place in `sql`.
+    `notices` gets what the author of the query should know, such as that a view has no order. UnsupportedSQL and
+    UnknownName name the place in `sql`.
     """
-    context = Context(schema, sql)
+    context = Context(schema, sql, notices=[] if notices is None else notices)
     selected = select(query, context)
-    bound = project(selected, lambda name: name)
+    bound = first_rows(project(selected, lambda name: name))
     names = [column.name for column in bound.columns]
     if not names:
         raise context.refuse(query, "a view needs at least one column")

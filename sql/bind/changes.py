@@ -12,7 +12,7 @@ from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.select import project, select
-from halfjoin.sql.bind.temporal import mentions_now
+from halfjoin.sql.bind.temporal import is_now
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.relation import Filter, Project, Relation, Scan, Values
 from halfjoin.sql.statements import Delete, Insert, Update
@@ -132,6 +132,6 @@ def _check_width(given: int, wanted: int, some: bool, node: exp.Expr, context: C
 
 
 def _refuse_now(node: exp.Expr, context: Context) -> None:
-    if mentions_now(node):
+    if any(map(is_now, node.find_all(exp.Anonymous))):
         raise context.refuse(node, "mz_now() is not supported in INSERT, UPDATE and DELETE",
                              "write the time itself")

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.locate import place, refuse
+from halfjoin.sql.relation import Relation, Scan
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
 
 
 MOST_NAMES = 10_000
+ON_TOP = "use it in a query (SELECT) over the view"  # a remedy for what queries can do and views cannot
 
 
 class Aliases:
@@ -41,10 +44,41 @@ class Aliases:
 
 
 @dataclass(frozen=True)
-class CommonTable:
-    """A query of WITH, and the context to bind it in."""
+class Stored:
+    """The rows of a recursive query as a collection, and the names that its columns have in the query."""
 
-    query: exp.Query
+    collection: str
+    columns: tuple[Column, ...]
+    names: tuple[str, ...]
+
+    def scan(self, aliases: Aliases) -> Scan:
+        """A relation of all the rows."""
+        alias = aliases.fresh(self.collection)
+        return Scan(self.collection, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in self.columns))
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """A query that reads itself: the rows of `first`, plus the rows that each round computes from the round before.
+
+    `round` reads the rows of the round before from the collection `working`; both relations have the columns of `rows`.
+    `inside`: the recursions that each round runs first. `distinct`: no row that an earlier round had is found again. A
+    round without rows is the last one.
+    """
+
+    rows: Stored
+    working: Stored
+    first: Relation
+    round: Relation
+    inside: tuple[Recursion, ...]
+    distinct: bool
+
+
+@dataclass(frozen=True)
+class CommonTable:
+    """A query of WITH, and the context to bind it in; or the rows of one that reads itself."""
+
+    query: exp.Query | Stored
     columns: tuple[exp.Identifier, ...]
     context: Context
 
@@ -58,11 +92,24 @@ class Context:
     common: Mapping[str, CommonTable] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
     now: str | None = None  # what now() returns in a query, as ISO text; None in a view, which may not read the clock
+    notices: list[str] = field(default_factory=list)  # what the author of the query should know
+    recursions: list[Recursion] | None = None  # those of a query, in the order in which they run; None in a view
     in_change: bool = False  # INSERT, UPDATE or DELETE; they refuse what views do not maintain
+
+    @property
+    def maintains(self) -> bool:
+        """Whether the query may group, order and limit rows. INSERT, UPDATE and DELETE may not."""
+        return not self.in_change
 
     def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error for a node, with the node's place."""
         return refuse(node, self.sql, reason, instead)
+
+    def wrong(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
+        """The error for a node that PostgreSQL refuses as well."""
+        error = self.refuse(node, reason, instead)
+        error.wrong = True
+        return error
 
     def unmaintained(
         self, node: exp.Expr | None, what: str, remedy: str | None = None, why: str = " yet"
@@ -71,6 +118,8 @@ class Context:
         if self.in_change:
             return self.refuse(node, f"{what} not supported in INSERT, UPDATE and DELETE",
                                "select the rows with engine.query(...) and hand them to engine.apply(...)")
+        if self.now is not None:
+            return self.refuse(node, f"{what} not supported{why}", None if remedy == ON_TOP else remedy)
         return self.refuse(node, f"{what} not maintained{why}", remedy)
 
     @contextmanager

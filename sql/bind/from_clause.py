@@ -13,15 +13,21 @@ from sqlglot import exp
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for subqueries: the two modules call each other
-from halfjoin.sql.bind.context import Context
-from halfjoin.sql.bind.function import bind_call, renamed
+from halfjoin.sql.bind.aggregates import aggregates_in
+from halfjoin.sql.bind.context import CommonTable, Context, Stored
+from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
+from halfjoin.sql.bind.reading import outer_columns
+from halfjoin.sql.bind.rows import Rows
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope, Visible
-from halfjoin.sql.bind.unmaintained import refuse_join
-from halfjoin.sql.expr import Column, Expr, conjunction
-from halfjoin.sql.parse.locate import name_of, only, written
+from halfjoin.sql.bind.selected import column_for
+from halfjoin.sql.bind.subqueries import bind_values, filtered
+from halfjoin.sql.bind.unmaintained import refuse_join, side_of
+from halfjoin.sql.bind.windows import windows_in
+from halfjoin.sql.expr import Column, Expr, Literal, conjunction, conjuncts, substitute
+from halfjoin.sql.parse.locate import bare_values, name_of, only, written
 from halfjoin.sql.parse.parse import parse_query
-from halfjoin.sql.relation import Filter, Join, Relation, Scan, Values
+from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Values
 
 Bound = tuple[Relation, Scope]
 
@@ -32,33 +38,50 @@ def bind_from(query: exp.Select, context: Context, base: Relation | None,
     clause, joins = query.args.get("from_"), query.args.get("joins") or []
     if clause is None:
         return base, Scope()
-    return From(context, outer).items(clause.this, joins, base, Scope())
+    return From(context, outer, through=base is not None).items(clause.this, joins, base, Scope())
 
 
 class From:
-    """Binds the items of one FROM clause; it supports inner joins only."""
+    """Binds the items of one FROM clause."""
 
-    def __init__(self, context: Context, outer: tuple[Scope, ...]) -> None:
+    def __init__(self, context: Context, outer: tuple[Scope, ...], through: bool = False) -> None:
+        """`through`: the items are bound on top of the outer rows, so a subquery in FROM cannot read these."""
         self.context, self.outer = context, outer
+        self.derived_outer = () if through else outer
 
     def items(self, first: exp.Expr, joins: list[exp.Join], relation: Relation | None, left: Scope) -> Bound:
         """Items with their joins; commas bind looser than JOIN. `left`: the scope further left, for LATERAL."""
-        total = Scope()
-        relation, group = self.item(first, relation, left)
+        groups: list[tuple[exp.Expr, list[exp.Join]]] = [(first, [])]
         for join in joins:
             if join.meta.get("comma"):
                 refuse_join(join, self.context)
-                with self.context.at(join):
-                    total, group = total.beside(group), Scope()
-                relation, group = self.item(join.this, relation, visible(left, total))
+                groups.append((join.this, []))
             else:
-                relation, group = self.joined(join, relation, group, visible(left, total, group))
-        with self.context.at(first):
-            return relation, total.beside(group)
+                groups[-1][1].append(join)
+        total = Scope()
+        for item, chain in groups:
+            if relation is not None and any(side_of(join) in ("RIGHT", "FULL") for join in chain):
+                added, group = self.chain(item, chain, None, Scope())  # all rows to the left are beside all of its rows
+                relation = beside(relation, added)
+            else:
+                relation, group = self.chain(item, chain, relation, visible(left, total))
+            with self.context.at(item):
+                total = total.beside(group)
+        assert relation is not None
+        return relation, total
+
+    def chain(self, first: exp.Expr, joins: list[exp.Join], relation: Relation | None, left: Scope) -> Bound:
+        """An item and the JOINs after it, without commas."""
+        relation, group = self.item(first, relation, left)
+        for join in joins:
+            relation, group = self.joined(join, relation, group, visible(left, group))
+        return relation, group
 
     def joined(self, join: exp.Join, relation: Relation, group: Scope, left: Scope) -> Bound:
         """One more JOIN; `group` is the scope that it joins to, `left` the scope that LATERAL sees."""
         refuse_join(join, self.context)
+        if side_of(join):
+            return self.outer_join(join, relation, group, left)
         relation, item = self.item(join.this, relation, left)
         return self.join(join, relation, group, item)
 
@@ -67,11 +90,72 @@ class From:
         with self.context.at(join):
             if join.args.get("using") or join.text("method"):
                 merged, condition = self.using(join, left, right)
-                return Filter(relation, condition) if merged else relation, left.merged(right, merged)
+                relation = Filter(relation, condition) if merged else relation
+                return self.named_merged(join, relation, left.merged(right, merged), merged)
             scope = left.beside(right)
             if join.args.get("on"):
-                relation = Filter(relation, Scalars(self.context, (scope, *self.outer)).condition(join.args["on"]))
+                relation = filtered(relation, Scalars(self.context, (scope, *self.outer)), join.args["on"])
             return relation, scope
+
+    def outer_join(self, join: exp.Join, relation: Relation, group: Scope, left: Scope) -> Bound:
+        """LEFT, RIGHT or FULL JOIN. The right side is bound by itself; if it reads the left one, it is LATERAL."""
+        side = side_of(join)
+        right, item = self.item(join.this, None, left if side == "LEFT" else Scope())
+        with self.context.at(join):
+            merged: list[Visible] = []
+            if join.args.get("using") or join.text("method"):
+                merged, on = self.using(join, group, item)
+            else:
+                rows = Rows([relation, right], Scalars(self.context, (group.beside(item), *self.outer)))
+                bind_values(rows, [join.args["on"]])
+                (relation, right), on = rows.relations, rows.scalars.condition(join.args["on"])
+            if self.reads(right, relation):
+                made = self.beside(relation, right, left, item, on)
+            elif side == "RIGHT":
+                made = Outer(right, relation, on)
+            else:
+                made = Outer(relation, right, on, full=side == "FULL")
+            group = group if side == "LEFT" else group.nullable()
+            item = item if side == "RIGHT" else item.nullable()
+            if side != "LEFT":
+                merged = [_merged(column, group, item, side) for column in merged]
+            return self.named_merged(join, made, group.merged(item, merged), merged)
+
+    def named_merged(self, join: exp.Join, relation: Relation, scope: Scope, merged: list[Visible]) -> Bound:
+        """USING (...) AS name: the name has the merged columns, and is seen beside the joined items."""
+        if (alias := join.meta.get("alias")) is None:
+            return relation, scope
+        unique = self.context.aliases.fresh(name_of(alias))
+        columns = [(column.name, column_for(f"{unique}.{column.name}", column.expr)) for column in merged]
+        kept = ((column, column) for column in relation.columns)
+        made = zip((column for _, column in columns), (column.expr for column in merged), strict=True)
+        return Project(relation, (*kept, *made)), scope.beside(Scope((FromItem(name_of(alias), tuple(columns)),)))
+
+    @staticmethod
+    def reads(right: Relation, left: Relation) -> bool:
+        """Whether a relation reads columns of another as outer ones."""
+        return not outer_columns(right).keys().isdisjoint(column.name for column in left.columns)
+
+    def beside(self, relation: Relation, right: Relation, left: Scope, item: Scope, on: Expr | None) -> Relation:
+        """Each row with the rows of a LATERAL item, which reads it. `on`: of a LEFT JOIN, None for an inner one."""
+        rows = Rows([relation], Scalars(self.context, (left, *self.outer)))
+        inner = rows.inner(right, joined=True)
+        if not inner.single:
+            whole = conjunction((*inner.on, *([] if on is None else conjuncts(on))))
+            if on is not None:
+                return Outer(relation, inner.relation, whole)
+            return Filter(Join((relation, inner.relation)), whole)
+        rows.join(inner)
+        shown = [column for source in item.sources for _, column in source.columns]
+        values = [inner.meanings[column.name] for column in shown]
+        if on is not None:
+            there = conjunction((*inner.having, *conjuncts(substitute(on, inner.meanings))))
+            values = [functions.resolve("case", (there, value, Literal(None, value.type))) for value in values]
+        made = rows.relations[0]
+        if on is None and inner.having:
+            made = Filter(made, conjunction(inner.having))
+        kept = ((column, column) for column in relation.columns)
+        return Project(made, (*kept, *zip(shown, values, strict=True)))
 
     def using(self, join: exp.Join, left: Scope, right: Scope) -> tuple[list[Visible], Expr]:
         """The merged columns of USING or NATURAL, and the condition that their two sides are equal."""
@@ -102,14 +186,18 @@ class From:
             alone = node.copy()
             alone.set("joins", None)
             return self.items(alone, nested, relation, left)
-        if isinstance(node, exp.Subquery) and isinstance(node.this, (exp.Table, exp.Lateral)):
+        inner = node.this if isinstance(node, exp.Subquery) else None
+        if isinstance(inner, (exp.Table, exp.Lateral)) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
             only(node, self.context.sql, "FROM", ("this",))
             return self.item(node.this, relation, left)
-        if isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous):
-            only(node, self.context.sql, "FROM", ("this", "alias", "ordinality"))
-            return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
+        if isinstance(node, exp.Table) and (isinstance(node.this, exp.Anonymous) or node.args.get("rows_from")):
+            only(node, self.context.sql, "FROM", ("this", "rows_from", "alias", "ordinality"))
+            return self._call(node, relation, left)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             added, source = self.table(node)
+        elif isinstance(node, exp.Table) and isinstance(node.this, exp.Values):  # in parentheses, before a JOIN
+            only(node, self.context.sql, "FROM", ("this", "alias"))
+            added, source = self.subquery(node.this, node.args.get("alias"), left)
         elif isinstance(node, (exp.Subquery, exp.Values)):
             added, source = self.subquery(node, node.args.get("alias"), left)
         else:
@@ -121,30 +209,35 @@ class From:
         """LATERAL: a subquery or call that reads the items to its left."""
         only(node, self.context.sql, "LATERAL", ("this", "alias", "ordinality"))
         if isinstance(node.this, exp.Anonymous):
-            return self._call(node.this, node.args.get("alias"), bool(node.args.get("ordinality")), relation, left)
+            return self._call(node, relation, left)
         if not isinstance(node.this, exp.Subquery):
             raise self.context.refuse(node, "LATERAL takes a subquery or a table function", "leave LATERAL out")
+        if relation is not None and (not self.context.maintains or _is_plain(node.this, self.context)):
+            selected = bind_select.select(node.this, self.context, relation, (left, *self.outer))
+            name, unique, names = self.named(node.args.get("alias"), "", selected.names)
+            added = bind_select.project(selected.renamed(names), bind_select.qualified(unique), carry=True)
+            outputs = added.columns[len(added.columns) - len(names):]
+            return added, Scope.of(FromItem(name, tuple(zip(names, outputs, strict=True))))
+        selected = bind_select.select(node.this, self.context, None, (left, *self.outer))
+        right, source = self.derived(selected, node.args.get("alias"), "")
+        item = Scope.of(source)
         if relation is None:
-            added, source = self.subquery(node.this, node.args.get("alias"), left)
-            return added, Scope.of(source)
-        selected = bind_select.select(node.this, self.context, relation, (left, *self.outer))
-        name, unique, names = self.named(node.args.get("alias"), "", selected.names)
-        added = bind_select.project(selected.renamed(names), bind_select.qualified(unique), carry=True)
-        outputs = added.columns[len(added.columns) - len(names):]
-        return added, Scope.of(FromItem(name, tuple(zip(names, outputs, strict=True))))
+            return right, item
+        return (self.beside(relation, right, left, item, None) if self.reads(right, relation)
+                else beside(relation, right)), item
 
-    def _call(self, call: exp.Anonymous, alias: exp.TableAlias | None, ordinality: bool, relation: Relation | None,
-              left: Scope) -> Bound:
+    def _call(self, node: exp.Table | exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
         if relation is None:
             relation = Values(self.context.aliases.fresh("row"), (), ((),))
         scalars = Scalars(self.context, (left, *self.outer))
-        bound, source = bind_call(call, alias, ordinality, relation, scalars)
+        calls, ordinality = rows_from(node, self.context), bool(node.args.get("ordinality"))
+        bound, source = bind_calls(calls, node.args.get("alias"), ordinality, relation, scalars)
         return bound, Scope.of(source)
 
     def subquery(self, node: exp.Expr, alias: exp.TableAlias | None, left: Scope) -> tuple[Relation, FromItem]:
         """A subquery without LATERAL, which cannot read the items to its left."""
         try:
-            selected = bind_select.select(node, self.context)
+            selected = bind_select.select(node, self.context, None, self.derived_outer)
         except UnknownName as error:
             if error.kind in ("column", "table or alias") and _lends(left, error.name):
                 raise UnsupportedSQL(f"{error.name} is to the left of the subquery, and not visible in it",
@@ -170,11 +263,11 @@ class From:
                                  "write a condition that picks rows, such as id % 100 = 0")
         only(node, context.sql, "FROM", ("this", "alias"))
         if (common := context.common.get(table)) is not None:
-            selected = bind_select.select(common.query, replace(common.context, aliases=context.aliases))
+            selected = self.common(common)
             names = renamed(selected.names, exp.TableAlias(columns=list(common.columns)), table, context)
             return self.derived(selected.renamed(names), alias, table)
         if (text := context.schema.plain_view(table)) is not None:
-            inner = Context(context.schema, text, aliases=context.aliases, in_change=context.in_change)
+            inner = replace(context, sql=text, common={})
             return self.derived(bind_select.select(parse_query(text), inner), alias, table)
         columns = context.schema.columns(table)
         if columns is None:
@@ -184,11 +277,27 @@ class From:
         qualified = tuple(Column(f"{unique}.{column.name}", column.type, column.nullable) for column in columns)
         return Scan(table, unique, qualified), FromItem(name, tuple(zip(names, qualified, strict=True)))
 
+    def common(self, table: CommonTable) -> bind_select.Selected:
+        """The outputs of a query of WITH."""
+        aliases = self.context.aliases
+        if isinstance(table.query, Stored):
+            scan = table.query.scan(aliases)
+            return bind_select.Selected(scan, tuple(zip(table.query.names, scan.columns, strict=True)))
+        return bind_select.select(table.query, replace(table.context, aliases=aliases))
+
     def named(self, alias: exp.TableAlias | None, default: str, columns: list[str]) -> tuple[str, str, list[str]]:
         """The item's name in this query, a unique form of that name, and its columns' names, all from its alias."""
         name = name_of(alias.this) if alias is not None and alias.this else default
         unique = self.context.aliases.fresh(name or "subquery")
         return name or unique, unique, renamed(columns, alias, name or "the subquery", self.context)
+
+
+def _merged(column: Visible, left: Scope, right: Scope, side: str) -> Visible:
+    """A merged column of RIGHT JOIN, the right side's, or of FULL JOIN, the first that is not NULL."""
+    values = [left.column(column.name)] if side == "FULL" else []
+    values.append(right.column(column.name))
+    typed = [functions.cast(value, column.expr.type) for value in values if value is not None]
+    return replace(column, expr=functions.resolve("coalesce", typed) if len(typed) > 1 else typed[0])
 
 
 def beside(relation: Relation | None, added: Relation) -> Relation:
@@ -202,6 +311,19 @@ def visible(*scopes: Scope) -> Scope:
     """All scopes as one, for LATERAL. It allows repeated names, which `Scope.beside` refuses later."""
     return Scope(tuple(source for scope in scopes for source in scope.sources),
                  tuple(column for scope in scopes for column in scope.visible))
+
+
+def _is_plain(query: exp.Expr, context: Context) -> bool:
+    """Whether a LATERAL subquery only joins, filters and computes, so that it can be bound on top of the rows to its
+    left."""
+    query = query.unnest()
+    if not isinstance(query, exp.Select):
+        return isinstance(query, (exp.Values, exp.Table)) or bare_values(query) is not None
+    clauses = ("group", "having", "distinct", "limit", "offset", "windows", "qualify", "order")
+    items = filter(None, [query.args.get("from_"), *(query.args.get("joins") or [])])
+    if any(query.args.get(key) for key in clauses) or any(item.find(exp.Query) for item in items):
+        return False
+    return not aggregates_in(query.expressions, Scalars(context, ())) and not windows_in(query.expressions, {})
 
 
 def _lends(scope: Scope, name: str) -> bool:

@@ -3,39 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem
+from halfjoin.sql.bind.selected import qualified
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.table_functions import returns_rows, signature
-from halfjoin.sql.parse.locate import name_of
-from halfjoin.sql.relation import Relation, TableFunction
-from halfjoin.sql.types import BIGINT, INTEGER
+from halfjoin.sql.parse.locate import name_of, only, written
+from halfjoin.sql.relation import ROWS_FROM, LockstepCall, Relation, TableFunction
+from halfjoin.sql.types import BIGINT, INTEGER, SqlType
 
 
-def bind_call(call: exp.Anonymous, alias: exp.TableAlias | None, ordinality: bool, relation: Relation,
-              scalars: Scalars) -> tuple[TableFunction, FromItem]:
-    """A call in FROM on top of the relation to its left, and the name and columns that it adds to the scope."""
+def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ordinality: bool, relation: Relation,
+               scalars: Scalars) -> tuple[TableFunction, FromItem]:
+    """A call in FROM on top of the relation to its left, and the name and columns that it adds to the scope. Several
+    calls are those of ROWS FROM."""
     context = scalars.context
-    function = call.name.lower()
+    made = [_call(call, scalars) for call in calls]
+    if len(made) > 1:
+        for call, one in zip(calls, made, strict=True):
+            if not one.outputs:
+                raise context.refuse(call, f"{one.function} gives no columns, so it has no rows beside others",
+                                     "write it in FROM by itself")
+    name = name_of(alias.this) if alias is not None and alias.this else made[0].function
+    names = [column or (name if len(made) == 1 else one.function) for one in made for column, _ in one.outputs]
+    names = renamed(names + ["ordinality"] * ordinality, alias, name, context)
+    unique = context.aliases.fresh(name)
+    namer = qualified(unique)
+    columns = [Column(namer(column), type)
+               for column, (_, type) in zip(names, (output for one in made for output in one.outputs), strict=False)]
+    ordinal = Column(namer(names[-1]), BIGINT, nullable=False) if ordinality else None
+    args = tuple(arg for one in made for arg in one.args)
+    if len(made) == 1:
+        bound = TableFunction(relation, made[0].function, unique, args, tuple(columns), ordinal)
+    else:
+        parts = tuple(LockstepCall(one.function, len(one.args), len(one.outputs)) for one in made)
+        bound = TableFunction(relation, ROWS_FROM, unique, args, tuple(columns), ordinal, parts)
+    visible = tuple(zip(names, [*columns, ordinal] if ordinal else columns, strict=True))
+    return bound, FromItem(name, visible, scalar=len(visible) == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call with its arguments, cast, and its columns."""
+
+    function: str
+    args: tuple[Expr, ...]
+    outputs: tuple[tuple[str | None, SqlType], ...]
+
+
+def _call(call: exp.Anonymous, scalars: Scalars) -> _Call:
+    context, function = scalars.context, call.name.lower()
     if not returns_rows(function, context.schema):
         with context.at(call):
             signature(function, (), context.schema)
     args = scalars.values(call.expressions)
     with context.at(call):
-        args, outputs = signature(function, args, context.schema)
-    name = name_of(alias.this) if alias is not None and alias.this else function
-    names = [column or name for column, _ in outputs] + ["ordinality"] * ordinality
-    names = renamed(names, alias, name, context)
-    unique = context.aliases.fresh(name)
-    columns = [Column(f"{unique}.{column}", type) for column, (_, type) in zip(names, outputs, strict=False)]
-    ordinal = Column(f"{unique}.{names[-1]}", BIGINT, nullable=False) if ordinality else None
-    bound = TableFunction(relation, function, unique, args, tuple(columns), ordinal)
-    visible = tuple(zip(names, [*columns, ordinal] if ordinal else columns, strict=True))
-    return bound, FromItem(name, visible, scalar=len(visible) == 1)
+        return _Call(function, *signature(function, args, context.schema))
+
+
+def rows_from(node: exp.Table | exp.Lateral, context: Context) -> list[exp.Anonymous]:
+    """The calls of ROWS FROM, or of a call in FROM: `unnest(a, b)` is short for ROWS FROM (unnest(a), unnest(b))."""
+    calls = []
+    for item in node.args.get("rows_from") or [node]:
+        if item is not node:
+            only(item, context.sql, "ROWS FROM", ("this",))
+        call = item.this
+        if not isinstance(call, exp.Anonymous):
+            raise context.refuse(item, f"ROWS FROM takes calls of functions, not {written(item)}")
+        calls.append(call)
+    if len(calls) == 1 and calls[0].name.lower() == "unnest":
+        return [_one_array(calls[0], array) for array in calls[0].expressions] or calls
+    return calls
+
+
+def _one_array(call: exp.Anonymous, array: exp.Expr) -> exp.Anonymous:
+    one = exp.Anonymous(this=call.this)
+    one.parent = call  # for its place in the text
+    one.args["expressions"] = [array]
+    return one
 
 
 def renamed(names: Sequence[str], alias: exp.TableAlias | None, what: str, context: Context) -> list[str]:
@@ -51,34 +101,52 @@ def renamed(names: Sequence[str], alias: exp.TableAlias | None, what: str, conte
 
 def list_calls(items: Sequence[exp.Expr], relation: Relation,
                scalars: Scalars) -> tuple[Relation, dict[int, Expr]]:
-    """The relation with the set-returning call of a SELECT list, and the call's column by the id of its node."""
-    context = scalars.context
-    calls = [call for item in items for call in _calls(item, context)]
-    if not calls:
-        return relation, {}
-    if len(calls) > 1:
-        raise context.refuse(calls[1], "a SELECT list may call one function that returns rows",
-                             "write them in FROM, each with an alias")
-    call = calls[0]
-    name = call.name.lower()
+    """The relation with the set-returning calls of a SELECT list, and the calls' columns by the ids of their nodes.
+
+    As in PostgreSQL, the calls run in lockstep. A call in an argument of another runs before, in lockstep with all
+    calls that have none in their arguments; and so on.
+    """
+    levels: dict[int, list[exp.Anonymous]] = {}
+    for item in items:
+        for call in _calls(item, scalars):
+            levels.setdefault(_level(call, scalars), []).append(call)
+    bound: dict[int, Expr] = {}
+    for _, calls in sorted(levels.items()):
+        for call in calls:
+            _check_value(call, scalars)
+        made, source = bind_calls(calls, None, False, relation, scalars.binding(bound))
+        relation = made
+        bound.update((id(call), column) for call, (_, column) in zip(calls, source.columns, strict=True))
+    return relation, bound
+
+
+def _level(call: exp.Anonymous, scalars: Scalars) -> int:
+    """1 for a call without set-returning calls in its arguments."""
+    inner = [_level(one, scalars) for arg in call.expressions for one in _calls(arg, scalars)]
+    return 1 + max(inner, default=0)
+
+
+def _check_value(call: exp.Anonymous, scalars: Scalars) -> None:
+    """Refuse a set-returning call of a SELECT list that is not a value, or stands where it might not be evaluated."""
+    context, name = scalars.context, call.name.lower()
     parent = call.parent
     while parent is not None and not isinstance(parent, exp.Query):
         if isinstance(parent, exp.Case) or (isinstance(parent, exp.Anonymous) and parent.name.lower() == "coalesce"):
             raise context.refuse(call, f"{name} returns rows, which is not allowed in a conditional expression",
                                  "write it in FROM")
         parent = parent.parent
-    bound, source = bind_call(call, None, False, relation, scalars)
-    if len(source.columns) != 1:
-        raise context.refuse(call, f"{name} has {len(source.columns)} columns, so it is not a value",
+    known = context.schema.table_function(name)
+    count = 0 if name == "repeat_row" else 1 if known is None else len(known)
+    if count != 1:
+        raise context.refuse(call, f"{name} has {count} columns, so it is not a value",
                              f"write it in FROM: FROM ..., {name}(...)")
-    return bound, {id(call): source.columns[0][1]}
 
 
-def _calls(item: exp.Expr, context: Context) -> list[exp.Anonymous]:
-    """Calls of functions that return rows, outside subqueries."""
-    nodes = item.walk(prune=lambda node: isinstance(node, exp.Query))
+def _calls(item: exp.Expr, scalars: Scalars) -> list[exp.Anonymous]:
+    """Calls of functions that return rows, outside subqueries and what is bound already."""
+    nodes = item.walk(prune=lambda node: isinstance(node, exp.Query) or id(node) in scalars.bound)
     calls = (node for node in nodes if isinstance(node, exp.Anonymous))
-    return [call for call in calls if returns_rows(call.name.lower(), context.schema)]
+    return [call for call in calls if returns_rows(call.name.lower(), scalars.context.schema)]
 
 
 def numbered(relation: Relation, count: int, context: Context) -> tuple[Relation, Column]:

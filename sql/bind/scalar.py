@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import temporal as bind_temporal
-from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.bind.forms import FORMS
 from halfjoin.sql.bind.scope import Scope, find
-from halfjoin.sql.bind.unmaintained import ON_TOP, refuse_expression, refuse_function
+from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
@@ -43,6 +43,10 @@ class Scalars:
             raise refuse_expression(node, self.context)
         with self.context.at(node):
             return handler(self, node)
+
+    def binding(self, more: Mapping[int, Expr]) -> Self:
+        """The binder that knows the expressions of more nodes, by the nodes' identity."""
+        return replace(self, bound={**self.bound, **more})
 
     def values(self, nodes: Sequence[exp.Expr]) -> tuple[Expr, ...]:
         """Several expressions as values."""
@@ -201,7 +205,7 @@ CLOCKS = {
 
 
 # Entries of the function table for operators, forms and the binder, which SQL text cannot call by name.
-NOT_CALLED = frozenset(("and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or"))
+NOT_CALLED = frozenset(("and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or", "single row"))
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^", exp.DPipe: "||",
     exp.RegexpLike: "~", exp.RegexpILike: "~*",

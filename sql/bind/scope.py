@@ -67,6 +67,11 @@ class Scope:
                      if columns_of(column.expr) <= change.keys())
         return Scope(sources, seen)
 
+    def nullable(self) -> Scope:
+        """The same scope where all columns may be NULL, as those of the side of an outer join that may be missing."""
+        columns = [column for source in self.sources for _, column in source.columns]
+        return self.mapped({column.name: replace(column, nullable=True) for column in columns})
+
     def column(self, name: str) -> Expr | None:
         """The column of that name, None if no column has it; UnsupportedSQL if several have it."""
         found = [column for column in self.visible if column.name == name]

@@ -1,43 +1,32 @@
-"""Binds queries: SELECT, VALUES, UNION ALL and WITH, from syntax trees to relations."""
+"""Binds queries: SELECT, VALUES, set operations and WITH, from syntax trees to relations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from halfjoin.sql import functions
-from halfjoin.sql.bind.context import Aliases, CommonTable, Context
+from halfjoin.sql.bind.aggregates import aggregates_in
+from halfjoin.sql.bind.context import ON_TOP, CommonTable, Context
 from halfjoin.sql.bind.from_clause import bind_from
 from halfjoin.sql.bind.function import list_calls, numbered
-from halfjoin.sql.bind.output_names import output_name
+from halfjoin.sql.bind.groups import group, grouped_nodes, is_grouped
+from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
+from halfjoin.sql.bind.outputs import outputs_of, star
+from halfjoin.sql.bind.recursion import reads, recursion
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
-from halfjoin.sql.bind.unmaintained import ON_TOP, refuse_clauses, refuse_set_operation
+from halfjoin.sql.bind.selected import Selected, common, one_row, project, qualified
+from halfjoin.sql.bind.set_operations import set_operation
+from halfjoin.sql.bind.subqueries import filtered, with_values
+from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_order, refuse_set_operation
+from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.parse.locate import bare_values, name_of, only
-from halfjoin.sql.relation import Filter, Project, Relation, UnionAll, Values
-from halfjoin.sql.types import TEXT, UNKNOWN, SqlType
+from halfjoin.sql.relation import Filter, Relation, Values
 
-Namer = Callable[[str], str]
-
-
-@dataclass(frozen=True)
-class Selected:
-    """A query whose outputs do not yet have unique names and final types: expressions over a relation's columns."""
-
-    input: Relation
-    items: tuple[tuple[str, Expr], ...]
-
-    @property
-    def names(self) -> list[str]:
-        """The outputs' names."""
-        return [name for name, _ in self.items]
-
-    def renamed(self, names: Sequence[str]) -> Selected:
-        """The same outputs under other names."""
-        return Selected(self.input, tuple((name, expr) for name, (_, expr) in zip(names, self.items, strict=True)))
+__all__ = ["Selected", "common", "common_tables", "one_row", "project", "qualified", "select", "star"]
 
 
 def select(query: exp.Expr, context: Context, base: Relation | None = None,
@@ -47,52 +36,18 @@ def select(query: exp.Expr, context: Context, base: Relation | None = None,
         only(query, context.sql, "a subquery", ("this", "alias", "with_"))
         return select(query.this, _with(query, context), base, outer)
     if (values := bare_values(query)) is not None:
-        return _values(values, _with(query, context), base, outer)
+        return _ordered_values(values, _with(query, context), base, outer)
     if isinstance(query, exp.Select):
         return _select(query, _with(query, context), base, outer)
     if isinstance(query, exp.Values):
-        return _values(query, _with(query, context), base, outer)
+        return _ordered_values(query, _with(query, context), base, outer)
     if isinstance(query, exp.SetOperation):
         refuse_set_operation(query, context)
         if base is not None:
             raise context.refuse(query, "LATERAL (... UNION ALL ...) is not supported",
                                  "write LATERAL (VALUES (...), (...))")
-        return _union(query, _with(query, context))
+        return set_operation(query, _with(query, context), outer)
     raise context.refuse(query, f"{query.key.upper()} is not supported as a query")
-
-
-def project(selected: Selected, namer: Namer, types: Sequence[SqlType] | None = None, carry: bool = False) -> Project:
-    """The outputs as columns, named by `namer` and cast to `types` (default: their own types, text for unknown).
-
-    `carry` puts the input's columns in front of the outputs.
-    """
-    items: list[tuple[Column, Expr]] = [(column, column) for column in selected.input.columns] if carry else []
-    for position, (name, expr) in enumerate(selected.items):
-        type = types[position] if types else TEXT if expr.type == UNKNOWN else expr.type
-        typed = functions.cast(expr, type)
-        items.append((Column(namer(name), typed.type, _nullable(typed)), typed))
-    return Project(selected.input, tuple(items))
-
-
-def qualified(alias: str) -> Namer:
-    """A namer that returns `alias.column`, and numbers repeated names."""
-    columns = Aliases()
-    return lambda column: f"{alias}.{columns.fresh(column)}"
-
-
-def one_row(context: Context) -> Values:
-    """The relation of a SELECT without FROM: one row without columns."""
-    return Values(context.aliases.fresh("row"), (), ((),))
-
-
-def _nullable(expr: Expr) -> bool:
-    match expr:
-        case Column():
-            return expr.nullable
-        case Literal():
-            return expr.value is None
-        case _:
-            return True
 
 
 def _with(query: exp.Expr, context: Context) -> Context:
@@ -100,12 +55,15 @@ def _with(query: exp.Expr, context: Context) -> Context:
     clause = query.args.get("with_")
     if clause is None:
         return context
-    if clause.args.get("recursive"):
+    recursive = clause.args.get("recursive")
+    if recursive and context.recursions is None:
         raise context.unmaintained(clause, "WITH RECURSIVE is", ON_TOP)
     for item in common_tables(clause, context):
         alias = item.args["alias"]
-        table = CommonTable(item.this, tuple(alias.args.get("columns") or ()), context)
-        context = replace(context, common={**context.common, name_of(alias.this): table})
+        name, columns = name_of(alias.this), tuple(alias.args.get("columns") or ())
+        itself = recursive and reads(item.this, name)
+        table = CommonTable(recursion(item.this, name, columns, context) if itself else item.this, columns, context)
+        context = replace(context, common={**context.common, name: table})
     return context
 
 
@@ -124,38 +82,57 @@ def common_tables(clause: exp.With, context: Context) -> list[exp.CTE]:
 
 
 def _select(query: exp.Select, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
+    """The clauses in the order of their meaning: FROM, WHERE, GROUP BY, HAVING, windows, the SELECT list, the rest."""
     refuse_clauses(query, context)
     relation, scope = bind_from(query, context, base, outer)
     if relation is None:
         relation = one_row(context)
     scalars = Scalars(context, (scope, *outer))
     if query.args.get("where"):
-        relation = Filter(relation, scalars.condition(query.args["where"].this))
-    relation, bound = list_calls(query.expressions, relation, scalars)
-    scalars = replace(scalars, bound=bound)
-    items: list[tuple[str, Expr]] = []
-    for node in query.expressions:
-        items += star(node, scope, context) or [(output_name(node), scalars.value(node.unalias()))]
-    return Selected(relation, tuple(items))
+        relation = filtered(relation, scalars, query.args["where"].this)
+    bound: dict[int, Expr] = {}
+    outputs = outputs_of(query, scope, context, bound)
+    scalars = scalars.binding(bound)
+    last = Clauses(query, outputs, scalars)
+    nodes = [*(output.node for output in outputs), *last.nodes]
+    conditions = [query.args[key].this for key in ("having", "qualify") if query.args.get(key)]
+    if context.maintains and is_grouped(query, [*nodes, *conditions], scalars):
+        refuse_lateral(base, query, context)
+        keys = grouped_nodes(query.args.get("group"), outputs)
+        inside = [*aggregates_in([*nodes, *conditions], scalars), *keys]
+        relation, scalars = with_values(relation, scalars, inside)
+        relation, scalars = group(query, outputs, [*nodes, *conditions], relation, scalars)
+    if query.args.get("having"):
+        relation = filtered(relation, scalars, query.args["having"].this)
+    qualify = query.args.get("qualify")
+    windowed = [*nodes, *([qualify.this] if qualify else [])]
+    relation, scalars = with_values(relation, scalars, windowed)
+    if context.maintains and windows_in(windowed, scalars.bound):
+        refuse_lateral(base, query, context)
+        relation, scalars = with_windows(query, windowed, relation, scalars)
+    if qualify:
+        relation = Filter(relation, alias_columns(qualify.this, outputs, scalars).condition(qualify.this))
+    relation, calls = list_calls(query.expressions, relation, scalars)
+    scalars = scalars.binding(calls)
+    selected = Selected(relation, tuple((output.name, scalars.value(output.node)) for output in outputs))
+    if not last:
+        return selected
+    refuse_lateral(base, query, context)
+    return last.apply(selected, scalars)
 
 
-def star(node: exp.Expr, scope: Scope, context: Context) -> list[tuple[str, Expr]] | None:
-    """The columns that `*` or `t.*` means; None for another expression."""
-    written = node.this if isinstance(node, exp.Column) else node
-    if not isinstance(written, exp.Star):
-        return None
-    if any(written.args.values()):
-        raise context.refuse(node, "* takes no EXCEPT or REPLACE", "name the columns")
-    if isinstance(node, exp.Column):
-        with context.at(node):
-            return list(scope.star(name_of(node.args["table"])))
-    if not scope.sources:
-        raise context.refuse(node, "SELECT * needs FROM")
-    return [(column.name, column.expr) for column in scope.visible]
+def _ordered_values(query: exp.Values, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
+    """VALUES with ORDER BY and LIMIT."""
+    refuse_order(query, context)
+    selected = _values(query, context, base, outer)
+    if any(query.args.get(key) for key in ("order", "limit", "offset")):
+        refuse_lateral(base, query, context)
+        return ordered_outputs(query, selected, "VALUES", context)
+    return selected
 
 
 def _values(query: exp.Values, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
-    only(query, context.sql, "VALUES", ("expressions", "alias", "with_"))
+    only(query, context.sql, "VALUES", ("expressions", "alias", "with_", "order", "limit", "offset"))
     scalars = Scalars(context, outer)
     rows = [scalars.values(row.expressions if isinstance(row, exp.Tuple) else [row]) for row in query.expressions]
     for node, row in zip(query.expressions, rows, strict=True):
@@ -185,42 +162,3 @@ def _choice(base: Relation, names: list[str], rows: list[list[Expr]], context: C
             args += [functions.resolve("=", (number, Literal(index + 1, number.type))), row[position]]
         items.append((name, functions.resolve("case", (*args, rows[-1][position]))))
     return Selected(relation, tuple(items))
-
-
-def _union(query: exp.SetOperation, context: Context) -> Selected:
-    branches = [select(branch, context) for branch in _branches(query, context)]
-    width = len(branches[0].items)
-    if any(len(branch.items) != width for branch in branches):
-        raise context.refuse(query.expression, "the parts of UNION ALL have different numbers of columns")
-    with context.at(query.expression):
-        types = [common([branch.items[i][1] for branch in branches]) for i in range(width)]
-    namer = qualified(context.aliases.fresh("union"))
-    parts = tuple(project(branch, qualified(context.aliases.fresh("union")), types) for branch in branches)
-    columns = []
-    for position, name in enumerate(branches[0].names):
-        nullable = any(part.columns[position].nullable for part in parts)
-        columns.append(Column(namer(name), types[position], nullable))
-    return Selected(UnionAll(parts, tuple(columns)), tuple(zip(branches[0].names, columns, strict=True)))
-
-
-def _branches(query: exp.SetOperation, context: Context) -> list[exp.Expr]:
-    """The parts of a chain of UNION ALL; a nested UNION ALL with its own WITH counts as one part.
-
-    The context already has the WITH of the outermost one.
-    """
-    parts: list[exp.Expr] = []
-    waiting = [query.expression, query.this]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, exp.SetOperation) and not part.args.get("with_"):
-            refuse_set_operation(part, context)
-            waiting += [part.expression, part.this]
-        else:
-            parts.append(part)
-    return parts
-
-
-def common(values: Sequence[Expr]) -> SqlType:
-    """The common type of the values; text if all are untyped literals."""
-    types = [value.type for value in values if value.type != UNKNOWN]
-    return functions.common_type(types) if types else TEXT

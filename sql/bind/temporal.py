@@ -27,8 +27,9 @@ FORM = "write mz_now() alone on one side, as in mz_now() < created + interval '1
 
 
 def mentions_now(node: exp.Expr) -> bool:
-    """Whether the expression contains mz_now()."""
-    return any(call.name.lower() == "mz_now" for call in node.find_all(exp.Anonymous))
+    """Whether the expression itself contains mz_now(). A subquery in it has conditions of its own."""
+    inner = node.walk(prune=lambda one: isinstance(one, exp.Query))
+    return any(isinstance(one, exp.Anonymous) and one.name.lower() == "mz_now" for one in inner)
 
 
 def is_now(node: exp.Expr) -> bool:

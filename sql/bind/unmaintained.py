@@ -7,23 +7,16 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.context import ON_TOP, Context
+from halfjoin.sql.functions.aggregates import is_aggregate_name
+from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
 from halfjoin.sql.parse.locate import only, written
-
-ON_TOP = "use it in a query (SELECT) over the view"
-AGGREGATES = frozenset((
-    "array_agg", "avg", "bit_and", "bit_or", "bool_and", "bool_or", "count", "every", "jsonb_agg", "json_agg", "max",
-    "min", "mode", "percentile_cont", "percentile_disc", "stddev", "stddev_pop", "stddev_samp", "string_agg", "sum",
-    "var_pop", "var_samp", "variance",
-))
-WINDOW_FUNCTIONS = frozenset((
-    "cume_dist", "dense_rank", "first_value", "lag", "last_value", "lead", "nth_value", "ntile", "percent_rank", "rank",
-    "row_number",
-))
+from halfjoin.sql.relation import Relation
+from halfjoin.sql.schema import Schema
 
 
 class Unmaintained(NamedTuple):
-    """SQL that views do not maintain: its name with a verb (`ORDER BY is`), and a reason (`: a view has no order`)."""
+    """SQL that views do not maintain: its name with a verb (`EXISTS is`), and a reason."""
 
     what: str
     why: str = " yet"
@@ -35,31 +28,19 @@ REFUSED_CLAUSES = {  # queries refuse them as well
     "into": ("SELECT INTO is not supported", "write CREATE MATERIALIZED VIEW ... AS SELECT"),
     "laterals": ("LATERAL VIEW is not supported", "write a table function in FROM"),
 }
-CLAUSES: dict[str, tuple[str | Unmaintained, str]] = {
-    "distinct": (Unmaintained("DISTINCT is"), ON_TOP),
-    "group": (Unmaintained("GROUP BY is"), ON_TOP),
-    "having": (Unmaintained("HAVING is"), ON_TOP),
-    "windows": (Unmaintained("window functions are"), ON_TOP),
-    "order": (Unmaintained("ORDER BY is", ": a view has no order"), "leave it out, or " + ON_TOP),
-    "limit": (Unmaintained("LIMIT is"), ON_TOP),
-    "offset": (Unmaintained("OFFSET is"), ON_TOP),
-    "fetch": (Unmaintained("FETCH is"), ON_TOP),
-    **{key: REFUSED_CLAUSES[key] for key in ("locks", "into", "laterals")},
-}
-SET_OPERATIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str]] = {
-    exp.Union: (Unmaintained("UNION is", " yet, since it removes duplicates"), "write UNION ALL, or " + ON_TOP),
-    exp.Intersect: (Unmaintained("INTERSECT is"), "write a join, if one side has no duplicates, or " + ON_TOP),
-    exp.Except: (Unmaintained("EXCEPT is"), ON_TOP),
-}
+ONLY_VIEWS = {  # clauses that INSERT, UPDATE and DELETE do not take
+    "distinct": "DISTINCT is", "group": "GROUP BY is", "having": "HAVING is", "windows": "window functions are",
+    "qualify": "QUALIFY is", "order": "ORDER BY is", "limit": "LIMIT is", "offset": "OFFSET is",
+}  # fmt: skip
+SET_OPERATIONS: dict[type[exp.Expr], str] = {
+    exp.Union: "UNION is", exp.Intersect: "INTERSECT is", exp.Except: "EXCEPT is",
+}  # fmt: skip
 EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
     exp.Subquery: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
     exp.Select: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
     exp.Union: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
     exp.Exists: (Unmaintained("EXISTS is"), "join with the table on its key, or " + ON_TOP),
     exp.All: (Unmaintained("ALL (subquery) is"), ON_TOP),
-    exp.Window: (Unmaintained("window functions are"), ON_TOP),
-    exp.Filter: (Unmaintained("aggregates are"), ON_TOP),
-    exp.WithinGroup: (Unmaintained("aggregates are"), ON_TOP),
     exp.SimilarTo: ("SIMILAR TO is not supported", "write a regular expression: a ~ '^(...)$'"),
     exp.Placeholder: ("parameters are not supported", "write the value"),
     exp.Parameter: ("parameters are not supported", "write the value"),
@@ -69,12 +50,26 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
 
 
 def refuse_clauses(query: exp.Select, context: Context) -> None:
-    """Refuse a SELECT with a clause that views do not maintain."""
-    for key, (reason, instead) in CLAUSES.items():
-        if value := query.args.get(key):
-            where = value[0] if isinstance(value, list) else value
-            raise _refusal(where if where.find(exp.Identifier, exp.Literal) else query, reason, instead, context)
-    only(query, context.sql, "a view", ("expressions", "from_", "joins", "where", "with_"))
+    """Refuse a SELECT with a clause that is not supported."""
+    refuse_order(query, context)
+    for key, (reason, instead) in REFUSED_CLAUSES.items():
+        if query.args.get(key) and (key != "qualify" or not context.maintains):
+            raise context.refuse(_where(query, key), reason, instead)
+    only(query, context.sql, "a view", ("expressions", "from_", "joins", "where", "with_", *ONLY_VIEWS))
+
+
+def refuse_order(query: exp.Expr, context: Context) -> None:
+    """Refuse what groups, orders or limits rows, unless the query is a view's."""
+    for key, what in ONLY_VIEWS.items():
+        if query.args.get(key) and not context.maintains:
+            raise context.unmaintained(_where(query, key), what, ON_TOP)
+
+
+def _where(query: exp.Expr, key: str) -> exp.Expr:
+    """The clause if it has a place in the text, or else the query."""
+    value = query.args[key]
+    node: exp.Expr = value[0] if isinstance(value, list) else value
+    return node if node.find(exp.Identifier, exp.Literal) else query
 
 
 def _refusal(node: exp.Expr, reason: str | Unmaintained, remedy: str | None, context: Context) -> UnsupportedSQL:
@@ -84,25 +79,34 @@ def _refusal(node: exp.Expr, reason: str | Unmaintained, remedy: str | None, con
 
 
 def refuse_set_operation(query: exp.SetOperation, context: Context) -> None:
-    """Refuse set operations other than UNION ALL, and clauses after them."""
-    for kind, (reason, instead) in SET_OPERATIONS.items():
-        if isinstance(query, kind) and (query.args.get("distinct") or kind is not exp.Union):
-            raise _refusal(query.expression, reason, instead, context)
-    for key, (reason, instead) in CLAUSES.items():
-        if query.args.get(key):
-            raise _refusal(query.args[key], reason, instead, context)
-    only(query, context.sql, "a view", ("this", "expression", "with_"))
+    """Refuse clauses of a set operation that are not supported; in INSERT, UPDATE and DELETE all but UNION ALL."""
+    for kind, what in SET_OPERATIONS.items():
+        if isinstance(query, kind) and (query.args.get("distinct") or kind is not exp.Union) and not context.maintains:
+            raise context.unmaintained(query.expression, what, ON_TOP)
+    refuse_order(query, context)
+    only(query, context.sql, "a view", ("this", "expression", "with_", "distinct", "order", "limit", "offset"))
+
+
+def refuse_lateral(base: Relation | None, query: exp.Expr, context: Context) -> None:
+    """Refuse a LATERAL subquery that groups, orders or limits the rows for each row to its left."""
+    if base is not None:
+        raise context.unmaintained(query, "LATERAL with aggregates, windows, DISTINCT or LIMIT is", ON_TOP)
+
+
+def side_of(join: exp.Join) -> str:
+    """LEFT, RIGHT, FULL, or nothing for an inner join."""
+    return str(join.text("side") or "").upper()
 
 
 def refuse_join(join: exp.Join, context: Context) -> None:
-    """Refuse joins other than an inner join with its condition and a cross join without one."""
-    side, kind = (join.text("side") or "").upper(), (join.text("kind") or "").upper()
-    if side or kind == "OUTER":
+    """Refuse a cross join with a condition and another join without one; outside views, refuse outer joins."""
+    side, kind = side_of(join), (join.text("kind") or "").upper()
+    if (side and not context.maintains) or (kind == "OUTER" and not side):
         raise context.unmaintained(join.this, f"{' '.join(filter(None, (side, kind)))} JOIN is",
                                    "use it in a query (SELECT) over the views")
-    if kind not in ("", "INNER", "CROSS") or join.text("method") not in ("", "NATURAL"):
+    if kind not in ("", "INNER", "CROSS", "OUTER") or join.text("method") not in ("", "NATURAL"):
         raise context.refuse(join.this, f"{kind or join.text('method')} JOIN is not supported", "write JOIN ... ON")
-    only(join, context.sql, "a join", ("this", "on", "using", "kind", "method"))
+    only(join, context.sql, "a join", ("this", "on", "using", "kind", "method", "side"))
     conditions = bool(join.args.get("on")) + bool(join.args.get("using")) + bool(join.text("method"))
     if kind == "CROSS" and conditions:
         raise context.refuse(join.this, "CROSS JOIN takes no condition", "write JOIN ... ON")
@@ -114,6 +118,8 @@ def refuse_expression(node: exp.Expr, context: Context) -> Exception:
     """The error for an expression that the binder has no rule for."""
     if isinstance(node, exp.Exists) and isinstance(node.parent, exp.Not):
         return context.unmaintained(node, "NOT EXISTS is", ON_TOP)
+    if isinstance(node, (exp.Window, exp.Filter, exp.WithinGroup)):
+        return misplaced_call(node, context)
     if isinstance(node, exp.Query) or type(node) in EXPRESSIONS:
         reason, instead = EXPRESSIONS.get(type(node), EXPRESSIONS[exp.Subquery])
         return _refusal(node, reason, instead, context)
@@ -123,9 +129,61 @@ def refuse_expression(node: exp.Expr, context: Context) -> Exception:
 
 def refuse_function(name: str, node: exp.Expr, context: Context) -> None:
     """Refuse a call of an aggregate or window function, or of `if`, which other dialects have."""
-    if name in AGGREGATES:
-        raise context.unmaintained(node, f"aggregates ({name}) are", ON_TOP)
-    if name in WINDOW_FUNCTIONS:
-        raise context.unmaintained(node, f"window functions ({name}) are", ON_TOP)
+    if is_aggregate_name(name, context.schema) or name in WINDOW_FUNCTIONS:
+        raise misplaced_call(node, context)
     if name == "if":
         raise context.refuse(node, "PostgreSQL has no function if", "write CASE WHEN condition THEN a ELSE b END")
+
+
+def misplaced_call(node: exp.Expr, context: Context) -> UnsupportedSQL:
+    """The error for an aggregate or a window function at a place that does not allow it, in PostgreSQL's words."""
+    call = node
+    while not isinstance(call, exp.Anonymous):
+        call = call.this
+    name = call.name.lower()
+    aggregate = is_aggregate_name(name, context.schema)
+    window = isinstance(node, exp.Window) or not aggregate
+    if context.now is not None and context.schema.aggregate(name) is not None:
+        return context.refuse(node, f"a query cannot call {name}, an aggregate of the user's",
+                              "call it in a materialized view, and query the view")
+    if not context.maintains:
+        what = "window functions" if window else "aggregates"
+        return context.unmaintained(node, f"{what} ({name}) are", ON_TOP)
+    if not aggregate and name not in WINDOW_FUNCTIONS:
+        clause, kind = "FILTER", "not an aggregate function"
+        if isinstance(node, exp.Window):
+            clause, kind = "OVER", "neither a window function nor an aggregate function"
+        return context.wrong(node, f"{clause} specified, but {name} is {kind}")
+    if not aggregate and not isinstance(node, exp.Window):
+        return context.wrong(node, f"window function {name} requires an OVER clause", f"write {name}(...) OVER (...)")
+    return context.wrong(node, _misplaced(node, "window" if window else "aggregate", context.schema))
+
+
+def _is_known(name: str, schema: Schema) -> bool:
+    return is_aggregate_name(name, schema) or name in WINDOW_FUNCTIONS
+
+
+def _misplaced(node: exp.Expr, kind: str, schema: Schema) -> str:
+    """Why the call may not be here, from what is around it."""
+    parent = node.parent
+    while parent is not None and not isinstance(parent, (exp.Query, exp.Values)):
+        match parent:
+            case exp.Where() if isinstance(parent.parent, exp.Filter):
+                return f"{kind} functions are not allowed in FILTER"
+            case exp.Where() | exp.Having():
+                return f"{kind} functions are not allowed in {parent.key.upper()}"
+            case exp.Group():
+                return f"{kind} functions are not allowed in GROUP BY"
+            case exp.Join():
+                return f"{kind} functions are not allowed in JOIN conditions"
+            case exp.Anonymous() if _is_known(parent.name.lower(), schema):
+                around: exp.Expr = parent
+                while isinstance(around.parent, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
+                    around = around.parent
+                if isinstance(around.parent, exp.Window) or kind == "aggregate":
+                    return f"{kind} function calls cannot be nested"
+                return "aggregate function calls cannot contain window function calls"
+            case exp.Window():
+                return f"{kind} function calls cannot be nested"
+        parent = parent.parent
+    return f"{kind} functions are not allowed here"

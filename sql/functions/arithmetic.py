@@ -18,7 +18,7 @@ _ARITHMETIC = (
     "real, real -> real or error",
     "double precision, double precision -> double precision or error",
 )
-_DIVISION_SCALE = 16  # the fewest decimals of a quotient
+DIVISION_SCALE = 16  # the fewest decimals of a quotient
 
 
 def _needed(name: str, args: Sequence[Expr]) -> tuple[int, int]:
@@ -30,7 +30,7 @@ def _needed(name: str, args: Sequence[Expr]) -> tuple[int, int]:
         case "*":
             return sum(before) + 1, sum(after)
         case "/":
-            return before[0] + after[1], max(_DIVISION_SCALE, *after)
+            return before[0] + after[1], max(DIVISION_SCALE, *after)
         case _:  # remainder
             return min(before[0] + after[0], before[1] + after[1]), max(after)
 

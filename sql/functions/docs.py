@@ -1,16 +1,22 @@
-"""Prints the function table in Markdown."""
+"""Prints the tables of functions, aggregates and window functions in Markdown."""
 
 from __future__ import annotations
 
+from halfjoin.sql.functions.aggregate_table import AGGREGATE_TABLE
 from halfjoin.sql.functions.signature import Function
 from halfjoin.sql.functions.table import TABLE
+from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
+
+
+def documented() -> tuple[Function, ...]:
+    """All that a user can call: scalar functions, aggregates, window functions."""
+    return (*(entry for entry in TABLE if entry.category != "casts"), *AGGREGATE_TABLE, *WINDOW_FUNCTIONS.values())
 
 
 def documentation() -> str:
     """One table row per function: name, argument and result types, meaning, evaluator, an example with its answer."""
     lines = ["| function | takes | meaning | evaluator | example |", "|---|---|---|---|---|"]
-    lines += [_row(entry) for entry in TABLE if entry.category != "casts"]
-    return "\n".join(lines)
+    return "\n".join([*lines, *map(_row, documented())])
 
 
 def _row(entry: Function) -> str:

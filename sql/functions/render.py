@@ -106,6 +106,7 @@ _FORMS: dict[str, Callable[[tuple[Expr, ...]], str]] = {
     "= any": lambda args: f"{_at_least(args[0], 6)} = ANY({render(args[1])})",
     "<> all": lambda args: f"{_at_least(args[0], 6)} <> ALL({render(args[1])})",
     "fit": lambda args: render(args[0]),
+    "single row": lambda args: render(args[0]),
 }
 
 

@@ -10,6 +10,7 @@ from halfjoin.sql.functions.casting import coerce, padded
 from halfjoin.sql.functions.coercion import PREFERRED, category, common_type, comparison_type, implicit
 from halfjoin.sql.functions.refused import REFUSED
 from halfjoin.sql.functions.signature import ANY, ANY_ARRAY, Function, Overload, type_named
+from halfjoin.sql.functions.sum_results import INTERNAL
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.types import STRINGS, Kind, SqlType, array
 
@@ -28,7 +29,7 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
         reason, instead = REFUSED[name]
         raise UnsupportedSQL(f"{name}: {reason}", remedy=instead)
     function = ENTRIES.get(ALIASES.get(name, name))
-    if function is None:
+    if function is None or function.category == INTERNAL:
         raise UnknownName("function", name, _NAMES)
     if function.special is not None:
         return function.special(resolve, args)
@@ -42,13 +43,18 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
 
 def call(function: Function, overload: Overload, args: Sequence[Expr]) -> Call:
     """The call of one overload, with its arguments cast."""
-    element = _element(function, overload, args)
-    typed = tuple(coerce(arg, _wanted(overload.param(i), element)) for i, arg in enumerate(args))
-    type = _wanted(overload.result, element)
+    typed = cast_all(function, overload, args)
+    type = _wanted(overload.result, _element(function, overload, args))
     if type.kind is Kind.NUMERIC and type.precision is None:
         assert function.numeric is not None
         type = function.numeric(typed)
     return Call(function.name, typed, type)
+
+
+def cast_all(function: Function, overload: Overload, args: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The arguments of one overload, cast to exactly its types."""
+    element = _element(function, overload, args)
+    return tuple(coerce(arg, _wanted(overload.param(i), element)) for i, arg in enumerate(args))
 
 
 def overload_of(expr: Call) -> Overload | None:

@@ -12,12 +12,14 @@ from halfjoin.sql.functions.mathematics import MATHEMATICS
 from halfjoin.sql.functions.patterns import PATTERNS
 from halfjoin.sql.functions.signature import Function
 from halfjoin.sql.functions.strings import STRINGS_TABLE
+from halfjoin.sql.functions.sum_results import SUM_RESULTS
 
 TABLE: tuple[Function, ...] = (
     *COMPARISON, *LOGIC, *ARITHMETIC, *MATHEMATICS, *STRINGS_TABLE, *PATTERNS, *DATES, *ARRAYS, *CASTS,
 )  # fmt: skip
 
-ENTRIES: dict[str, Function] = {entry.name: entry for entry in TABLE}
+# Also the internal functions, which only the engine calls.
+ENTRIES: dict[str, Function] = {entry.name: entry for entry in (*TABLE, *SUM_RESULTS)}
 
 # Other names of the same functions.
 ALIASES = {

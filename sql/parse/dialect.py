@@ -266,6 +266,10 @@ class HalfjoinParser(MaterializeParser):
         join = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
         if join is not None and comma:
             join.meta["comma"] = True  # a comma binds looser than JOIN, and needs no condition
+        if join is not None and join.args.get("using") and not self._at_as_of() and self._match(TokenType.ALIAS):
+            join.meta["alias"] = self._parse_id_var(any_token=False)  # JOIN ... USING (...) AS name
+            if join.meta["alias"] is None:
+                raise self._refused("USING (...) AS needs a name")
         return join
 
     def _parse_as_command(self, start: Token) -> exp.Command:

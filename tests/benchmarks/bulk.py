@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 import halfjoin as hj
 from examples.recompute import Recompute
-from examples.tpch import Q3, Q3_COLUMNS, Changes, create_table, load
+from examples.tpch import Q3_COLUMNS, Q3_LINES, Changes, create_table, load
 from halfjoin.engine.spark.session import start_session
 
 ROWS = 500_000
@@ -52,10 +52,10 @@ def main() -> None:
             fills = _Pair("first fill")
             pairs.append(fills)
             for number in range(given.rounds):
-                sql = f"CREATE MATERIALIZED VIEW fill{number} AS {Q3}"
+                sql = f"CREATE MATERIALIZED VIEW fill{number} AS {Q3_LINES}"
                 fills.add(_seconds(lambda sql=sql: engine.execute(sql)), _seconds(recompute))  # type: ignore[misc]
                 engine.execute(f"DROP MATERIALIZED VIEW fill{number}")
-            engine.execute(f"CREATE MATERIALIZED VIEW q3 AS {Q3}")
+            engine.execute(f"CREATE MATERIALIZED VIEW q3 AS {Q3_LINES}")
         for runner in ("spark", "auto"):
             with hj.Engine(folder / "warehouse", spark=session, runner=runner) as engine:  # type: ignore[arg-type]
                 pair = _Pair(f"change of {given.rows:,} rows, {runner}")
@@ -67,7 +67,7 @@ def main() -> None:
                     frames = {table: _frame(session, rows, folder / f"{runner} {number}" / table)
                               for table, rows in batch.items()}  # fmt: skip
                     pair.add(_seconds(lambda e=engine, f=frames: e.apply(f)), _seconds(recompute))  # type: ignore[misc]
-                if not plain.same(Q3, engine.read("q3")):
+                if not plain.same(Q3_LINES, engine.read("q3")):
                     raise SystemExit("the maintained view differs from the recomputed one")
         print(f"TPC-H Q3's join at scale {given.sf}, on Spark; medians in seconds")
         print(f"{'':30} {'halfjoin':>9} {'recompute':>10} {'ratio':>6}")
@@ -97,7 +97,7 @@ def _recomputing(session: Any, plain: Recompute, folder: Path) -> Callable[[], N
         pq.write_table(plain.run(f"SELECT * FROM {table}")[0], path, row_group_size=1 << 17)
         session.read.parquet(str(path)).createOrReplaceTempView(table)
     out = str(folder / "recomputed")
-    return lambda: session.sql(Q3).write.mode("overwrite").parquet(out)
+    return lambda: session.sql(Q3_LINES).write.mode("overwrite").parquet(out)
 
 
 def _frame(session: Any, rows: pa.Table, folder: Path) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from examples.tpch import Q3, Q3_COLUMNS, SEGMENTS, load
+from examples.tpch import Q3_COLUMNS, Q3_LINES, SEGMENTS, load
 from tests.benchmarks.alone import loaded
 
 
@@ -25,7 +25,7 @@ def main() -> None:
     for views in (1, 10):
         for number in range(1, views + 1):
             segment, day = SEGMENTS[number % 5], 5 + number
-            sql = Q3.replace("BUILDING", segment).replace("1995-03-15", f"1995-03-{day:02}")
+            sql = Q3_LINES.replace("BUILDING", segment).replace("1995-03-15", f"1995-03-{day:02}")
             engine.execute(f"CREATE MATERIALIZED VIEW IF NOT EXISTS q3_{number} AS {sql}")
         stats = engine.stats()
         held = {c.name: c.updates for c in stats.collections}

@@ -58,6 +58,7 @@ def _calls(engine: hj.Engine, subscription: hj.Subscription, sink: Any) -> list[
         lambda: engine.subscribe("v"), lambda: engine.explain("v"), lambda: engine.spark, engine.stats,
         lambda: engine.sink("t"), lambda: engine.follow("t", "x"), engine.flush, engine.compact,
         lambda: engine.register_table_function("f", lambda batch: batch, {"x": "bigint"}),
+        lambda: engine.register_aggregate("f", ["bigint"], "bigint", lambda rows, counts: 1),
         lambda: next(subscription), lambda: sink(pa.table({"k": [7]}), 3),
     ]  # fmt: skip
 

@@ -5,7 +5,6 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.scalar import duck
-from halfjoin.engine.statements import adhoc
 
 
 class Interrupted:
@@ -31,6 +30,6 @@ def test_an_interrupted_query_is_keyboardinterrupt(monkeypatch):
         engine.execute("CREATE TABLE t (x bigint)")
         engine.apply({"t": [{"x": 1}]}, time=1)
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(adhoc, "_asked", lambda _, text: Interrupted().sql(text))
-            engine.query("SELECT count(*) AS n FROM t")
+            patch.setattr(duck, "_connection", Interrupted)
+            engine.query("SELECT replace(x::text, x::text, '2') AS n FROM t")
         assert engine.query("SELECT count(*) AS n FROM t").to_pylist() == [{"n": 1}]

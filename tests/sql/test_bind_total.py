@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.adhoc.adhoc import names_of
-from halfjoin.sql.adhoc.split import split
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.describe import describe
+from halfjoin.sql.bind.query import bind_query
+from halfjoin.sql.bind.tables import names_of
 from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.statements import CreateView, Delete, Explain, Insert, Select, Statement, Update
 from tests.support.front import SCHEMA
@@ -320,12 +320,12 @@ def test_bound_or_refused(sql: str) -> None:
 
 
 @pytest.mark.parametrize("sql", SNIPPETS)
-def test_named_and_split_or_refused(sql: str) -> None:
+def test_named_and_bound_as_a_query_or_refused(sql: str) -> None:
     try:
         for statement in parse(sql):
             if isinstance(statement, Select):
                 names_of(statement.query, SCHEMA, sql)
-                assert split(statement.query, SCHEMA, sql).steps
+                assert bind_query(statement.query, SCHEMA, sql).names
     except (UnsupportedSQL, UnknownName) as error:
         assert str(error)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from halfjoin.errors import UnknownName
-from halfjoin.sql.adhoc.adhoc import names_of, tables_of
+from halfjoin.sql.bind.tables import names_of, tables_of
 from halfjoin.sql.parse.parse import parse_query
 from tests.support.front import SCHEMA
 

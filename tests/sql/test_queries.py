@@ -10,7 +10,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.adhoc.split import split
+from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.parse.parse import parse_query
 from tests.support.front import SCHEMA
 
@@ -132,13 +132,16 @@ def test_rows_that_are_put_beside_each_other(sql: str, answer: list[tuple[object
 
 
 @pytest.mark.parametrize(("sql", "reason"), [
-    ("SELECT b FROM t GROUP BY k", "column b is neither grouped nor in an aggregate"),
-    ("SELECT * FROM t GROUP BY k", "column f is neither grouped nor in an aggregate"),
-    ("SELECT sum(b) FROM t ORDER BY k", "column k is neither grouped nor in an aggregate"),
-    ("SELECT i, round(f) AS i FROM t ORDER BY i", "ORDER BY i is ambiguous"),
-    ("SELECT i FROM t ORDER BY 2", "ORDER BY position 2 is not in the SELECT list"),
-    ("SELECT DISTINCT k FROM t ORDER BY b", "ORDER BY of SELECT DISTINCT takes its columns only"),
-    ("SELECT sum(s) FROM t", "no aggregate sum(text)"),
+    ("SELECT b FROM t GROUP BY k",
+     'column "t.b" must appear in the GROUP BY clause or be used in an aggregate function'),
+    ("SELECT * FROM t GROUP BY k",
+     'column "t.f" must appear in the GROUP BY clause or be used in an aggregate function'),
+    ("SELECT sum(b) FROM t ORDER BY k",
+     'column "t.k" must appear in the GROUP BY clause or be used in an aggregate function'),
+    ("SELECT i, round(f) AS i FROM t ORDER BY i", 'ORDER BY "i" is ambiguous'),
+    ("SELECT i FROM t ORDER BY 2", "ORDER BY position 2 is not in select list"),
+    ("SELECT DISTINCT k FROM t ORDER BY b", "for SELECT DISTINCT, ORDER BY expressions must appear in select list"),
+    ("SELECT sum(s) FROM t", "no function sum(text)"),
     ("SELECT upper(k) FROM t ORDER BY 1", "no function upper(integer)"),
     ("SELECT t.k FROM t JOIN u ON t.s = u.k", "no operator text = integer"),
     ("SELECT k FROM t WHERE k ORDER BY 1", "a condition must be boolean, not integer"),
@@ -153,7 +156,7 @@ def test_what_postgresql_refuses_is_refused(sql: str, reason: str, engine: hj.En
 @pytest.mark.parametrize(("sql", "text"), [
     ("SELECT sum(1 / 0)", "division by zero in 1 / 0"),
     ("SELECT sqrt(-f) FROM t ORDER BY 1", "cannot take square root of a negative number in sqrt(-t.f)"),
-    ("SELECT (SELECT b FROM t)", "the query fails: more than one row returned by a subquery"),
+    ("SELECT (SELECT b FROM t)", "more than one row returned by a subquery"),
     ("SELECT 1 / (count(*) - 4) FROM t LEFT JOIN u USING (k)", "division by zero in 1 / "),
 ])  # fmt: skip
 def test_a_value_that_fails(sql: str, text: str, engine: hj.Engine) -> None:
@@ -166,7 +169,7 @@ def test_columns_have_postgresqls_names_and_types(engine: hj.Engine) -> None:
     found = engine.query("SELECT count(*) FILTER (WHERE ok), rank() OVER (ORDER BY count(*)), EXISTS (SELECT 1), "
                          "avg(i), sum(i), sum(b), (SELECT max(k) FROM u), max(v) AS m, array_agg(k), sum(f) FROM t")
     assert [(field.name, str(field.type)) for field in found.schema] == [
-        ("count", "int64"), ("rank", "int64"), ("exists", "bool"), ("avg", "decimal128(38, 16)"), ("sum", "int64"),
+        ("count", "int64"), ("rank", "int64"), ("exists", "bool"), ("avg", "decimal128(26, 16)"), ("sum", "int64"),
         ("sum", "decimal128(38, 0)"), ("max", "int32"), ("m", "int16"), ("array_agg", "list<item: int32>"),
         ("sum", "double")]
 
@@ -186,7 +189,7 @@ def test_as_of_a_time() -> None:
 def test_the_query_and_the_engine_stay_as_they_were(engine: hj.Engine) -> None:
     query = parse_query("SELECT a FROM (SELECT a, count(*) FROM t GROUP BY a) q WHERE a IN (SELECT a FROM u)")
     before = query.copy()
-    split(query, SCHEMA, "")
+    bind_query(query, SCHEMA, "")
     assert query == before
     names = [collection.name for collection in engine.stats().collections]
     engine.query("SELECT t.k, count(*) FROM t, u WHERE t.k = u.k GROUP BY t.k")

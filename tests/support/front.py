@@ -8,7 +8,8 @@ from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.parse import parse
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.statements import CreateTable, CreateView, Select
-from halfjoin.sql.types import BIGINT, TEXT, SqlType
+from halfjoin.sql.types import BIGINT, DOUBLE, TEXT, SqlType
+from halfjoin.sql.user_aggregate import UserAggregate
 
 TABLES = """
 CREATE TABLE t (a integer PRIMARY KEY, b bigint, s text, d date, ts timestamp, n numeric(10,2), arr integer[],
@@ -22,20 +23,26 @@ CREATE VIEW named (k, l) AS SELECT a, a FROM u
 
 
 class FakeSchema:
-    """The names of a few CREATE statements and of the user's table functions `pulse` and `pair`."""
+    """The names of a few CREATE statements and of the user's table functions `pulse` and `pair`, and his aggregates
+    `geo_mean`, which adds up, and `longest`."""
 
     def __init__(self, sql: str = TABLES) -> None:
         self._tables: dict[str, tuple[Column, ...]] = {}
+        self._keys: dict[str, tuple[str, ...]] = {}
         self._views: dict[str, str] = {}
         for statement in parse(sql):
             if isinstance(statement, CreateTable):
                 columns = (Column(column.name, column.type, not column.not_null) for column in statement.columns)
                 self._tables[statement.name] = tuple(columns)
+                self._keys[statement.name] = statement.primary_key
             elif isinstance(statement, CreateView):
                 self._views[statement.name] = statement.text
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
         return self._tables.get(collection)
+
+    def primary_key(self, collection: str) -> tuple[str, ...]:
+        return self._keys.get(collection, ())
 
     def plain_view(self, name: str) -> str | None:
         return self._views.get(name)
@@ -48,6 +55,10 @@ class FakeSchema:
 
     def table_functions(self) -> tuple[str, ...]:
         return ("pulse", "pair")
+
+    def aggregate(self, name: str) -> UserAggregate | None:
+        adding = UserAggregate("geo_mean", (DOUBLE,), DOUBLE, (("n", BIGINT), ("s", DOUBLE)))
+        return {"geo_mean": adding, "longest": UserAggregate("longest", (TEXT,), TEXT)}.get(name)
 
 
 SCHEMA = FakeSchema()

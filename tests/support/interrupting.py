@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 from collections.abc import Callable
@@ -44,6 +45,7 @@ class Ender:
 
     def _run(self, call: Callable[[], Any], at: int) -> None:
         self._lines, self._at, before = 0, at, sys.gettrace()
+        self._last: dict[int, int] = {}  # the last line of each frame
         sys.settrace(self._enter)
         try:
             call()
@@ -55,11 +57,20 @@ class Ender:
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":
+            above, self._last[id(frame)] = self._last.get(id(frame), 0) > frame.f_lineno, frame.f_lineno
+            if above and _leaves_with(frame):
+                return self._line
             self._lines += 1
             if self._lines == self._at:
                 self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
                 raise self._kind(f"before line {self._lines}, {self.where}")
         return self._line
+
+
+def _leaves_with(frame: FrameType) -> bool:
+    """Whether a `with` statement, at whose line the frame is again, ends. No signal is handled between the end of its
+    body and its `__exit__`, so no interrupt can come there."""
+    return linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with ")
 
 
 _KNOWN: dict[str, bool] = {}

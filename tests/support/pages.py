@@ -27,7 +27,8 @@ from typer.testing import CliRunner
 import halfjoin as hj
 from halfjoin.__main__ import app
 from halfjoin.planner.rules import RULES
-from halfjoin.sql.functions import TABLE, documentation
+from halfjoin.sql.functions import documentation
+from halfjoin.sql.functions.docs import documented
 from tests.support.rooms import diagram, house
 
 ROOT = Path(__file__).parents[2]
@@ -133,9 +134,8 @@ def _table(text: str, header: str, make: Callable[[str], str]) -> str:
 
 def _functions(_: str) -> str:
     categories: dict[str, list[str]] = {}
-    for entry in TABLE:
-        if entry.category != "casts":
-            categories.setdefault(entry.category, []).append(f"`{_cell(entry.name)}`")
+    for entry in documented():
+        categories.setdefault(entry.category, []).append(f"`{_cell(entry.name)}`")
     return "".join(f"| {category} | {', '.join(names)} |\n" for category, names in categories.items())
 
 

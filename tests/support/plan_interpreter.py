@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -18,6 +19,7 @@ from halfjoin.planner.plan import HalfJoin, Join, Path, Version, ViewPlan
 from halfjoin.sql import relation as rel
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now, columns_of, conjunction
 from halfjoin.sql.functions import fallible, render
+from tests.support import reduce_interpreter as reduces
 
 Row = dict[str, Any]
 Update = tuple[Row, int, int]
@@ -49,8 +51,12 @@ def scalar(expr: Expr, row: Row) -> Any:
             return scalar(next((value for condition, value in pairs if scalar(condition, row)), args[-1]), row)
         case Call(name, args):
             values = [scalar(arg, row) for arg in args]
-            if name == "is null":
-                return values[0] is None
+            if name in ("is null", "is not null"):
+                return (values[0] is None) is (name == "is null")
+            if name in ("least", "greatest", "coalesce"):
+                given = [value for value in values if value is not None]
+                pick = {"least": min, "greatest": max, "coalesce": lambda some: some[0]}[name]
+                return pick(given) if given else None
             if name == "is not distinct from":
                 return values[0] == values[1]
             if any(value is None for value in values):
@@ -61,6 +67,10 @@ def scalar(expr: Expr, row: Row) -> Any:
                 if values[1] == 0:
                     raise Failed
                 return int(values[0] / values[1])
+            if name == "%":
+                return math.fmod(*values) if isinstance(values[0], float) else int(math.fmod(*values))
+            if name == "in":
+                return values[0] in values[1:]
             return BINARY[name](*values)
 
 
@@ -98,8 +108,12 @@ def evaluate(relation: rel.Relation, contents: Mapping[str, Counter[tuple[Any, .
     """The relation's rows, as tuples in the order of its columns, with their counts."""
     found: Counter[Any] = Counter()
     for row, count in _rows(relation, contents, now):
-        found[tuple(row[column.name] for column in relation.columns)] += count
+        found[tuple(_hashable(row[column.name]) for column in relation.columns)] += count
     return Counter({row: count for row, count in found.items() if count})
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _rows(relation: rel.Relation, contents: Mapping[str, Any], now: int) -> Iterator[tuple[Row, int]]:
@@ -136,6 +150,62 @@ def _rows(relation: rel.Relation, contents: Mapping[str, Any], now: int) -> Iter
                 for row, count in _rows(item, contents, now):
                     renamed = {c.name: row[o.name] for c, o in zip(columns, item.columns, strict=True)}
                     yield renamed | {NOW: now}, count
+        case rel.Aggregate(input, keys, calls):
+            found = _copies(input, contents, now)
+            for rows in _partitions(found, [expr for _, expr in keys]) or ([] if keys else [[]]):
+                made = {column.name: scalar(expr, rows[0]) for column, expr in keys}
+                yield made | {c.name: reduces.aggregate(call, rows, scalar) for c, call in calls} | {NOW: now}, 1
+        case rel.Window(input, partition, order, calls):
+            names, named = [c.name for c in input.columns], [(c.name, call) for c, call in calls]
+            for rows in _partitions(_copies(input, contents, now), partition):
+                yield from ((row, 1) for row in reduces.window(named, rows, order, names, scalar))
+        case rel.TopK(input, partition, order, limit, offset, with_ties):
+            names = [c.name for c in input.columns]
+            for rows in _partitions(_copies(input, contents, now), partition):
+                yield from ((row, 1) for row in reduces.top(rows, order, names, scalar, limit, offset, with_ties))
+        case rel.Outer(left, right):
+            yield from _outer(list(_rows(left, contents, now)), list(_rows(right, contents, now)), relation)
+        case rel.Semi(input, other, on, anti):
+            others = list(_rows(other, contents, now))
+            for row, count in _rows(input, contents, now):
+                if any(_holds_for(on, row | inner) for inner, _ in others) is not anti:
+                    yield row, count
+
+
+def _copies(relation: rel.Relation, contents: Mapping[str, Any], now: int) -> list[Row]:
+    """The rows, as often as they are contained."""
+    found: Counter[Any] = Counter()
+    names = [column.name for column in relation.columns]
+    rows: dict[Any, Row] = {}
+    for row, count in _rows(relation, contents, now):
+        key = reduces.group_key([row[name] for name in names])
+        found[key] += count
+        rows.setdefault(key, row)
+    assert all(count >= 0 for count in found.values())
+    return [dict(rows[key]) for key, count in found.items() for _ in range(count)]
+
+
+def _partitions(rows: list[Row], keys: Sequence[Expr]) -> list[list[Row]]:
+    """The rows by the values of the keys."""
+    found: dict[Any, list[Row]] = {}
+    for row in rows:
+        found.setdefault(reduces.group_key([scalar(key, row) for key in keys]), []).append(row)
+    return list(found.values())
+
+
+def _outer(left: list[tuple[Row, int]], right: list[tuple[Row, int]], outer: rel.Outer) -> Iterator[tuple[Row, int]]:
+    """The pairs, then each side's rows without a partner."""
+    partners: set[int] = set()
+    for row, count in left:
+        found = [place for place, (other, _) in enumerate(right) if _holds_for(outer.on, row | other)]
+        partners |= set(found)
+        yield from ((row | right[place][0], count * right[place][1]) for place in found)
+        if not found:
+            yield row | {column.name: None for column in outer.right.columns}, count
+    if outer.full:
+        for place, (row, count) in enumerate(right):
+            if place not in partners:
+                yield row | {column.name: None for column in outer.left.columns}, count
 
 
 def _holds_for(predicate: Expr, row: Row) -> bool:

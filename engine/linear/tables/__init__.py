@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TypeAlias
 
-import pyarrow as pa
-
 from halfjoin.engine.linear.tables.arrays import regexp_split_to_table, unnest
-from halfjoin.engine.linear.tables.exploded import Exploded, ordinality
+from halfjoin.engine.linear.tables.exploded import Exploded, TableFunction, ordinality
+from halfjoin.engine.linear.tables.lockstep import Part, lockstep
 from halfjoin.engine.linear.tables.series import generate_series
-from halfjoin.engine.linear.tables.user import UserFunction, call_user_function
+from halfjoin.engine.linear.tables.user import GroupFunction, UserFunction, call_user_function
 from halfjoin.engine.linear.tables.weights import repeat_row
 from halfjoin.errors import HalfjoinError
 from halfjoin.planner.linear import Explode
 
-Registry: TypeAlias = Mapping[str, UserFunction]
-TableFunction: TypeAlias = Callable[[list[pa.Array], int], Exploded]
+Registry: TypeAlias = Mapping[str, UserFunction | GroupFunction]
+NO_FUNCTIONS: Registry = MappingProxyType({})
 
 _BUILT_IN: dict[str, TableFunction] = {
     "generate_series": generate_series,
@@ -25,7 +25,10 @@ _BUILT_IN: dict[str, TableFunction] = {
     "unnest": unnest,
 }
 
-__all__ = ["Exploded", "Registry", "TableFunction", "UserFunction", "is_built_in", "ordinality", "table_function"]
+__all__ = [
+    "NO_FUNCTIONS", "Exploded", "GroupFunction", "Registry", "TableFunction", "UserFunction", "call_user_function",
+    "group_function", "is_built_in", "ordinality", "row_function", "table_function",
+]  # fmt: skip
 
 
 def is_built_in(name: str) -> bool:
@@ -39,17 +42,47 @@ def table_function(step: Explode, registry: Registry) -> TableFunction:
     A user's function is looked up at each call, because a warehouse keeps its name, not its code. The call raises
     HalfjoinError if the function is not registered.
     """
-    built_in = _BUILT_IN.get(step.function)
+    if step.calls:
+        parts = [Part(_named(call.function, registry), call.args, call.outputs) for call in step.calls]
+        return lambda arguments, length: lockstep(parts, arguments, length)
+    return _named(step.function, registry)
+
+
+def _named(name: str, registry: Registry) -> TableFunction:
+    built_in = _BUILT_IN.get(name)
     if built_in is not None:
         return built_in
+    return lambda arguments, length: call_user_function(row_function(name, registry), arguments, length)
 
-    def call(arguments: list[pa.Array], length: int) -> Exploded:
-        user = registry.get(step.function)
-        if user is None:
-            raise HalfjoinError(
-                f"the table function {step.function} is not registered: a warehouse keeps its name, not its code",
-                remedy=f"call engine.register_table_function({step.function!r}, ...) first"
-            )
-        return call_user_function(user, arguments, length)
 
-    return call
+def row_function(name: str, registry: Registry) -> UserFunction:
+    """The user's function of rows that has that name: a table function, or the lift or result of an aggregate.
+
+    Raises:
+        HalfjoinError: it is not registered.
+    """
+    found = registry.get(name)
+    if isinstance(found, UserFunction):
+        return found
+    _, of_aggregate, aggregate = name.rpartition(" of ")
+    raise not_registered("aggregate" if of_aggregate else "table_function", aggregate)
+
+
+def group_function(name: str, registry: Registry) -> GroupFunction:
+    """The user's aggregate of that name that sees all rows of a group.
+
+    Raises:
+        HalfjoinError: it is not registered.
+    """
+    found = registry.get(name)
+    if isinstance(found, GroupFunction):
+        return found
+    raise not_registered("aggregate", name)
+
+
+def not_registered(kind: str, name: str) -> HalfjoinError:
+    """The error for a function that the user has not registered again after the warehouse was opened."""
+    return HalfjoinError(
+        f"the {kind.replace('_', ' ')} {name} is not registered: a warehouse keeps its name, not its code",
+        remedy=f"call engine.register_{kind}({name!r}, ...) first",
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,9 @@ class Exploded:
         """The reason for each failed row."""
         count = 0 if self.failed is None else len(self.failed)
         return [self.message] * count if isinstance(self.message, str) else self.message
+
+
+TableFunction: TypeAlias = Callable[[list[pa.Array], int], Exploded]
 
 
 def repeated(counts: Ints, function: str) -> tuple[Ints, Ints]:

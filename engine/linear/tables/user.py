@@ -25,11 +25,28 @@ ROW = "__row"
 
 @dataclass(frozen=True, slots=True)
 class UserFunction:
-    """A registered function, and the columns that it promises to return."""
+    """A registered function, and the columns that it promises to return. `what`: the words before its name in
+    errors."""
 
     name: str
     function: Callable[[pa.RecordBatch], Any]
     returns: Mapping[str, SqlType]
+    what: str = "table function"
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFunction:
+    """A registered aggregate that sees all rows of a group, and the type that it promises to return.
+
+    `function` gets the group's distinct argument rows (columns `0`, `1`, ...), and how often each is there (int64).
+    """
+
+    name: str
+    function: Callable[[pa.RecordBatch, Ints], Any]
+    returns: SqlType
 
 
 def call_user_function(user: UserFunction, arguments: list[pa.Array], length: int) -> Exploded:
@@ -65,15 +82,17 @@ def _call(user: UserFunction, batch: pa.RecordBatch) -> Exploded:
         made = user.function(batch)
     except MemoryError:
         raise
+    except DataError as problem:
+        raise DataError(f"{user} {problem}") from problem
     except Exception as problem:
-        raise DataError(f"table function {user.name} failed: {type(problem).__name__}: {problem}") from problem
+        raise DataError(f"{user} failed: {type(problem).__name__}: {problem}") from problem
     if not hasattr(made, "column") or ROW not in made.schema.names:
-        raise DataError(f"table function {user.name} must return a RecordBatch with a column {ROW}")
+        raise DataError(f"{user} must return a RecordBatch with a column {ROW}")
     rows, length = _ints(user, made, ROW), len(batch)
     if len(rows) and (rows.min() < 0 or rows.max() >= length):
-        raise DataError(f"table function {user.name} gave {ROW} outside 0..{length - 1}")
+        raise DataError(f"{user} gave {ROW} outside 0..{length - 1}")
     if len(rows) > RESULT_ROWS and int(np.bincount(rows).max()) > RESULT_ROWS:
-        raise DataError(f"table function {user.name} made more than {RESULT_ROWS:,} rows of one")
+        raise DataError(f"{user} made more than {RESULT_ROWS:,} rows of one")
     columns = [_column(user, made, name, kind) for name, kind in user.returns.items()]
     time = _ints(user, made, TIME) if TIME in made.schema.names else None
     diff = _ints(user, made, DIFF) if DIFF in made.schema.names else None
@@ -102,14 +121,14 @@ def _joined(user: UserFunction, parts: list[tuple[int, Exploded]]) -> Exploded:
 
 def _column(user: UserFunction, made: pa.RecordBatch, name: str, kind: SqlType) -> pa.Array:
     if name not in made.schema.names:
-        raise DataError(f"table function {user.name} did not return its column {name}")
+        raise DataError(f"{user} did not return its column {name}")
     column = made.column(name)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     try:
         return convert(user.name, name, kind, column)
     except InvalidRow as problem:
-        raise DataError(f"table function {problem.with_(remedy=None)}", remedy=problem.remedy) from problem
+        raise DataError(f"{user.what} {problem.with_(remedy=None)}", remedy=problem.remedy) from problem
 
 
 def _ints(user: UserFunction, made: pa.RecordBatch, name: str) -> Ints:
@@ -121,5 +140,5 @@ def _ints(user: UserFunction, made: pa.RecordBatch, name: str) -> Ints:
             raise TypeError
         values: Ints = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
     except (TypeError, pa.ArrowInvalid):
-        raise DataError(f"table function {user.name}: column {name} must be integers without NULL") from None
+        raise DataError(f"{user}: column {name} must be integers without NULL") from None
     return values

@@ -1,0 +1,1 @@
+"""The reduce law: functions of groups, kept up to date. What adds up is kept as sums, and never the rows."""

@@ -1,0 +1,87 @@
+"""Aggregates of groups: a row is kept for each group, and changes by what a batch adds and retracts.
+
+State law. What adds up needs no more than the kept row: the new sums are the old ones and what the updates add. A value
+that needs the whole group is computed from the group's rows at each moment.
+
+A group is there while its count of rows is not 0. If some of its rows have negative counts, the counts can add up to 0
+although the rows do not cancel. Then the row is kept, as the sums are needed later, and the group is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.linear.failures import SCHEMA as ERRORS
+from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.reduce.contents import Contents, of_groups
+from halfjoin.engine.reduce.law import Moments
+from halfjoin.engine.reduce.lifted import Lifted, sums_of
+from halfjoin.engine.reduce.ordered import evaluate
+from halfjoin.engine.reduce.totals import Totals
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, empty, indices_of
+from halfjoin.planner.plan import Aggregates, Sums
+from halfjoin.sql.types import BIGINT
+
+_UNCANCELLED = "the counts of a group's rows add up to 0, but the rows do not cancel: some have negative counts"
+
+
+def aggregated(
+    function: Aggregates, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
+    contents: Sequence[Contents], registry: Registry,
+) -> tuple[Updates, Updates]:  # fmt: skip
+    """The updates of an aggregate's output, and of errors of groups whose rows do not cancel.
+
+    `lifted`: what the input's updates add, None if there are none. `kept`: the columns kept for each group, NULL where
+    no row is kept; None if the output is empty so far. `contents`: what each part that does not add up sees of the
+    groups. `registry` has the user's aggregates.
+    """
+    answers = {name: moments.of_groups(array) for name, array in moments.keys.items()}
+    for number, part in enumerate(sums_of(function)):
+        added = None if lifted is None else lifted.totals[number]
+        answers[part.column.name] = _sum(part, added, moments, kept)
+    for one, seen in zip(function.ordered, contents, strict=True):
+        made = seen.evaluated(partial(evaluate, one, registry=registry))
+        if kept is not None:  # what was is there as it was kept
+            places = np.where(moments.was, moments.group, moments.groups + np.arange(len(moments)))
+            made = pa.concat_arrays([kept[one.column.name], made]).take(pa.array(places))
+        answers[one.column.name] = made
+    there, errors = answers[function.count.name].to_numpy() != 0, empty(ERRORS)
+    if not moments.keys:  # the only group is always there
+        there |= ~moments.was if kept is None else True
+    else:
+        empties = np.flatnonzero(~there & ~moments.was if kept is None else ~there)  # no group was there before a fill
+        left = empties[_is_left(function, answers, contents, empties)]
+        there[left], errors = True, of_groups(moments, left, _UNCANCELLED) if len(left) else errors
+    moment = np.flatnonzero(there)
+    rows = {name: array.take(pa.array(moment)) for name, array in answers.items()}
+    return moments.changes(rows, moment, constant(1, len(moment)), distinct=True), errors
+
+
+def _is_left(
+    function: Aggregates, answers: Mapping[str, pa.Array], contents: Sequence[Contents], moment: Ints
+) -> Mask:
+    """Whether a group, at these moments, has a sum that is not zero, or rows that a value is computed from."""
+    left = np.zeros(len(moment), np.bool_)
+    for part in function.sums if len(moment) else ():
+        kept = answers[part.column.name].take(indices_of(moment))
+        zero = Totals.read(part.kind, pa.nulls(1, kept.type)).kept()[0]
+        left |= pc.not_equal(kept, zero).to_numpy(zero_copy_only=False)
+    for seen in contents:
+        left |= np.diff(seen.groups.starts)[moment] > 0
+    return left
+
+
+def _sum(part: Sums, lifted: Totals | None, moments: Moments, kept: Mapping[str, pa.Array] | None) -> pa.Array:
+    """A sum at each moment: what was kept for the group, and what the updates up to the moment add."""
+    name, kind = part.column.name, part.kind
+    added = [] if lifted is None else [lifted.take(moments.rows).added(moments.starts)]
+    type = pa.int64() if part.column.type == BIGINT else pa.binary()
+    old = pa.nulls(moments.groups, type) if kept is None else kept[name]
+    begins = [Totals.read(kind, pa.nulls(1, type))] if moments.begins else []
+    whole = Totals.concat([Totals.read(kind, old), *begins, *added])
+    return whole.take(moments.interleaved()).running(np.flatnonzero(moments.was)).kept()

@@ -1,0 +1,105 @@
+"""The rows of groups at each of their moments, side by side: what the functions of whole groups see.
+
+A row with a negative count has no meaning for such a function. It is an error of the reduce at each moment at which it
+is there, and the function does not see it. A group for which the function fails is an error at its moment, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from halfjoin.engine.linear.failures import SCHEMA, of_rows
+from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.law import Moments
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.radix import argsort, of_integers
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, indices_of
+
+_MOMENT = "#moment"  # no SQL column has this name
+_NEGATIVE = "a row with a negative count has no place in an order, a window or the rows of an aggregate"
+Made = TypeVar("Made")
+
+
+@dataclass
+class Contents:
+    """The rows of groups at their moments, in order of the moments; `rows.diff` counts copies. Equal rows may be apart.
+    """
+
+    moments: Moments
+    rows: Updates
+    moment: Ints
+    failed: list[Updates] = field(default_factory=list)
+
+    @property
+    def groups(self) -> Groups:
+        """The rows as groups, one for each moment; a group may be empty."""
+        starts = self.moment.searchsorted(np.arange(len(self.moments) + 1))
+        return Groups(self.rows.columns, self.rows.diff, starts)
+
+    def evaluated(self, function: Callable[[Groups], Made]) -> Made:
+        """A function of the groups. Groups for which it fails become errors, and empty."""
+        groups = self.groups
+        while True:
+            try:
+                return function(groups)
+            except Failed as problem:
+                failures = problem.failures(len(groups)).only(np.diff(groups.starts) > 0)
+                if failures is None:
+                    raise
+                self.report(failures.rows, failures.messages)
+                failing = np.zeros(len(groups), np.bool_)
+                failing[failures.rows] = True
+                groups = groups.where(~failing[groups.numbers])
+
+    def report(self, moment: Ints, messages: NDArray[Any]) -> None:
+        """Note an error of the groups at these moments."""
+        self.failed.append(of_groups(self.moments, moment, messages))
+
+    def errors(self) -> Updates:
+        """The updates of all errors, consolidated."""
+        return consolidate(concat(self.failed)) if self.failed else empty(SCHEMA)
+
+
+def of_groups(moments: Moments, moment: Ints, messages: str | NDArray[Any]) -> Updates:
+    """The updates of errors of the groups at these moments. An error names the keys of the group."""
+    keys = {name: array.take(indices_of(moments.group[moment])) for name, array in moments.keys.items()}
+    failing = Updates(keys or {"group": pa.array(["all rows"] * len(moment))}, moment, constant(1, len(moment)))
+    told = of_rows(failing, messages)
+    return moments.changes(told.columns, moment, told.diff)
+
+
+def contents_of(moments: Moments, rows: Updates, group: Ints, before: int) -> Contents:
+    """The contents of groups at their moments, given all rows of the groups at closed times, and each row's group.
+    Times below `before` were closed before these moments."""
+    opens = np.flatnonzero(moments.was)
+    if before == MINIMUM and len(moments) == 2 * len(opens):  # nothing was there, and each group has one moment
+        which, moment = np.arange(len(rows)), opens[group] + 1
+    else:
+        counts = np.diff(np.append(opens, len(moments)))[group]
+        which = np.arange(len(rows)).repeat(counts)
+        ends = counts.cumsum()
+        moment = np.arange(len(which)) + (opens[group] - (ends - counts)).repeat(counts)
+        time = rows.time[which]
+        there = np.where(moments.was[moment], time < before, time <= moments.time[moment])
+        which, moment = which[there], moment[there]
+    by_moment = argsort([of_integers(moment)], len(moment))
+    which, moment = which[by_moment], moment[by_moment]
+    found = rows.take(which)
+    if bool((found.diff < 0).any()):
+        found = consolidate(found.with_columns({_MOMENT: pa.array(moment)}), by_time=False)  # the order stays
+        moment = found.columns[_MOMENT].to_numpy()
+        found = found.select(rows.columns)
+    positive = np.flatnonzero(found.diff > 0)
+    contents = Contents(moments, found.filter(found.diff > 0), moment[positive])
+    negative = np.flatnonzero(found.diff < 0)
+    if len(negative):
+        told = of_rows(found.take(negative), _NEGATIVE)
+        contents.failed.append(moments.changes(told.columns, moment[negative], -told.diff))
+    return contents

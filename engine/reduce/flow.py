@@ -1,0 +1,181 @@
+"""The executable reduce: it takes a batch's closing updates, or a whole history, to updates of its output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.arrange.run import Part, present
+from halfjoin.engine.join.dataflow import Closing, RunsOf
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.reduce import top, windows
+from halfjoin.engine.reduce.aggregates import aggregated
+from halfjoin.engine.reduce.contents import Contents
+from halfjoin.engine.reduce.front import Front
+from halfjoin.engine.reduce.law import Moments, moments_of
+from halfjoin.engine.reduce.lifted import Lifted, lift, lift_all
+from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
+from halfjoin.engine.reduce.seen import Seen, seen_by
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
+from halfjoin.planner.plan import Aggregates, Reduce, Top, Version, Windows
+from halfjoin.sql.expr import Column
+
+
+class ReduceFlow:
+    """An executable reduce. It keeps nothing between batches: what it keeps is its output and its input.
+
+    The interface is that of `join.dataflow.Dataflow`.
+    """
+
+    def __init__(self, plan: Reduce, registry: Registry, name: str) -> None:
+        self.plan, self.registry, self.name = plan, registry, name
+        self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
+        self.reads = self.asked = frozenset(plan.collections)
+        self._keys = [key.name for key in plan.keys]
+        self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *_columns_read(plan))}
+        self._names = list(self._types)
+        self._kept = None if plan.state is None else lookup_of(
+            plan.state, plan.keys, self.schema, Version.BEFORE, registry)  # fmt: skip
+        self._rows = None if plan.groups is None else lookup_of(
+            plan.groups, plan.keys, self._names, Version.AFTER, registry)  # fmt: skip
+        self._seen = () if plan.groups is None else seen_by(plan, self._names, registry)
+
+    def changes(self, staged: Mapping[str, Part], lookup: RunsOf, closing: Closing) -> tuple[Updates, Updates]:
+        """The output and error updates at the times that a batch closes, both consolidated."""
+        updates = closing.updates(self.plan.input)
+        if not len(updates):
+            return empty(self.schema), empty(ERROR_SCHEMA)
+        moments = moments_of(updates, self._keys)
+        stream, was = stream_of(moments), empty({**self.schema, GROUP: pa.int64()})
+        if self._kept is not None:
+            found = self._kept(stream, lookup(self.plan.output, Version.BEFORE), closing.netted)
+            was = consolidate(concat([was, *found]), by_time=False)
+        kept = _by_group(was, moments.groups, self.schema) if isinstance(self.plan.function, Aggregates) else None
+        fronts = self._fronts(updates, moments, was, kept, lookup, closing)
+        rows = self._looked_up(stream, updates, fronts.values(), lookup, closing)
+        group = group_of(rows)
+        contents = {seen: seen.contents(moments, front, rows, group, closing.before) for seen, front in fronts.items()}
+        return self._made(self._lifted(updates), moments, kept, contents)
+
+    def _fronts(
+        self, updates: Updates, moments: Moments, was: Updates, kept: Mapping[str, pa.Array] | None, lookup: RunsOf,
+        closing: Closing,
+    ) -> dict[Seen, Front]:  # fmt: skip
+        """What is seen of the groups without a lookup of all their rows.
+
+        `was`: the output's rows of the groups. `kept`: for an aggregate, the columns of these rows, group by group.
+        """
+        fronts, group = dict[Seen, Front](), moments.group_of_rows(len(updates))
+        # If rows have negative counts, the output tells nothing of the rows behind its own.
+        failing = bool(self._seen) and closing.failing(self.plan.output)
+        for number, seen in enumerate(self._seen):
+            if seen.wanted is None or failing:
+                fronts[seen] = seen.nothing(moments, updates)
+                continue
+            match self.plan.function:
+                case Aggregates(ordered=ordered):
+                    assert kept is not None  # the output has a row for each group
+                    known = seen.known_value(kept[ordered[number].column.name], updates)
+                case Top(offset=offset):
+                    known = seen.known_rows(was, group_of(was), moments.groups, offset=offset)
+                case Windows():
+                    raise AssertionError("a window sees whole groups")
+            runs = lookup(self.plan.input, Version.BEFORE)
+            fronts[seen] = seen.front(moments, updates, group, known, runs, closing)
+        return fronts
+
+    def _looked_up(
+        self, stream: Updates, like: Updates, fronts: Iterable[Front], lookup: RunsOf, closing: Closing
+    ) -> Updates:
+        """All closed rows of the groups that are plain for some front, with the columns of `like`."""
+        none = like.select(self._names).slice(0, 0).with_columns({GROUP: pa.array([], pa.int64())})
+        plain = [front.plain for front in fronts]
+        if self._rows is None or not plain:
+            return none
+        some = stream.filter(np.logical_or.reduce(plain))
+        if not len(some):
+            return none
+        rows = concat([none, *self._rows(some, lookup(self.plan.input, Version.AFTER), closing.netted)])
+        return rows.filter(rows.time < closing.after)
+
+    def fill(
+        self, lookup: RunsOf, upper: int, closed: int = MINIMUM, *, gathered: bool = False
+    ) -> Iterator[tuple[Updates, Updates]]:
+        """The output and error updates of the whole history below `upper`, in one part. Updates below `closed` may be
+        added up; then their times are not told apart. `gathered`: the caller adds up equal updates."""
+        always = not self._keys and isinstance(self.plan.function, Aggregates)
+        contents: dict[Seen, Contents] = {}
+        pieces = self._history(lookup, upper, closed)
+        if self._rows is None and isinstance(self.plan.function, Aggregates):
+            lifted = lift_all(self.plan.function, self._keys, pieces)
+            updates = empty({name: self._types[name] for name in self._keys}) if lifted is None else lifted.rows
+            moments = moments_of(updates, self._keys, always=always)
+        else:
+            updates = concat(list(pieces) or [empty(self._types)])
+            moments = moments_of(updates, self._keys, always=always)
+            lifted = self._lifted(updates)
+            group = moments.group_of_rows(len(updates))
+            contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
+        if len(moments):
+            yield self._made(lifted, moments, None, contents, gathered=gathered)
+        else:
+            yield empty(self.schema), empty(ERROR_SCHEMA)
+
+    def _history(self, lookup: RunsOf, upper: int, closed: int) -> Iterator[Updates]:
+        """The input's updates below `upper`, one piece at a time."""
+        for piece in present(lookup(self.plan.input, Version.AFTER), closed, self._names):
+            part = piece.select(self._names).filter(piece.time < upper)
+            if len(part):
+                yield part.not_before(closed - 1) if closed > MINIMUM else part
+
+    def _lifted(self, updates: Updates) -> Lifted | None:
+        """What updates add to sums, if this reduce keeps sums."""
+        function = self.plan.function
+        return lift(function, self._keys, updates) if isinstance(function, Aggregates) and len(updates) else None
+
+    def _made(
+        self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
+        contents: Mapping[Seen, Contents], *, gathered: bool = False,
+    ) -> tuple[Updates, Updates]:  # fmt: skip
+        """The output and error updates of groups at their moments."""
+        seen, failed = [contents[one] for one in self._seen], empty(ERROR_SCHEMA)
+        match self.plan.function:
+            case Aggregates() as function:
+                made, failed = aggregated(function, lifted, moments, kept, seen, self.registry)
+            case Windows() as function:
+                found = seen[0].evaluated(partial(windows.evaluate, function, registry=self.registry))
+                made = moments.changes(found.columns, found.numbers, found.count, distinct=gathered)
+            case Top() as function:
+                positions, count = top.evaluate(function, seen[0].groups)
+                columns = seen[0].rows.take(positions).columns
+                made = moments.changes(columns, seen[0].moment[positions], count, distinct=gathered)
+        errors = consolidate(concat([failed, *(one.errors() for one in contents.values())]))
+        return made.select(self.schema), errors
+
+
+def _columns_read(plan: Reduce) -> list[Column]:
+    """The columns of the input that the function reads, in the order that breaks ties."""
+    match plan.function:
+        case Aggregates(_, sums, ordered):
+            args = [*(arg for part in sums for arg in part.args), *(arg for part in ordered for arg in part.args)]
+            keys = [key.expr for part in ordered for key in part.order]
+            conditions = [part.condition for part in ordered if part.condition is not None]
+            return [column for column in (*args, *keys, *conditions) if isinstance(column, Column)]
+        case Windows(_, calls):
+            return list(plan.columns[: len(plan.columns) - len(calls)])
+        case Top():
+            return list(plan.columns)
+
+
+def _by_group(rows: Updates, groups: int, schema: Iterable[str]) -> dict[str, pa.Array]:
+    """The columns kept for each group, NULL where nothing is kept."""
+    places = np.full(groups, -1)
+    places[group_of(rows)] = np.arange(len(rows))
+    indices = pa.array(places, mask=places < 0)
+    return {name: rows.columns[name].take(indices) for name in schema}

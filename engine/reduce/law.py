@@ -1,0 +1,118 @@
+"""The reduce law: at which moments a reduce looks at which groups, and how the answers become updates.
+
+Reduce law. A reduce acts when times close. For each closing time `t`, and each group with an update at `t`, whichever
+batch brought it, and no other: `output diff at t = f(input at or below t) - output at or below t`.
+
+So each touched group has a sequence of *moments*: what it was before the closing times, then each closing time at which
+it has an update. The answer at a moment holds until the group's next moment. An answer that comes at one of the closing
+times adds rows there; when the next one comes, it takes them away.
+
+One group of numbers, whose sum is kept. It was 5; then a batch closes the times 3 and 7:
+
+>>> updates = Updates({"k": pa.array(["a", "a"]), "v": pa.array([2, -5])}, np.array([3, 7]), np.array([1, 1]))
+>>> moments = moments_of(updates, ["k"])
+>>> moments.was.tolist(), moments.time[~moments.was].tolist()
+([True, False, False], [3, 7])
+>>> answers = {"sum": pa.array([5, 5 + 2, 5 + 2 - 5])}
+>>> found = moments.changes(answers, np.arange(3), np.ones(3, np.int64))
+>>> sorted(zip(found.columns["sum"].to_pylist(), found.time.tolist(), found.diff.tolist()))
+[(2, 7, 1), (5, 3, -1), (7, 3, 1), (7, 7, -1)]
+
+Three wrong ways. "After minus before of the batch": rows that arrived while their time was open are in both. To look
+only at the groups that this batch touched: what closes now may have come earlier. To look once, at the last closing
+time: the output between the closing times would be the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.reduce.words import differ
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.radix import argsort, of_integers, words
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The moments of the touched groups, side by side: each group's first moment is what it was.
+
+    `keys`: the keys of the groups, one row each. `group`, `time`, `was`: of each moment. `rows`: the input's updates in
+    order of their moments; `starts`: where in `rows` the updates of each moment begin, for those that have updates.
+    `begins`: whether there is a moment, after the first `was`, that has no updates.
+    """
+
+    keys: dict[str, pa.Array]
+    groups: int
+    group: Ints
+    time: Ints
+    was: Mask
+    rows: Ints
+    starts: Ints
+    begins: bool = False
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def of_groups(self, array: pa.Array) -> pa.Array:
+        """A value of each group as a value of each moment."""
+        return array.take(indices_of(self.group))
+
+    def group_of_rows(self, length: int) -> Ints:
+        """The group of each of the input's updates."""
+        group = np.empty(length, np.int64)
+        counts = np.diff(np.append(self.starts, length))
+        group[self.rows] = self.group[~self.was][int(self.begins):].repeat(counts)
+        return group
+
+    def interleaved(self) -> Ints:
+        """For each moment its place in a list of what all groups were, followed by the other moments."""
+        places = np.empty(len(self), np.int64)
+        places[self.was] = np.arange(self.groups)
+        places[~self.was] = self.groups + np.arange(len(self) - self.groups)
+        return places
+
+    def changes(
+        self, answers: Mapping[str, pa.Array], moment: Ints, count: Ints, *, distinct: bool = False
+    ) -> Updates:
+        """The consolidated updates of rows that are the answers at moments: each comes `count` times at its moment, and
+        goes at the next moment of its group. What a group was is there already.
+
+        `distinct`: if nothing goes, the updates are consolidated as they are, or the caller does it.
+        """
+        ends = np.append(self.was[1:], True)  # the last moment of each group
+        comes, goes = np.flatnonzero(~self.was[moment]), np.flatnonzero(~ends[moment])
+        rows = np.concatenate([comes, goes])
+        indices = indices_of(rows)
+        time = np.concatenate([self.time[moment[comes]], self.time[moment[goes] + 1]])
+        diff = np.concatenate([count[comes], -count[goes]])
+        updates = Updates({name: gather(array, indices) for name, array in answers.items()}, time, diff)
+        return updates if distinct and not len(goes) else consolidate(updates)
+
+
+def moments_of(updates: Updates, keys: Sequence[str], *, always: bool = False) -> Moments:
+    """The moments at which updates touch groups. `always`: there are no keys, and one more moment at the least time, in
+    which the single group comes to be there."""
+    arrays = [updates.columns[name] for name in keys]
+    by_key, by_time = words(arrays), of_integers(updates.time)
+    rows = argsort([*by_key, by_time], len(updates))
+    opening = differ([word.numbers[rows] for word in by_key], len(rows))
+    time = updates.time[rows]
+    starts = np.flatnonzero(opening | differ([time], len(rows)))
+    firsts, group, time = rows[opening], np.cumsum(opening)[starts] - 1, time[starts]
+    begins = always and not (len(time) and time[0] == MINIMUM)
+    if begins:
+        group, time = np.insert(group, 0, 0), np.insert(time, 0, MINIMUM)
+    opens = np.ones(len(group), np.bool_)
+    opens[1:] = group[1:] != group[:-1]
+    after = np.arange(len(group)) + np.cumsum(opens)  # each group's moments come after what it was
+    was = np.ones(len(group) + np.count_nonzero(opens), np.bool_)
+    was[after] = False
+    times, numbers = np.full(len(was), MINIMUM), np.empty(len(was), np.int64)
+    times[after], numbers[after], numbers[was] = time, group, group[opens]
+    by_group = {name: gather(array, indices_of(firsts)) for name, array in zip(keys, arrays, strict=True)}
+    return Moments(by_group, len(was) - len(group), numbers, times, was, rows, starts, begins)

@@ -1,0 +1,93 @@
+"""Aggregates of sorted values: percentile_cont, percentile_disc and mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.reduce.rows import Rows
+from halfjoin.engine.reduce.words import differ, words
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.values import raw
+from halfjoin.engine.updates.updates import Ints
+
+Fractions = float | None | list[float | None]  # of a call: one, or an array of them
+
+
+def percentile_cont(rows: Rows, fractions: Fractions) -> pa.Array:
+    """The number at a fraction of the way from the first value to the last; it may lie between two values.
+
+    `args`: sorted doubles without NULLs. An array of fractions gives an array of numbers.
+
+    Raises:
+        Failed: a fraction is not between 0 and 1.
+    """
+    values, empty = raw(rows.args[0]), rows.sizes == 0
+
+    def at(fraction: float) -> pa.Array:
+        if not len(values):
+            return pa.nulls(len(rows), pa.float64())
+        place = fraction * np.maximum(rows.sizes - 1, 0)
+        low, high = np.floor(place), np.ceil(place)
+        first, last = (values[_position(rows, side.astype(np.int64))] for side in (low, high))
+        with np.errstate(invalid="ignore", over="ignore"):
+            between = first + (place - low) * (last - first)
+        return pa.array(np.where(low == high, first, between), mask=empty)
+
+    return _of_each(fractions, at, rows)
+
+
+def percentile_disc(rows: Rows, fractions: Fractions) -> pa.Array:
+    """The first value that has at least this fraction of the values at or before it.
+
+    `args`: sorted values without NULLs. An array of fractions gives an array of values.
+
+    Raises:
+        Failed: a fraction is not between 0 and 1.
+    """
+    empty = rows.sizes == 0
+
+    def at(fraction: float) -> pa.Array:
+        place = np.maximum(np.ceil(fraction * rows.sizes).astype(np.int64), 1) - 1
+        return rows.args[0].take(pa.array(_position(rows, place), mask=empty))
+
+    return _of_each(fractions, at, rows)
+
+
+def mode(rows: Rows) -> pa.Array:
+    """The most frequent value; of several the first. `args`: sorted values without NULLs."""
+    if not len(rows.count):
+        return pa.nulls(len(rows), rows.args[0].type)
+    runs = np.flatnonzero(differ([rows.numbers, *words(rows.args[0])], len(rows.count)))
+    frequency, group = np.add.reduceat(rows.count, runs), rows.numbers[runs]
+    firsts = np.flatnonzero(differ([group], len(group)))
+    most = np.repeat(np.maximum.reduceat(frequency, firsts), np.diff(np.append(firsts, len(runs))))
+    best = np.flatnonzero(frequency == most)[::-1]  # of those of a group, the first one is written last
+    found = np.full(len(rows), -1)
+    found[group[best]] = runs[best]
+    return rows.args[0].take(pa.array(found, mask=found < 0))
+
+
+def _position(rows: Rows, place: Ints) -> Ints:
+    """The position of the value with this number in each group, from 0; any position for an empty group."""
+    found = np.searchsorted(rows.ends, rows.before[:-1] + place, "right")
+    return np.minimum(found, max(len(rows.count) - 1, 0))
+
+
+def _of_each(fractions: Fractions, at: Callable[[float], pa.Array], rows: Rows) -> pa.Array:
+    """What `at` gives for the fraction, or an array of what it gives for each of the fractions."""
+    groups = len(rows)
+    listed = fractions if isinstance(fractions, list) else [fractions]
+    for fraction in listed:
+        if fraction is not None and not 0 <= fraction <= 1:
+            raise Failed(f"percentile value {fraction:g} is not between 0 and 1", np.ones(groups, np.bool_))
+    kind = at(0.0).type
+    found = [pa.nulls(groups, kind) if fraction is None else at(fraction) for fraction in listed]
+    if not isinstance(fractions, list):
+        return found[0]
+    by_group = np.arange(groups * len(listed)).reshape(len(listed), groups).T.ravel()
+    offsets = pa.array(np.arange(groups + 1, dtype=np.int32) * len(listed))
+    flat = pa.concat_arrays([pa.nulls(0, kind), *found]).take(pa.array(by_group))
+    return pa.ListArray.from_arrays(offsets, flat, mask=pa.array(rows.sizes == 0))

@@ -1,0 +1,160 @@
+"""Reads groups in order, from a given row on: a few rows from each run, not the groups.
+
+A group's rows lie in several runs, in order in each of them. To begin at a row, the entries of each run are searched:
+in each round, `_SAMPLES` entries divide what is left of a range, and one sort compares all of them with their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.arrange.index import RowNumbers
+from halfjoin.engine.arrange.keys import key_columns
+from halfjoin.engine.arrange.order import Order, OrderKey
+from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.sorting import precede, sort
+from halfjoin.engine.updates.codes import codes, is_exact, same
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, constant, gather, indices_of
+
+_SAMPLES = 16  # entries of a range that a round of a search looks at
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """What was read. `rows`: of the order's columns, with their diffs. `probe`: the position of the group asked for.
+
+    `mine`: whether the row was there, in this group and not one with the same code. `last`: the run has more rows of
+    the group after this one. `adds`: none of those has a negative diff.
+    """
+
+    rows: Updates
+    probe: Ints
+    mine: Mask
+    last: Mask
+    adds: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """The entries of each group in a run. `order`: of the run; it is built when a row is read."""
+
+    run: Run
+    order: Callable[[], Order]
+    low: Ints
+    high: Ints
+    exact: bool  # equal codes mean equal groups
+
+    def rows(self, names: Iterable[str], rows: RowNumbers) -> dict[str, pa.Array]:
+        indices = indices_of(rows)
+        return {name: gather(self.run.updates.columns[name], indices) for name in names}
+
+
+class Reading:
+    """Groups of a collection, each to be read from a place on, at first from its first row. `keys`: of the groups."""
+
+    def __init__(self, reader: Reader, keys: Sequence[pa.Array], ranges: Sequence[_Range], closed: int) -> None:
+        self._reader, self._keys, self._ranges, self._closed = reader, keys, ranges, closed
+        self._begin = [one.low for one in ranges]
+
+    @property
+    def sizes(self) -> Ints:
+        """The entries of each group."""
+        found: Ints = np.sum([one.high - one.low for one in self._ranges], axis=0)
+        return found
+
+    def of(self, probes: Ints) -> Reading:
+        """The reading of some of the groups, or of the same group several times."""
+        keys = [key.take(indices_of(probes)) for key in self._keys]
+        ranges = [_Range(one.run, one.order, one.low[probes], one.high[probes], one.exact) for one in self._ranges]
+        made = Reading(self._reader, keys, ranges, self._closed)
+        made._begin = [begin[probes] for begin in self._begin]
+        return made
+
+    def seek(self, rows: Mapping[str, pa.Array]) -> None:
+        """Begin at the first entries that are not less than these rows, one for each group, or a few entries before."""
+        names, order = self._reader.key.columns, self._reader.key.order
+        low = np.concatenate([one.low for one in self._ranges])
+        high = np.concatenate([one.high for one in self._ranges])
+        number = np.arange(len(self._ranges)).repeat([len(one.low) for one in self._ranges])
+        probe = np.concatenate([np.arange(len(one.low)) for one in self._ranges])
+        while len(wide := np.flatnonzero(high - low > _SAMPLES)):
+            steps = (high - low)[wide, None] * np.arange(1, _SAMPLES + 1) // (_SAMPLES + 1)
+            places = low[wide, None] + steps
+            sampled = list[dict[str, pa.Array]]()
+            for one in np.unique(number[wide]).tolist():
+                range = self._ranges[one]
+                sampled.append(range.rows(names, range.order().rows[places[number[wide] == one].ravel()]))
+            others = {name: pa.concat_arrays([one[name] for one in sampled]) for name in names}
+            asked = {name: column.take(indices_of(probe[wide])) for name, column in rows.items()}
+            less = precede(asked, others, order).sum(1)
+            edges = np.column_stack([low[wide], places + 1, high[wide]])  # after the last lesser one, it begins
+            low[wide] = edges[np.arange(len(wide)), less]
+            edges = np.column_stack([places, high[wide]])
+            high[wide] = edges[np.arange(len(wide)), less]
+        self._begin = np.split(low, np.cumsum([len(one.low) for one in self._ranges])[:-1])
+
+    def take(self, count: Ints, before: int) -> Entries:
+        """From where each group begins, `count` entries of each run, and those within the reach of a search.
+
+        Rows whose times are not below `before` are not there yet.
+        """
+        names, keys = self._reader.key.columns, self._reader.keys
+        parts, probes, mine, last, adds = [], [], [], [], []
+        for one, begin in zip(self._ranges, self._begin, strict=True):
+            end = np.minimum(one.high, begin + count + _SAMPLES)
+            counts = end - begin
+            stops = counts.cumsum()
+            probe = np.arange(len(begin)).repeat(counts)
+            entries = np.arange(len(probe)) + (begin - (stops - counts)).repeat(counts)
+            order = one.order()
+            rows = order.rows[entries]
+            found = Updates(one.rows(names, rows), one.run.updates.time[rows], one.run.diffs(rows, self._closed))
+            equal = found.time < before
+            if not (one.exact and (not self._keys or is_exact(self._keys))):
+                given = one.rows(keys, rows)
+                for name, key in zip(keys, self._keys, strict=True):
+                    equal &= same(key.take(indices_of(probe)), given[name])
+            final = np.zeros(len(probe), np.bool_)
+            final[stops[(end < one.high) & (counts > 0)] - 1] = True
+            parts.append(found)
+            probes.append(probe)
+            mine.append(equal)
+            last.append(final)
+            adds.append(np.full(len(probe), order.adds))
+        return Entries(concat(parts), np.concatenate(probes), np.concatenate(mine), np.concatenate(last),
+                       np.concatenate(adds))  # fmt: skip
+
+
+class Reader:
+    """Reads the groups of an arrangement in one order. `keys`: the columns of the arrangement's keys."""
+
+    def __init__(self, key: OrderKey, keys: Sequence[str], registry: Registry) -> None:
+        self.key, self.keys = key, keys
+        self._columns = key_columns(key.arrangement, registry)
+        self._sort = partial(_places, key)
+
+    def reading(self, keys: Sequence[pa.Array], groups: int, runs: Sequence[Part], closed: int) -> Reading | None:
+        """The reading of groups with these keys. None if there are no rows, if some are in files, or if the runs do not
+        add up what is below `closed`."""
+        if not all(run.in_memory for run in runs):
+            return None
+        probes, ranges = codes(list(keys), groups), []
+        for run in cast("Sequence[Run]", runs):
+            if not run.orders_below(closed):
+                return None
+            order = partial(run.order, self.key, self._columns, self._sort)
+            low, high, exact = run.ranges(self.key.arrangement, self._columns, probes)
+            ranges.append(_Range(run, order, low, high, exact))
+        return Reading(self, keys, ranges, closed) if ranges else None
+
+
+def _places(key: OrderKey, rows: Updates, starts: Ints) -> Ints:
+    return sort(Groups(rows.columns, constant(1, len(rows)), starts), key.order).positions

@@ -1,0 +1,46 @@
+"""The rows that an aggregate sees, group by group, in their final order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.updates.updates import Ints
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The arguments' values; those of group `i` are at `[starts[i], starts[i + 1])`, and value `j` counts `count[j]`
+    times. Groups may be empty."""
+
+    args: tuple[pa.Array, ...]
+    count: Ints
+    starts: Ints
+
+    def __len__(self) -> int:
+        """The number of groups."""
+        return len(self.starts) - 1
+
+    @cached_property
+    def numbers(self) -> Ints:
+        """The group of each value."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    @cached_property
+    def ends(self) -> Ints:
+        """The values up to each one, with their counts, from the first value of the first group on."""
+        return np.cumsum(self.count)
+
+    @cached_property
+    def before(self) -> Ints:
+        """The values before each group, with their counts; one entry more than there are groups."""
+        found: Ints = np.concatenate([np.zeros(1, np.int64), self.ends])[self.starts]
+        return found
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of values of each group, with their counts."""
+        return np.diff(self.before)

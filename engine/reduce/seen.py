@@ -1,0 +1,123 @@
+"""What a reduce sees of its groups: all their rows, or no more than the first rows.
+
+Min, max and LIMIT need the first rows of a group, and the output tells which those were. So a batch reads about as many
+rows as it takes of them, and not the group. The functions of whole groups see the whole groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.arrange.order import OrderKey
+from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.join.dataflow import Closing
+from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.reduce.contents import Contents, contents_of
+from halfjoin.engine.reduce.front import Front, Known, Wanted, front_of
+from halfjoin.engine.reduce.law import Moments
+from halfjoin.engine.reduce.reading import Reader, Reading
+from halfjoin.engine.scalar.values import valid
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, indices_of
+from halfjoin.planner.plan import Aggregates, Ordered, Reduce, Top
+from halfjoin.sql.expr import Column
+from halfjoin.sql.relation import SortKey
+
+MOST_FIRST = 1 << 16  # first rows; of more, all rows are looked up
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Seen:
+    """The columns `names` of the groups' rows. `reader`: reads the first rows that are `wanted`; None: all are."""
+
+    names: Sequence[str]
+    wanted: Wanted | None = None
+    reader: Reader | None = None
+
+    def front(
+        self, moments: Moments, updates: Updates, group: Ints, known: Known, runs: Sequence[Part], closing: Closing
+    ) -> Front:
+        """The first rows of the groups, and which groups must be looked up."""
+        wanted, reader = self.wanted, self.reader
+        assert wanted is not None and reader is not None  # not all rows are wanted
+
+        @cache
+        def readable() -> Reading | None:
+            return reader.reading(list(moments.keys.values()), moments.groups, runs, closing.netted)
+
+        found = front_of(wanted, known, updates, group, readable, closing.before)
+        keys = {name: moments_keys.take(indices_of(found.group)) for name, moments_keys in moments.keys.items()}
+        rows = Updates({**keys, **found.rows.columns}, found.rows.time, found.rows.diff)
+        return Front(rows.select(self.names), found.group, found.plain)
+
+    def nothing(self, moments: Moments, updates: Updates) -> Front:
+        """No rows: all groups must be looked up."""
+        return Front(updates.select(self.names).slice(0, 0), np.zeros(0, np.int64), np.ones(moments.groups, np.bool_))
+
+    def contents(
+        self, moments: Moments, front: Front | None, rows: Updates, group: Ints, before: int
+    ) -> Contents:
+        """The contents at the moments: of plain groups, all of their `rows` that count; of others, the first rows."""
+        mask = np.ones(len(rows), np.bool_) if front is None else front.plain[group]
+        if self.wanted is not None and self.wanted.subject is not None:
+            mask &= valid(rows.columns[self.wanted.subject])
+        rows, group = rows.select(self.names).filter(mask), group[mask]
+        if front is not None and len(front.rows):
+            rows, group = concat([front.rows, rows]), np.concatenate([front.group, group])
+        return contents_of(moments, rows, group, before)
+
+    def known_value(self, values: pa.Array, updates: Updates) -> Known:
+        """What the kept least or greatest values tell of groups; NULL: the group has no value."""
+        assert self.wanted is not None and self.wanted.subject is not None  # the least value of a column
+        there = np.flatnonzero(valid(values))
+        columns = {self.wanted.subject: values.take(indices_of(there)).cast(updates.columns[self.wanted.subject].type)}
+        none = ~valid(values)
+        return Known(Updates(columns, constant(MINIMUM, len(there)), constant(1, len(there))), there, none, False)
+
+    def known_rows(self, rows: Updates, group: Ints, groups: int, *, offset: int) -> Known:
+        """What the output tells of groups, given its rows. With an OFFSET it does not have the first rows."""
+        assert self.wanted is not None and self.reader is not None
+        copies = np.zeros(groups, np.int64)
+        np.add.at(copies, group, rows.diff)
+        rows = rows.select(self.reader.key.columns)
+        if offset:
+            return Known(rows.slice(0, 0), group[:0], np.zeros(groups, np.bool_), counted=True)
+        return Known(rows, group, copies < self.wanted.limit, self.wanted.with_ties)
+
+
+def seen_by(plan: Reduce, names: Sequence[str], registry: Registry) -> tuple[Seen, ...]:
+    """What each part of a reduce's function sees: each part of an aggregate that does not add up, or the function.
+
+    `names`: the columns that the function reads. Parts that see the same have one object.
+    """
+    match plan.function:
+        case Aggregates(ordered=ordered) if all(map(_is_extreme, ordered)):
+            return tuple(_extreme(plan, part, registry) for part in ordered)
+        case Aggregates(ordered=ordered):
+            return (Seen(names),) * len(ordered)
+        case Top(order, int() as limit, offset, with_ties) if limit + offset <= MOST_FIRST:
+            return (_first(plan, names, Wanted(order, limit + offset, with_ties), registry),)
+        case _:
+            return (Seen(names),)
+
+
+def _is_extreme(part: Ordered) -> bool:
+    return part.function in ("min", "max") and isinstance(part.args[0], Column)
+
+
+def _extreme(plan: Reduce, part: Ordered, registry: Registry) -> Seen:
+    column = part.args[0]
+    assert isinstance(column, Column)
+    wanted = Wanted((SortKey(column, descending=part.function == "max"),), 1, subject=column.name)
+    found = _first(plan, [column.name], wanted, registry)
+    return Seen(list(dict.fromkeys([*(key.name for key in plan.keys), column.name])), wanted, found.reader)
+
+
+def _first(plan: Reduce, names: Sequence[str], wanted: Wanted, registry: Registry) -> Seen:
+    assert plan.groups is not None  # it reads groups
+    key = OrderKey(plan.groups, wanted.order, tuple(names))
+    return Seen(names, wanted, Reader(key, [key.name for key in plan.keys], registry))

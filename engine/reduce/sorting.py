@@ -1,0 +1,144 @@
+"""Sorts the rows inside each group. Rows that tie are ordered by all their columns, so there is one order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.words import differ, look, ordered_words
+from halfjoin.engine.updates.radix import argsort, of_integers
+from halfjoin.engine.updates.updates import Ints, Mask, constant, gather, indices_of
+from halfjoin.sql.relation import SortKey
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """`positions`: the rows in order, group after group. `new`: whether the row at that place begins a group of peers,
+    which are the rows of a group that tie in the sort keys."""
+
+    positions: Ints
+    new: Mask
+
+
+def sort(groups: Groups, order: Sequence[SortKey]) -> Sorted:
+    """The rows of each group by the sort keys, then by all columns in declared order (ascending, NULLs last)."""
+    state = Sorted(np.arange(len(groups.count)), _firsts(groups.starts, len(groups.count)))
+    for key in order:
+        state = refine(state, ordered_words(groups.values(key.expr), key.descending, key.nulls_first))
+    return Sorted(_by_rows(groups, state).positions, state.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Numbers of each row, ascending from the first group to the last: of its peers, and of its equal rows."""
+
+    peers: Ints
+    row: Ints
+
+
+def ranked(groups: Groups, order: Sequence[SortKey]) -> Ranks:
+    """The ranks of rows in the order of `sort`. Rows of different groups have different ranks."""
+    by_keys = Sorted(np.arange(len(groups.count)), _firsts(groups.starts, len(groups.count)))
+    for key in order:
+        by_keys = refine(by_keys, ordered_words(groups.values(key.expr), key.descending, key.nulls_first))
+    by_rows = _by_rows(groups, by_keys)
+    peers, row = np.empty_like(by_rows.positions), np.empty_like(by_rows.positions)
+    peers[by_keys.positions] = np.cumsum(by_keys.new) - 1
+    row[by_rows.positions] = np.cumsum(by_rows.new) - 1
+    return Ranks(peers, row)
+
+
+def _by_rows(groups: Groups, state: Sorted) -> Sorted:
+    """Rows that tie so far, ordered by all columns. Only their values are compared, as they are often few."""
+    tied = np.flatnonzero(~(state.new & np.append(state.new[1:], True)))
+    if not len(tied):
+        return state
+    positions, new = state.positions.copy(), state.new.copy()
+    indices = indices_of(positions[tied])
+    columns = (gather(column, indices) for column in groups.columns.values())
+    found = refine(Sorted(np.arange(len(tied)), new[tied]), by_columns(columns))
+    positions[tied], new[tied] = positions[tied][found.positions], found.new
+    return Sorted(positions, new)
+
+
+def precede(asked: Mapping[str, pa.Array], others: Mapping[str, pa.Array], order: Sequence[SortKey]) -> Mask:
+    """Whether rows come before a row: as many `others` for each row of `asked`, which a row of the result is about."""
+    rows, length = len(next(iter(asked.values()))), len(next(iter(others.values())))
+    columns = {name: pa.concat_arrays([column, others[name]]) for name, column in asked.items()}
+    groups = Groups(columns, constant(1, rows + length), np.array([0, rows + length]))
+    less, equal = np.zeros((2, rows, length // rows), np.bool_)
+    equal[:] = True
+    for word in _all_words(groups, order):
+        own, other = word[:rows, None], word[rows:].reshape(rows, -1)
+        less |= equal & (other < own)
+        equal &= other == own
+        if not equal.any():  # computes no words in vain
+            break
+    return less
+
+
+def _all_words(groups: Groups, order: Sequence[SortKey]) -> Iterator[Ints]:
+    for key in order:
+        yield from ordered_words(groups.values(key.expr), key.descending, key.nulls_first)
+    yield from by_columns(groups.columns.values())
+
+
+def refine(state: Sorted, words: Iterable[Ints]) -> Sorted:
+    """The rows that tie so far, ordered by words as well. Rows that do not tie stay where they are."""
+    words = iter(words)
+    while True:
+        positions, new = state.positions, state.new
+        alone = new & np.append(new[1:], True)
+        word = None if alone.all() else next(words, None)  # computes no words in vain
+        if word is None:
+            return state
+        tied = np.flatnonzero(~alone)
+        peers = np.cumsum(new, dtype=np.int64)[tied]
+        values = word[positions[tied]]
+        by_value = _order(peers, values)
+        positions, new = positions.copy(), new.copy()
+        positions[tied] = positions[tied[by_value]]
+        new[tied] = differ([peers, values[by_value]], len(tied))
+        state = Sorted(positions, new)
+
+
+def _order(peers: Ints, values: Ints) -> Ints:
+    """The order of peers, which are numbers that ascend, and among them of values."""
+    return argsort([of_integers(peers), of_integers(values)], len(values))
+
+
+def first_rows(starts: Ints, words: Iterable[Ints]) -> Ints:
+    """The position of the row of each group with the least words; of equal ones the first; -1 for an empty group.
+
+    It looks at the first words of all rows, and at the following words only of the rows that tie.
+    """
+    numbers = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    rows = np.arange(len(numbers))
+    for word in words:
+        firsts = np.flatnonzero(differ([numbers[rows]], len(rows)))
+        if len(firsts) == len(rows):
+            break
+        values = word[rows]
+        least = np.minimum.reduceat(values, firsts)
+        rows = rows[values == np.repeat(least, np.diff(np.append(firsts, len(rows))))]
+    found = np.full(len(starts) - 1, -1)
+    found[numbers[rows][::-1]] = rows[::-1]  # of rows that are equal, the first one is written last
+    return found
+
+
+def by_columns(columns: Iterable[pa.Array]) -> Iterable[Ints]:
+    """The words of all columns in declared order, ascending, NULLs last."""
+    for column in columns:
+        yield from ordered_words(column)
+        yield from look(column)
+
+
+def _firsts(starts: Ints, length: int) -> Mask:
+    """Whether a row is the first of its group."""
+    first = np.zeros(length, np.bool_)
+    first[starts[:-1][np.diff(starts) > 0]] = True
+    return first

@@ -1,0 +1,153 @@
+"""Kernels from kept sums to sums, averages and bits. Spreads and regressions have their own module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from halfjoin.engine.scalar import kept, quotients
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.decimals import OVERFLOW
+from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.scalar.lifting import FIELD_WORDS
+from halfjoin.engine.scalar.moments import checked, scaled
+from halfjoin.engine.scalar.spread import SPREAD
+from halfjoin.engine.scalar.values import Datum, Kernel, from_numpy, on_arrays, raw, valid
+from halfjoin.engine.scalar.wide import Ints, Wide
+from halfjoin.sql.expr import Call, Literal
+from halfjoin.sql.types import Kind
+
+Mask = NDArray[np.bool_]
+
+
+def _nothing(count: Any, total: Any) -> tuple[Mask, Ints]:
+    """Where there is no value, so that the result is NULL; and the counts, 1 there."""
+    nothing: Mask = ~(valid(count) & valid(total)) | (raw(count) == 0)
+    return nothing, np.where(nothing, 1, raw(count))
+
+
+def _sum_of_integers(expr: Call) -> Kernel:
+    type = arrow_type(expr.type)
+
+    @on_arrays
+    def run(count: Any, total: Any, *digits: Any) -> Datum:
+        nothing, _ = _nothing(count, total)
+        numbers, _ = kept.read(total)
+        if expr.type.kind is Kind.BIGINT:
+            values, outside = numbers.narrow()
+            _fail(outside & ~nothing, "bigint out of range")
+            return from_numpy(values, type, nothing)
+        return _numeric(numbers, type, nothing)
+
+    return run
+
+
+def _average_of_integers(expr: Call) -> Kernel:
+    type, scale = arrow_type(expr.type), expr.args[3]
+    assert isinstance(scale, Literal) and isinstance(scale.value, int)
+    unit = 10 ** (type.scale - scale.value)
+
+    @on_arrays
+    def run(count: Any, total: Any, *digits: Any) -> Datum:
+        nothing, counts = _nothing(count, total)
+        numbers, _ = kept.read(total)
+        units = numbers.times(Wide.of(np.full(len(total), unit)))
+        return _numeric(quotients.rounded_quotient(units, counts), type, nothing)
+
+    return run
+
+
+def _numeric(numbers: Wide, type: Any, nothing: Mask) -> Any:
+    array, outside = quotients.decimals(numbers, type)
+    _fail(outside & ~nothing, OVERFLOW)
+    if not nothing.any():
+        return array
+    return pa.Array.from_buffers(type, len(array), [pa.array(~nothing).buffers()[1], array.buffers()[1]])
+
+
+def _of_floats(divide: bool) -> Callable[[Call], Kernel]:
+    """A sum or an average: NaN and infinities as in float arithmetic, else the exact number rounded once."""
+
+    def build(expr: Call) -> Kernel:
+        bits = 32 if expr.type.kind is Kind.REAL else 64
+        dtype = np.float32 if bits == 32 else np.float64
+
+        @on_arrays
+        def run(count: Any, total: Any) -> Datum:
+            nothing, counts = _nothing(count, total)
+            numbers, special = kept.read(total)
+            values, outside = quotients.floats(numbers, counts if divide else None, bits)
+            if special is not None:
+                nan, plus, minus = special != 0
+                odd = [nan | (plus & minus), plus, minus]
+                values = np.select(odd, [np.nan, np.inf, -np.inf], values)
+                outside &= ~np.logical_or.reduce(odd)
+            _fail(outside & ~nothing, "value out of range: overflow")
+            return pa.array(values.astype(dtype), mask=nothing if nothing.any() else None)
+
+        return run
+
+    return build
+
+
+_GIVEN: dict[str, Callable[[Ints, Ints], Mask]] = {
+    "bit_and of bits": lambda having, counts: having == counts,
+    "bit_or of bits": lambda having, counts: having != 0,
+    "bit_xor of bits": lambda having, counts: having & 1 != 0,
+}
+
+
+def _bits(expr: Call) -> Kernel:
+    """The integer of the bits that are given by their count and the count of values."""
+    type, given = arrow_type(expr.type), _GIVEN[expr.function]
+    width = type.bit_width
+
+    @on_arrays
+    def run(count: Any, total: Any) -> Datum:
+        nothing, counts = _nothing(count, total)
+        result = np.zeros(len(total), np.uint64)
+        for bit, having in enumerate(kept.read(total)[0].fields(width, 2)):
+            result |= given(having.narrow()[0], counts).astype(np.uint64) << np.uint64(bit)
+        return from_numpy(result.astype(f"u{width // 8}").view(f"i{width // 8}"), type, nothing)
+
+    return run
+
+
+def _intervals(divide: bool) -> Callable[[Call], Kernel]:
+    """A sum or an average of intervals: months, days and microseconds by themselves."""
+
+    def build(expr: Call) -> Kernel:
+        @on_arrays
+        def run(count: Any, total: Any) -> Datum:
+            nothing, counts = _nothing(count, total)
+            fields = [field.narrow() for field in kept.read(total)[0].fields(3, FIELD_WORDS)]
+            outside = np.logical_or.reduce([wrong for _, wrong in fields])
+            _fail(outside & ~nothing, "interval out of range")
+            micros, days, months = (np.where(nothing, 0, values) for values, _ in fields)
+            sums = checked(months, days, micros, nothing)
+            return scaled(sums, pa.array(counts.astype(np.float64)), "/") if divide else sums
+
+        return run
+
+    return build
+
+
+def _fail(bad: Mask, message: str) -> None:
+    if bad.any():
+        raise Failed(message, bad)
+
+
+SUMS: dict[str, Callable[[Call], Kernel]] = {
+    "sum of integers": _sum_of_integers,
+    "avg of integers": _average_of_integers,
+    "sum of floats": _of_floats(divide=False),
+    "avg of floats": _of_floats(divide=True),
+    "sum of intervals": _intervals(divide=False),
+    "avg of intervals": _intervals(divide=True),
+    **dict.fromkeys(_GIVEN, _bits),
+    **SPREAD,
+}

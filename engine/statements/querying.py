@@ -1,0 +1,58 @@
+"""Answers ad-hoc queries: evaluates them as views are, then puts the rows in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.arrange.expand import expand, refuse_negative
+from halfjoin.engine.batch.readable import closed, readable
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.reduce import top
+from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.statements.reading import QUERY_NAME, check_memory, evaluate
+from halfjoin.engine.statements.recursion import with_recursions
+from halfjoin.engine.updates.updates import Updates
+from halfjoin.errors import bounded
+from halfjoin.planner.plan import Top
+from halfjoin.sql.bind.query import bind_query
+from halfjoin.sql.bind.tables import tables_of
+from halfjoin.sql.relation import Relation, TopK
+from halfjoin.sql.statements import Query
+
+
+@bounded()
+def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Table:
+    """The rows of any SELECT, as they are in a view of it, in the order of its ORDER BY.
+
+    Rows that tie are ordered by their columns, the first one first: ascending, NULLs last. So with ORDER BY or LIMIT
+    there is one answer. Columns are named as in PostgreSQL, so names may repeat.
+
+    Raises:
+        DataError: an expression fails for a row, or there are too many rows or bytes.
+    """
+    state = closed(state)
+    time = readable(state, sorted(tables_of(statement, state.catalog, text)), as_of)
+    bound = bind_query(statement, state.catalog, text)
+
+    def rows(over: State, relation: Relation) -> Updates:
+        return refuse_negative(evaluate(over, relation, time, distinct=False), QUERY_NAME)
+
+    later = replace(state, upper=max(state.upper, time + 1))  # constants can be read at any time
+    found = rows(with_recursions(later, bound.recursions, rows), bound.relation)
+    if bound.top is not None:
+        check_memory(state, found.nbytes)
+        found = _first(found, bound.top)
+    shown = list(found.columns)[: len(bound.names)]
+    columns = expand(found.select(shown), QUERY_NAME).columns
+    return pa.Table.from_arrays(list(columns.values()), names=list(bound.names))
+
+
+def _first(rows: Updates, order: TopK) -> Updates:
+    """The first rows in an order, after those that OFFSET skips."""
+    groups = Groups(rows.columns, rows.diff, np.array([0, len(rows)]))
+    positions, count = top.evaluate(Top(order.order, order.limit, order.offset, order.with_ties), groups)
+    found = rows.take(positions)
+    return Updates(found.columns, found.time, count)

@@ -1,0 +1,313 @@
+"""Lowers aggregates, windows and top-k to a reduce: the join below, the function of groups, what stands above it.
+
+The join below computes every key, argument, condition and sort key as a column of its own, so a reduce reads columns
+only. What stands above is a projection of the reduce's output: the result of an aggregate that adds up is an ordinary
+expression over the kept sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.planner.plan import Aggregates, Ordered, Sums, Top, Windows
+from halfjoin.sql.expr import Call, Column, Expr, Literal, columns_of, is_temporal
+from halfjoin.sql.functions import render
+from halfjoin.sql.functions.aggregates import Decomposed, decompose, decompose_lifted, filtered
+from halfjoin.sql.relation import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Project,
+    Relation,
+    Scan,
+    SortKey,
+    TableFunction,
+    TopK,
+    Window,
+    inputs_of,
+)
+from halfjoin.sql.types import BIGINT, BOOLEAN, Kind, SqlType
+from halfjoin.sql.user_aggregate import lift_of, result_of
+
+Function: TypeAlias = Aggregates | Windows | Top
+Columns: TypeAlias = Sequence[Column]
+Positions: TypeAlias = tuple[int, ...]
+Args: TypeAlias = tuple[int | Expr, ...]  # the positions of columns; a constant is itself
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A reduce before its input has a name.
+
+    `input`: the relation below it. `keys`: how many of its first columns are keys. `function`, given the input's
+    columns, is the function of a group. `above`, given a scan of the output, has the columns of the relation that was
+    lowered. `passing`: the function needs only the changes of its input, so the input need not be kept.
+    """
+
+    input: Project
+    keys: int
+    function: Callable[[Columns], Function]
+    above: Callable[[Scan], Relation]
+    passing: bool
+
+
+def lowered(relation: Aggregate | Window | TopK) -> Lowered:
+    """The reduce of a relation.
+
+    Raises:
+        UnsupportedSQL: it reads mz_now() or an interval, which no collection can hold.
+    """
+    match relation:
+        case Aggregate():
+            return _aggregate(relation)
+        case Window():
+            return _window(relation)
+        case TopK():
+            return _top(relation)
+
+
+def output_columns(keys: Columns, function: Function, input: Columns) -> tuple[Column, ...]:
+    """The columns of a reduce's output."""
+    match function:
+        case Aggregates(count, sums, ordered):
+            return (*keys, count, *(part.column for part in sums), *(part.column for part in ordered))
+        case Windows(_, calls):
+            return (*input, *(column for column, _ in calls))
+        case Top():
+            return tuple(input)
+
+
+@dataclass
+class _Items:
+    """The columns that the join below computes; equal expressions share one."""
+
+    input: Relation
+    items: list[tuple[Column, Expr]] = field(default_factory=list)
+    lifts: dict[tuple[str, tuple[Expr, ...]], TableFunction] = field(default_factory=dict)
+
+    def lift(self, call: AggregateCall) -> tuple[Column, ...]:
+        """The columns that the lift of a user's aggregate gives for each row. Equal lifts are one."""
+        args = filtered(call)
+        if any(map(is_temporal, args)):
+            raise _temporal(args)
+        wanted = call.function, args
+        if wanted not in self.lifts:
+            alias, nullable = f"=lift{len(self.lifts) + 1}", any(map(_may_be_null, args))  # no user writes this name
+            columns = tuple(Column(f"{alias}.{name}", type, nullable) for name, type in call.sums)
+            self.lifts[wanted] = TableFunction(self.input, lift_of(call.function), alias, args, columns)
+            self.input = self.lifts[wanted]
+        return self.lifts[wanted].outputs
+
+    def own(self, word: str, number: int | None = None) -> str:
+        """A name for a column that the reduce makes. A reduce below it, whose columns it may show, has other names."""
+        return f"{'#' * (1 + _depth(self.input))}{word}{'' if number is None else number}"
+
+    def add(self, expr: Expr) -> int:
+        """The position of the column that computes an expression."""
+        if is_temporal(expr):
+            raise _temporal((expr,))
+        if expr.type.kind is Kind.INTERVAL:
+            raise UnsupportedSQL(f"{render(expr)} is an interval, which a maintained group cannot hold",
+                                 remedy="take its length: extract(epoch from ...)")  # fmt: skip
+        for position, (_, known) in enumerate(self.items):
+            if known == expr:
+                return position
+        return self._appended(expr)
+
+    def _appended(self, expr: Expr) -> int:
+        column = Column(f"group.{len(self.items)}", expr.type, not isinstance(expr, Column) or expr.nullable)
+        self.items.append((column, expr))
+        return len(self.items) - 1
+
+    def add_all(self, exprs: Iterable[Expr]) -> Positions:
+        """The positions of several expressions' columns."""
+        return tuple(map(self.add, exprs))
+
+    def args(self, exprs: Iterable[Expr]) -> Args:
+        """Arguments: the positions of their columns, or themselves if they are constant."""
+        return tuple(self.add(expr) if columns_of(expr) else expr for expr in exprs)
+
+    def keys(self, exprs: Sequence[Expr]) -> tuple[int, Positions]:
+        """How many distinct keys there are, and the position of each expression's column. Called first."""
+        positions = self.add_all(exprs)
+        return len(self.items), positions
+
+    def project(self) -> Project:
+        """The relation below the reduce. It has at least one column, as a collection needs one."""
+        if not self.items:
+            self._appended(Literal(True, BOOLEAN))
+        return Project(self.input, tuple(self.items))
+
+
+def _temporal(exprs: Sequence[Expr]) -> UnsupportedSQL:
+    return UnsupportedSQL(f"{', '.join(map(render, exprs))} reads mz_now() in an aggregate, a window or an order",
+                          remedy="compare mz_now() in WHERE")  # fmt: skip
+
+
+def _depth(relation: Relation) -> int:
+    """How many reduces lie on each other in a relation, at most."""
+    below = max(map(_depth, inputs_of(relation)), default=0)
+    return below + isinstance(relation, (Aggregate, Window, TopK))
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """Sort keys by the positions of their columns."""
+
+    keys: tuple[tuple[int, SortKey], ...]
+
+    @staticmethod
+    def of(order: Sequence[SortKey], items: _Items) -> _Order:
+        return _Order(tuple((items.add(key.expr), key) for key in order))
+
+    def over(self, columns: Columns) -> tuple[SortKey, ...]:
+        return tuple(replace(key, expr=columns[position]) for position, key in self.keys)
+
+
+def _over(columns: Columns, args: Args) -> tuple[Expr, ...]:
+    return tuple(columns[arg] if isinstance(arg, int) else arg for arg in args)
+
+
+def _window(relation: Window) -> Lowered:
+    items = _Items(relation.input)
+    count, _ = items.keys(relation.partition)
+    passed = items.add_all(relation.input.columns)
+    order = _Order.of(relation.order, items)
+    read = [(items.args(call.args), None if call.condition is None else items.add(call.condition))
+            for _, call in relation.calls]  # fmt: skip
+
+    def function(columns: Columns) -> Windows:
+        made = []
+        for number, ((args, condition), (shown, call)) in enumerate(zip(read, relation.calls, strict=True), 1):
+            bound = replace(call, args=_over(columns, args),
+                            condition=None if condition is None else columns[condition])  # fmt: skip
+            made.append((Column(items.own("window", number), shown.type), bound))
+        return Windows(order.over(columns), tuple(made))
+
+    def above(scan: Scan) -> Relation:
+        results = scan.columns[len(items.items):]
+        shown = (*(scan.columns[position] for position in passed), *results)
+        return Project(scan, tuple(zip(relation.columns, shown, strict=True)))
+
+    return Lowered(items.project(), count, function, above, passing=False)
+
+
+def _top(relation: TopK) -> Lowered:
+    items = _Items(relation.input)
+    count, _ = items.keys(relation.partition)
+    passed = items.add_all(relation.input.columns)
+    order = _Order.of(relation.order, items)
+
+    def function(columns: Columns) -> Top:
+        return Top(order.over(columns), relation.limit, relation.offset, relation.with_ties)
+
+    def above(scan: Scan) -> Relation:
+        shown = (scan.columns[position] for position in passed)
+        return Project(scan, tuple(zip(relation.columns, shown, strict=True)))
+
+    return Lowered(items.project(), count, function, above, passing=False)
+
+
+def _may_be_null(expr: Expr) -> bool:
+    return expr.nullable if isinstance(expr, Column) else not isinstance(expr, Literal) or expr.value is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A user's result of sums. It is a column that a table function adds above the reduce: one row for each row."""
+
+    call: AggregateCall
+    number: int
+    sums: tuple[Callable[[str], Expr], ...]
+
+    def column(self, alias: str) -> Column:
+        """The result's column, above a scan of the output under an alias."""
+        return Column(f"{alias}#{self.number}.{self.call.function}", self.call.type)
+
+    def over(self, relation: Relation, alias: str) -> TableFunction:
+        """The rows of a relation with the result; `alias`: of the scan in it."""
+        args = tuple(sum(alias) for sum in self.sums)
+        return TableFunction(relation, result_of(self.call.function), f"{alias}#{self.number}", args,
+                             (self.column(alias),))  # fmt: skip
+
+
+@dataclass
+class _Kept:
+    """What an aggregate keeps for each group; calls with equal parts share them."""
+
+    items: _Items
+    sums: dict[tuple[str, Positions], Column] = field(default_factory=dict)
+    ordered: dict[tuple[AggregateCall, Args, int | None, _Order], Column] = field(default_factory=dict)
+    made: list[_Made] = field(default_factory=list)
+
+    @property
+    def count(self) -> Column:
+        """The number of the group's rows."""
+        return Column(self.items.own("rows"), BIGINT, nullable=False)
+
+    def result(self, call: AggregateCall) -> Callable[[str], Expr]:
+        """The call's result over the kept columns under an alias."""
+        if call.sums and not call.distinct:
+            sums = tuple(map(self.summed, decompose_lifted(self.items.lift(call))))
+            one = _Made(call, len(self.made) + 1, sums)
+            self.made.append(one)
+            return one.column
+        parts = decompose(call)
+        if parts is None:
+            if call.function in ("min", "max"):  # a NULL does not count, and no condition need be kept
+                call = replace(call, args=filtered(call), condition=None)
+            args = self.items.args(call.args)
+            condition = None if call.condition is None else self.items.add(call.condition)
+            order = _Order.of(call.order, self.items)
+            bare = replace(call, args=(), condition=None, order=())
+            column = self.ordered.setdefault((bare, args, condition, order), self._fresh("value", call.type))
+            return lambda alias: replace(column, name=f"{alias}.{column.name}")
+        return self.summed(parts)
+
+    def summed(self, parts: Decomposed) -> Callable[[str], Expr]:
+        """The result of what adds up, over the kept columns under an alias."""
+        columns = []
+        for part in parts.parts:
+            if part.kind == "count" and not any(map(_may_be_null, part.args)):
+                columns.append(self.count)  # every row counts
+                continue
+            wanted = part.kind, self.items.add_all(part.args)
+            columns.append(self.sums.setdefault(wanted, self._fresh("sum", part.type)))
+        return lambda alias: parts.result([replace(column, name=f"{alias}.{column.name}") for column in columns])
+
+    def _fresh(self, word: str, type: SqlType) -> Column:
+        return Column(self.items.own(word, len(self.sums) + len(self.ordered) + 1), type)
+
+    def function(self, columns: Columns) -> Aggregates:
+        """The parts over the input's columns."""
+        sums = [Sums(column, kind, tuple(columns[position] for position in args))
+                for (kind, args), column in self.sums.items()]  # fmt: skip
+        ordered = [
+            Ordered(column, call.function, _over(columns, args), call.distinct,
+                    order.over(columns), None if condition is None else columns[condition])
+            for (call, args, condition, order), column in self.ordered.items()
+        ]  # fmt: skip
+        return Aggregates(self.count, tuple(sums), tuple(ordered))
+
+
+def _aggregate(relation: Aggregate) -> Lowered:
+    items = _Items(relation.input)
+    count, keys = items.keys([expr for _, expr in relation.keys])
+    kept = _Kept(items)
+    results = [kept.result(call) for _, call in relation.calls]
+
+    def above(scan: Scan) -> Relation:
+        shown = [scan.columns[position] for position in keys]
+        made = [result(scan.alias) for result in results]
+        there: Relation = scan
+        if not results and keys:  # of a row with a negative count there is none
+            rows = replace(kept.count, name=f"{scan.alias}.{kept.count.name}")
+            there = Filter(scan, Call(">", (rows, Literal(0, BIGINT)), BOOLEAN))
+        for one in kept.made:
+            there = one.over(there, scan.alias)
+        return Project(there, tuple(zip(relation.columns, (*shown, *made), strict=True)))
+
+    return Lowered(items.project(), count, kept.function, above, passing=not kept.ordered)

@@ -1,0 +1,124 @@
+"""Binds calls of aggregates: `count(DISTINCT x) FILTER (WHERE y)`, `percentile_cont(0.5) WITHIN GROUP (ORDER BY x)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.expr import Expr
+from halfjoin.sql.functions.aggregates import ORDERED_SETS, is_aggregate_name, resolve_aggregate
+from halfjoin.sql.parse.locate import only
+from halfjoin.sql.relation import AggregateCall, SortKey
+from halfjoin.sql.schema import Schema
+
+_AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)  # clauses after a call
+
+
+def called(node: exp.Expr) -> exp.Expr:
+    """The call itself, without FILTER, WITHIN GROUP and IGNORE NULLS."""
+    while isinstance(node, _AROUND):
+        node = node.this
+    return node
+
+
+def is_aggregate(node: exp.Expr, schema: Schema) -> bool:
+    """Whether a node is a call of an aggregate, built in or the user's, with its clauses."""
+    node = called(node)
+    return isinstance(node, exp.Anonymous) and is_aggregate_name(node.name.lower(), schema)
+
+
+def aggregates_in(nodes: Sequence[exp.Expr], scalars: Scalars) -> list[exp.Expr]:
+    """The outermost calls of aggregates in the nodes, outside subqueries; not those that an OVER makes a window's."""
+    return [call for node in nodes for call in _aggregates(node, scalars)]
+
+
+def _aggregates(node: exp.Expr, scalars: Scalars) -> Iterator[exp.Expr]:
+    if id(node) in scalars.bound or isinstance(node, exp.Query):
+        return
+    if isinstance(node, exp.Window):
+        for part in parts_of_window(node):
+            yield from _aggregates(part, scalars)
+    elif is_aggregate(node, scalars.context.schema):
+        yield node
+    else:
+        for child in node.iter_expressions():
+            yield from _aggregates(child, scalars)
+
+
+def parts_of_window(node: exp.Window) -> Iterator[exp.Expr]:
+    """What a window function reads: its arguments, its FILTER, and its window."""
+    part = node.this
+    while isinstance(part, _AROUND):
+        if part.args.get("expression"):
+            yield part.expression
+        part = part.this
+    yield from part.iter_expressions()
+    for child in node.iter_expressions():
+        if child.arg_key != "this":
+            yield child
+
+
+def aggregate_call(node: exp.Expr, scalars: Scalars) -> AggregateCall:
+    """The call, with arguments, condition and order bound over the rows before grouping."""
+    context = scalars.context
+    condition = None
+    if isinstance(node, exp.Filter):
+        condition = scalars.value(node.expression.this)
+        node = node.this
+    within = None
+    if isinstance(node, exp.WithinGroup):
+        within = node.expression
+        node = node.this
+    name = node.name.lower()
+    nodes, order, distinct = arguments(node)
+    if within is not None:
+        if name not in ORDERED_SETS:
+            raise context.wrong(node, f"{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP")
+        if order or distinct:
+            what = "DISTINCT" if distinct else "multiple ORDER BY clauses"
+            raise context.wrong(node, f"cannot use {what} with WITHIN GROUP")
+        order = within.expressions
+    elif name in ORDERED_SETS:
+        raise context.wrong(node, f"WITHIN GROUP is required for ordered-set aggregate {name}",
+                            f"write {name}({'' if name == 'mode' else '0.5'}) WITHIN GROUP (ORDER BY x)")
+    args = () if is_star(name, nodes, distinct, node, scalars) else scalars.values(nodes)
+    keys = sort_keys(order, scalars)
+    with context.at(node):
+        return resolve_aggregate(name, args, distinct=distinct, condition=condition, order=keys,
+                                 defined=context.schema.aggregate(name))
+
+
+def arguments(call: exp.Expr) -> tuple[list[exp.Expr], list[exp.Ordered], bool]:
+    """The arguments of a call, its ORDER BY, and whether it has DISTINCT."""
+    nodes, order, distinct = list(call.expressions), [], False
+    if nodes and isinstance(nodes[-1], exp.Order):
+        last = nodes.pop()
+        order = last.expressions
+        nodes += [last.this] if last.this is not None else []
+    if nodes and isinstance(nodes[0], exp.Distinct):
+        distinct, nodes = True, [*nodes[0].expressions, *nodes[1:]]
+    return nodes, order, distinct
+
+
+def is_star(name: str, nodes: Sequence[exp.Expr], distinct: bool, call: exp.Expr, scalars: Scalars) -> bool:
+    """Whether the call is count(*)."""
+    if not any(isinstance(node, exp.Star) for node in nodes):
+        if name == "count" and not nodes:
+            raise scalars.context.wrong(call, "count(*) must be used to call a parameterless aggregate function")
+        return False
+    if name != "count" or distinct or len(nodes) != 1:
+        raise scalars.context.wrong(call, f"{name}(*) is not an aggregate", "name the column")
+    return True
+
+
+def sort_keys(order: Sequence[exp.Ordered], scalars: Scalars) -> tuple[SortKey, ...]:
+    """The keys of an ORDER BY, as expressions; a number is a constant here, not the position of an output."""
+    return tuple(sort_key(node, scalars.value(node.this), scalars) for node in order)
+
+
+def sort_key(node: exp.Ordered, value: Expr, scalars: Scalars) -> SortKey:
+    """One key of an order."""
+    only(node, scalars.context.sql, "ORDER BY", ("this", "desc", "nulls_first"))
+    return SortKey(value, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))

@@ -1,0 +1,164 @@
+"""The keys of GROUP BY and its sets of keys: GROUPING SETS, ROLLUP and CUBE.
+
+Several sets are a UNION ALL of one aggregate for each set, over the same rows. A key that is not in a set is NULL in
+its rows, and `grouping()` is a constant of each set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+
+from sqlglot import exp
+
+from halfjoin.sql.bind.aggregates import aggregates_in
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.outputs import Output, named, position
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.selected import known, qualified
+from halfjoin.sql.expr import Column, Expr, Literal
+from halfjoin.sql.parse.locate import name_of, only
+from halfjoin.sql.relation import Aggregate, AggregateCall, Project, Relation, UnionAll
+from halfjoin.sql.types import INTEGER
+
+MOST_SETS = 4096  # as in PostgreSQL
+MOST_GROUPING = 31  # the arguments of one grouping(), whose result is an integer
+
+Set = tuple[int, ...]  # the positions of a set's keys
+
+
+@dataclass
+class Keys:
+    """The keys over the rows, each once, and the sets of them to group by."""
+
+    values: list[Expr]
+    sets: list[Set]
+
+    def common(self) -> list[Expr]:
+        """The keys that all sets have."""
+        shared = set(self.sets[0]).intersection(*self.sets[1:])
+        return [self.values[place] for place in sorted(shared)]
+
+    def add_everywhere(self, value: Expr) -> None:
+        """Add a key to all sets."""
+        if value not in self.values:
+            self.values.append(value)
+            self.sets = [(*one, len(self.values) - 1) for one in self.sets]
+
+
+def keys_of(group: exp.Group | None, outputs: Sequence[Output], rows: Scalars) -> Keys:
+    """The keys of GROUP BY. Its parts combine: each set of one part with each set of the next."""
+    keys = Keys([], [()])
+    if group is None:
+        return keys
+    context = rows.context
+    only(group, context.sql, "GROUP BY", ("expressions", "all"))
+    if group.args.get("all") and not group.expressions:
+        raise context.refuse(group, "GROUP BY ALL is not supported", "name the keys")
+
+    def key(node: exp.Expr) -> int:
+        value = _key(node, outputs, rows)
+        if value not in keys.values:
+            keys.values.append(value)
+        return keys.values.index(value)
+
+    def simple(node: exp.Expr) -> Set:
+        return tuple(key(part) for part in (node.expressions if isinstance(node, exp.Tuple) else [node]))
+
+    def sets(node: exp.Expr) -> Iterator[Set]:
+        match node:
+            case exp.GroupingSets():
+                for part in node.expressions:
+                    yield from sets(part)
+            case exp.Rollup() | exp.Cube():
+                parts = [simple(part) for part in node.expressions]
+                for count in range(len(parts), -1, -1):
+                    for some in [parts[:count]] if isinstance(node, exp.Rollup) else combinations(parts, count):
+                        yield sum(some, ())
+            case _:
+                yield simple(node)
+
+    for node in group.expressions:
+        if isinstance(node, exp.Cube) and len(node.expressions) > MOST_SETS.bit_length():
+            raise context.wrong(node, "CUBE is limited to 12 elements")
+        keys.sets = [(*before, *after) for before, after in product(keys.sets, list(sets(node)))]
+        if len(keys.sets) > MOST_SETS:
+            raise context.wrong(group, f"too many grouping sets present (maximum {MOST_SETS})")
+    keys.sets = [tuple(dict.fromkeys(one)) for one in keys.sets]
+    if group.args.get("all") is False:  # GROUP BY DISTINCT
+        keys.sets = list({frozenset(one): one for one in reversed(keys.sets)}.values())[::-1]
+    return keys
+
+
+def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> Expr:
+    """A key over the rows: an output by its position, a column, an output by its name, or any other expression."""
+    context = rows.context
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        raise context.refuse(node, "GROUP BY of a whole row is not supported", "name its columns")
+    written, node = node, node.unnest()
+    place = position(node, len(outputs), "GROUP BY", context)
+    if isinstance(node, exp.Column) and not node.args.get("table"):
+        with context.at(node):
+            column = rows.scopes[0].column(name_of(node))
+        place = named(node, outputs, "GROUP BY", rows) if column is None else None
+    if place is not None:
+        node = outputs[place].node
+    if aggregates_in([node], rows):
+        raise context.wrong(written, "aggregate functions are not allowed in GROUP BY")
+    if node.find(exp.Window):
+        raise context.wrong(written, "window functions are not allowed in GROUP BY")
+    return rows.value(node)
+
+
+def groupings_in(node: exp.Expr) -> Iterator[exp.Anonymous]:
+    """The calls of grouping() outside subqueries."""
+    for part in node.walk(prune=lambda part: isinstance(part, exp.Query)):
+        if isinstance(part, exp.Anonymous) and part.name.lower() == "grouping":
+            yield part
+
+
+def grouping(node: exp.Anonymous, keys: Keys, rows: Scalars) -> list[int]:
+    """The value of a call of grouping() in each set: one bit for each argument, 1 if the set does not have the key."""
+    if not 1 <= len(node.expressions) <= MOST_GROUPING:
+        raise rows.context.wrong(node, f"GROUPING must have from 1 to {MOST_GROUPING} arguments")
+    places = []
+    for part in node.expressions:
+        value = rows.value(part)
+        if value not in keys.values:
+            raise rows.context.wrong(part, "arguments to GROUPING must be grouping expressions of the associated query "
+                                           "level")
+        places.append(keys.values.index(value))
+    return [sum(1 << bit for bit, place in enumerate(reversed(places)) if place not in one) for one in keys.sets]
+
+
+def aggregate(rows: Relation, one: Set, columns: Mapping[Expr, Column],
+              calls: Mapping[AggregateCall, Column]) -> Aggregate:
+    """The groups of one set of keys. `columns`: the column of each key, in the keys' order."""
+    values = list(columns)
+    keyed = tuple((columns[values[place]], known(values[place])) for place in one)
+    return Aggregate(rows, keyed, tuple((column, call) for call, column in calls.items()))
+
+
+def of_sets(rows: Relation, keys: Keys, columns: Mapping[Expr, Column], calls: Mapping[AggregateCall, Column],
+            bits: Sequence[tuple[Column, list[int]]], context: Context) -> Relation:
+    """The groups of each set of keys, with the values of grouping() in each set."""
+    shown = (*columns.values(), *calls.values(), *(column for column, _ in bits))
+    arms = []
+    for number, one in enumerate(keys.sets):
+        inner = _under_an_alias([*columns.values(), *calls.values()], context)
+        grouped = aggregate(rows, one, {value: inner[column.name] for value, column in columns.items()},
+                            {call: inner[column.name] for call, column in calls.items()})
+        there = frozenset(column.name for column in grouped.columns)
+        values: list[Expr] = [
+            column if column.name in there else Literal(None, column.type) for column in inner.values()]
+        values += [Literal(made[number], INTEGER) for _, made in bits]
+        names = _under_an_alias(shown, context).values() if len(keys.sets) > 1 else shown
+        arms.append(Project(grouped, tuple(zip(names, values, strict=True))))
+    return UnionAll(tuple(arms), shown) if len(arms) > 1 else arms[0]
+
+
+def _under_an_alias(columns: Sequence[Column], context: Context) -> dict[str, Column]:
+    """The columns under an alias of their own, by their names."""
+    namer = qualified(context.aliases.fresh("group"))
+    return {column.name: replace(column, name=namer(column.name.rpartition(".")[2])) for column in columns}

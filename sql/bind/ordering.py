@@ -1,0 +1,213 @@
+"""Binds DISTINCT, ORDER BY, LIMIT and OFFSET: what happens to a query's outputs last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql import functions
+from halfjoin.sql.bind.aggregates import sort_key
+from halfjoin.sql.bind.constant import constant
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.outputs import Output, named, position
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.selected import Selected, column_for, known, qualified
+from halfjoin.sql.expr import FALSE, Column, Expr, Literal
+from halfjoin.sql.parse.locate import only
+from halfjoin.sql.relation import Aggregate, Filter, Project, SortKey, TopK
+from halfjoin.sql.types import BIGINT
+
+ORDER_IS_DROPPED = "ORDER BY has no effect in a view without LIMIT: a view has no order"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """LIMIT and OFFSET, or FETCH; true if there is either."""
+
+    count: int | None = None
+    offset: int = 0
+    with_ties: bool = False
+
+    def __bool__(self) -> bool:
+        return self.count is not None or self.offset > 0
+
+
+@dataclass(frozen=True)
+class Last:
+    """The last clauses of a query. The values of `keys` and `on` read what the outputs read."""
+
+    keys: tuple[SortKey, ...] = ()
+    limit: Limit = Limit()
+    distinct: bool = False
+    on: tuple[Expr, ...] | None = None  # of DISTINCT ON
+
+    def apply(self, selected: Selected, context: Context) -> Selected:
+        """The query with these clauses: DISTINCT first, then the order with its limit."""
+        if self.keys and not self.limit and self.on is None and ORDER_IS_DROPPED not in context.notices:
+            context.notices.append(ORDER_IS_DROPPED)
+        if self.distinct:
+            selected, keys = _distinct(selected, self.keys, context)
+        elif self.on is not None or (self.limit and self.limit.count != 0):
+            selected, keys = self._first_of_each(selected, context)
+        else:
+            keys = self.keys
+        made = selected.input
+        if self.limit.count == 0:
+            made = Filter(made, FALSE)
+        elif self.limit:
+            made = TopK(made, (), keys, self.limit.count, self.limit.offset, self.limit.with_ties)
+        return replace(selected, input=made, order=tuple(keys))
+
+    def _first_of_each(self, selected: Selected, context: Context) -> tuple[Selected, tuple[SortKey, ...]]:
+        """The outputs as columns, the first row of each group of DISTINCT ON, and the keys over the columns."""
+        on = self.on or ()
+        selected, columns = _as_columns(selected, [*on, *(key.expr for key in self.keys)], context)
+        keys = tuple(replace(key, expr=columns[key.expr]) for key in self.keys)
+        if self.on is None:
+            return selected, keys
+        partition = tuple(dict.fromkeys(columns[value] for value in on))
+        rest = tuple(key for key in keys if key.expr not in partition)
+        return replace(selected, input=TopK(selected.input, partition, rest, 1)), keys
+
+
+def _as_columns(selected: Selected, more: Sequence[Expr], context: Context) -> tuple[Selected, dict[Expr, Column]]:
+    """The outputs and more values as columns, and the column of each value; ties are so broken by the outputs first."""
+    namer = qualified(context.aliases.fresh("rows"))
+    items: dict[Expr, tuple[Column, Expr]] = {}
+    for name, value in (*selected.items, *(("key", value) for value in more)):
+        if value not in items:
+            typed = known(value)
+            items[value] = column_for(namer(name), typed), typed
+    columns = {value: column for value, (column, _) in items.items()}
+    outputs = tuple((name, columns[value]) for name, value in selected.items)
+    return Selected(Project(selected.input, tuple(items.values())), outputs), columns
+
+
+def _distinct(selected: Selected, keys: Sequence[SortKey],
+              context: Context) -> tuple[Selected, tuple[SortKey, ...]]:
+    """The distinct outputs, and the sort keys over them, which are outputs."""
+    outputs = dict.fromkeys(selected.values)
+    selected, columns = _as_columns(selected, (), context)
+    made = selected.input
+    assert isinstance(made, Project)
+    if any(key.expr not in outputs for key in keys):
+        raise UnsupportedSQL("for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+                             remedy="select the expression, too", wrong=True)
+    sort = tuple(replace(key, expr=columns[key.expr]) for key in keys)
+    return replace(selected, input=Aggregate(made.input, made.items)), sort
+
+
+def limit_of(query: exp.Expr, context: Context) -> Limit:
+    """LIMIT, OFFSET and FETCH of a query; they are constants."""
+    limit, offset = query.args.get("limit"), query.args.get("offset")
+    count, with_ties = None, False
+    if isinstance(limit, exp.Fetch):
+        written = limit.args.get("count")
+        count = 1 if written is None else _number(written, "LIMIT", context)
+    elif limit is not None:
+        only(limit, context.sql, "LIMIT", ("this", "expression", "limit_options"))
+        count = _number(limit.expression, "LIMIT", context)
+    if limit is not None and (options := limit.args.get("limit_options")):
+        if options.args.get("percent"):
+            raise context.refuse(limit, "LIMIT with a percentage is not supported", "write a number of rows")
+        with_ties = bool(options.args.get("with_ties"))
+    if with_ties and not query.args.get("order"):
+        raise context.wrong(limit, "WITH TIES cannot be specified without ORDER BY clause")
+    skipped = None if offset is None else _number(offset.expression, "OFFSET", context)
+    return Limit(count, skipped or 0, with_ties and count is not None)
+
+
+def _number(node: exp.Expr, clause: str, context: Context) -> int | None:
+    """The number of rows; None for ALL and NULL."""
+    if isinstance(node, exp.Var) and node.name.upper() == "ALL":
+        return None
+    if node.find(exp.Column):
+        raise context.wrong(node, f"argument of {clause} must not contain variables")
+    with context.at(node):
+        value = constant(functions.cast(Scalars(context, ()).value(node), BIGINT))
+    if not isinstance(value, Literal):
+        raise context.refuse(node, f"{clause} takes a constant number", "write the number")
+    if value.value is None:
+        return None
+    assert isinstance(value.value, int)
+    if value.value < 0:
+        raise context.wrong(node, f"{clause} must not be negative")
+    return value.value
+
+
+class Clauses:
+    """DISTINCT, ORDER BY and LIMIT of a SELECT, as syntax; true if there are any."""
+
+    def __init__(self, query: exp.Select, outputs: Sequence[Output], scalars: Scalars) -> None:
+        self._query, self._context = query, scalars.context
+        self._limit = limit_of(query, scalars.context)
+        distinct = query.args.get("distinct")
+        on = distinct.args.get("on") if distinct else None
+        self._distinct = bool(distinct and not on)
+        self._on = None if on is None else [
+            (node, _output_of(node, outputs, "DISTINCT ON", scalars)) for node in on.expressions]
+        self._keys = _keys(query, outputs, scalars)
+
+    def __bool__(self) -> bool:
+        return bool(self._limit or self._distinct or self._keys or self._on)
+
+    @property
+    def nodes(self) -> list[exp.Expr]:
+        """The expressions that are not outputs."""
+        keys = [(node.this, place) for node, place in self._keys]
+        return [node for node, place in [*keys, *(self._on or ())] if place is None]
+
+    def apply(self, selected: Selected, scalars: Scalars) -> Selected:
+        """The outputs with these clauses; `scalars` binds over what the outputs read."""
+
+        def value(node: exp.Expr, place: int | None) -> Expr:
+            return scalars.value(node) if place is None else selected.values[place]
+
+        keys = tuple(sort_key(node, value(node.this, place), scalars) for node, place in self._keys)
+        on = None if self._on is None else tuple(value(*item) for item in self._on)
+        if on is not None:
+            _check_on(on, keys, self._query.args["distinct"], self._context)
+        last = Last(keys, self._limit, self._distinct, on)
+        with self._context.at(self._query.args.get("order") or self._query):
+            return last.apply(selected, self._context)
+
+
+def _keys(query: exp.Expr, outputs: Sequence[Output], scalars: Scalars) -> list[tuple[exp.Ordered, int | None]]:
+    """The keys of ORDER BY; each with the position of the output that it means, None for another expression."""
+    order = query.args.get("order")
+    if order is None:
+        return []
+    only(order, scalars.context.sql, "ORDER BY", ("expressions",))
+    return [(node, _output_of(node.this, outputs, "ORDER BY", scalars)) for node in order.expressions]
+
+
+def _output_of(node: exp.Expr, outputs: Sequence[Output], clause: str, scalars: Scalars) -> int | None:
+    """The output that a key of ORDER BY or DISTINCT ON means, by its position or its name."""
+    place = position(node, len(outputs), clause, scalars.context)
+    return named(node, outputs, clause, scalars) if place is None else place
+
+
+def _check_on(on: Sequence[Expr], keys: Sequence[SortKey], node: exp.Expr, context: Context) -> None:
+    """Check that the first keys of the order are the expressions of DISTINCT ON, in any order."""
+    waiting = set(on)
+    for key in keys:
+        if not waiting:
+            return
+        if key.expr not in on:
+            raise context.wrong(node, "SELECT DISTINCT ON expressions must match initial ORDER BY expressions")
+        waiting.discard(key.expr)
+
+
+def ordered_outputs(query: exp.Expr, selected: Selected, what: str, context: Context) -> Selected:
+    """ORDER BY and LIMIT after a set operation or VALUES; the order takes names and positions of outputs."""
+    outputs = [Output(name, exp.Literal.number(place)) for place, name in enumerate(selected.names)]
+    keys, scalars = [], Scalars(context, ())
+    for node, place in _keys(query, outputs, scalars):
+        if place is None:
+            raise context.wrong(node, f"invalid {what} ORDER BY clause",
+                                "only result column names can be used, not expressions or functions")
+        keys.append(sort_key(node, selected.values[place], scalars))
+    return Last(tuple(keys), limit_of(query, context)).apply(selected, context)

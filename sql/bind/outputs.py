@@ -1,0 +1,76 @@
+"""The SELECT list as syntax, and what GROUP BY and ORDER BY mean by a position or a name of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.output_names import output_name
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import Scope
+from halfjoin.sql.expr import Expr
+from halfjoin.sql.parse.locate import name_of
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output: its name, and the node that computes it."""
+
+    name: str
+    node: exp.Expr
+
+
+def outputs_of(query: exp.Select, scope: Scope, context: Context, bound: dict[int, Expr]) -> list[Output]:
+    """The outputs; each column of a `*` becomes a node of its own, which `bound` gets."""
+    outputs: list[Output] = []
+    for node in query.expressions:
+        columns = star(node, scope, context)
+        if columns is None:
+            outputs.append(Output(output_name(node), node.unalias()))
+        for name, column in columns or ():
+            made = exp.Column(this=exp.to_identifier(name, quoted=True))
+            made.parent = node  # for its place in the text
+            bound[id(made)] = column
+            outputs.append(Output(name, made))
+    return outputs
+
+
+def star(node: exp.Expr, scope: Scope, context: Context) -> list[tuple[str, Expr]] | None:
+    """The columns that `*` or `t.*` means; None for another expression."""
+    written = node.this if isinstance(node, exp.Column) else node
+    if not isinstance(written, exp.Star):
+        return None
+    if any(written.args.values()):
+        raise context.refuse(node, "* takes no EXCEPT or REPLACE", "name the columns")
+    if isinstance(node, exp.Column):
+        with context.at(node):
+            return list(scope.star(name_of(node.args["table"])))
+    if not scope.sources:
+        raise context.refuse(node, "SELECT * needs FROM")
+    return [(column.name, column.expr) for column in scope.visible]
+
+
+def position(node: exp.Expr, count: int, clause: str, context: Context) -> int | None:
+    """The output, from 0, that a number in GROUP BY, ORDER BY or DISTINCT ON means; None for an expression."""
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+        if not 1 <= int(node.name) <= count:
+            raise context.wrong(node, f"{clause} position {node.name} is not in select list")
+        return int(node.name) - 1
+    if isinstance(node, (exp.Literal, exp.Null, exp.Boolean)):
+        raise context.wrong(node, f"non-integer constant in {clause}")
+    return None
+
+
+def named(node: exp.Expr, outputs: Sequence[Output], clause: str, scalars: Scalars) -> int | None:
+    """The output whose name the node is; None if there is none. Equal outputs may share a name."""
+    if not isinstance(node, exp.Column) or node.args.get("table") or isinstance(node.this, exp.Star):
+        return None
+    name = name_of(node)
+    found = [place for place, output in enumerate(outputs) if output.name == name]
+    means = [(outputs[place].node, scalars.bound.get(id(outputs[place].node))) for place in found]
+    if any(meaning != means[0] for meaning in means):
+        raise scalars.context.wrong(node, f'{clause} "{name}" is ambiguous', "write the position of the column")
+    return found[0] if found else None

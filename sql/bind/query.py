@@ -1,0 +1,75 @@
+"""Binds ad-hoc queries: as views are bound, plus what a view cannot have: an order of its rows, output columns of one
+name, the clock, recursion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.bind.context import Aliases, Context, Recursion
+from halfjoin.sql.bind.first_rows import first_rows
+from halfjoin.sql.bind.select import select
+from halfjoin.sql.bind.selected import Selected, column_for, known
+from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.relation import Project, Relation, SortKey, TopK
+
+if TYPE_CHECKING:
+    from halfjoin.sql.schema import Schema
+
+
+@dataclass(frozen=True)
+class BoundQuery:
+    """A query: a relation, and which of its rows come in which order.
+
+    The relation's first columns are the outputs, one for each of `names`, which may repeat; its other columns are sort
+    keys. `top`: the order over these columns, with LIMIT and OFFSET; its input is the relation. None: any order.
+    `recursions`: collections that the relation reads, in the order in which they are computed.
+    """
+
+    relation: Relation
+    names: tuple[str, ...]
+    top: TopK | None
+    recursions: tuple[Recursion, ...]
+
+
+def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
+    """The query of a text `sql`. now() and the like are the moment of this call.
+
+    UnsupportedSQL and UnknownName name the place in `sql`.
+    """
+    recursions: list[Recursion] = []
+    context = Context(schema, sql, now=datetime.now(UTC).isoformat(" "), recursions=recursions)
+    selected = select(query, context)
+    if not selected.items:
+        raise UnsupportedSQL("a query needs at least one column")
+    last = selected.input if isinstance(selected.input, TopK) and not selected.input.partition else None  # LIMIT
+    made, order = _with_keys(selected.input if last is None else last.input, selected)
+    relation, top = first_rows(made), None
+    if last is not None:
+        top = replace(last, input=relation, order=order)
+    elif order:
+        top = TopK(relation, (), order, None)
+    return BoundQuery(relation, tuple(selected.names), top, tuple(recursions))
+
+
+def _with_keys(relation: Relation, selected: Selected) -> tuple[Project, tuple[SortKey, ...]]:
+    """The outputs as columns, followed by the sort keys that are not outputs; and the order over the columns."""
+    names = Aliases()
+    items: list[tuple[Column, Expr]] = []
+    columns: dict[Expr, Column] = {}
+
+    def add(name: str, value: Expr) -> None:
+        typed = known(value)
+        items.append((column_for(names.fresh(name), typed), typed))
+        columns.setdefault(value, items[-1][0])
+
+    for name, value in selected.items:
+        add(name, value)
+    for key in selected.order:
+        if key.expr not in columns:
+            add("key", key.expr)
+    return Project(relation, tuple(items)), tuple(replace(key, expr=columns[key.expr]) for key in selected.order)

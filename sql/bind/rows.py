@@ -1,0 +1,147 @@
+"""The rows at a place of a query, and how a subquery is joined to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql import functions
+from halfjoin.sql.bind import select as bind_select  # the two modules call each other
+from halfjoin.sql.bind.correlation import Inner, needs_domain, pair_of, taken_out
+from halfjoin.sql.bind.domain import in_domain, supplier
+from halfjoin.sql.bind.quantified import Quantified
+from halfjoin.sql.bind.reading import outer_columns
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.selected import Selected, known
+from halfjoin.sql.expr import TRUE, Column, Expr, columns_of, conjunction, substitute
+from halfjoin.sql.relation import Aggregate, AggregateCall, Filter, Join, Outer, Project, Relation, TopK
+from halfjoin.sql.types import BOOLEAN
+
+
+@dataclass(frozen=True)
+class Found:
+    """A subquery without outer columns, and its outputs over its columns and outer ones."""
+
+    inner: Inner
+    values: tuple[Expr, ...]
+
+
+@dataclass
+class Rows:
+    """The rows at a place of a query, and the binder of expressions over them.
+
+    An outer join's ON has two relations. A subquery is joined to the one whose columns it reads.
+    """
+
+    relations: list[Relation]
+    scalars: Scalars
+
+    def place(self, names: Iterable[str]) -> int:
+        """The relation that has all of these columns that any of them has."""
+        inside = [{column.name for column in relation.columns} for relation in self.relations]
+        read = set[str]().union(*inside).intersection(names)
+        for number, columns in enumerate(inside):
+            if read <= columns:
+                return number
+        raise UnsupportedSQL("a subquery in the condition of an outer join may read one side only",
+                             remedy="compute it in a subquery in FROM, and compare with its column")
+
+    def found(self, query: exp.Expr, *, loose: bool = False, distinct: bool = False, joined: bool = False) -> Found:
+        """A subquery, bound, without outer columns.
+
+        `distinct`: its duplicates do not matter. `loose`: only whether it has rows matters. `joined`: any condition may
+        correlate it, not only an equality to group by.
+        """
+        selected = self.selected(query)
+        relation = selected.input
+        while loose and isinstance(relation, TopK) and relation.limit != 0 and not relation.offset:
+            relation = relation.input
+        if (loose or distinct) and isinstance(relation, Aggregate) and relation.keys and not relation.calls:
+            relation = Project(relation.input, relation.keys)
+        inner = self.inner(relation, joined=joined)
+        return Found(inner, tuple(substitute(known(value), inner.meanings) for _, value in selected.items))
+
+    def selected(self, query: exp.Expr) -> Selected:
+        """A subquery, bound, with outer columns."""
+        while isinstance(query, exp.Paren):
+            query = query.this
+        return bind_select.select(query, self.scalars.context, None, self.scalars.scopes)
+
+    def members(self, asked: Quantified, found: Found) -> tuple[Expr, ...]:
+        """What is compared with the outputs of the subquery."""
+        left = self.scalars.values(asked.members)
+        if len(left) != len(found.values):
+            more = "many" if len(left) < len(found.values) else "few"
+            raise self.scalars.context.wrong(asked.query, f"subquery has too {more} columns")
+        return left
+
+    def inner(self, relation: Relation, *, joined: bool) -> Inner:
+        """A subquery without outer columns; `joined` as in `found`."""
+        try:
+            inner = taken_out(relation, self.scalars.context.aliases)
+            own = {column.name for column in inner.relation.columns}
+            if joined or all(_groups(part, own) for part in inner.on):
+                return inner
+        except UnsupportedSQL:
+            pass
+        return self.domain(relation)
+
+    def domain(self, relation: Relation) -> Inner:
+        """A subquery beside the distinct values of the outer columns that it reads."""
+        read = outer_columns(relation)
+        if not read:
+            return taken_out(relation, self.scalars.context.aliases)
+        source = self.relations[self.place(read)]
+        if not read.keys() <= {column.name for column in source.columns}:
+            raise needs_domain()
+        alias = self.scalars.context.aliases.fresh("domain")
+        names = {name: Column(f"{alias}.column{number}", column.type, column.nullable)
+                 for number, (name, column) in enumerate(read.items(), 1)}  # fmt: skip
+        keys = tuple((names[name], column) for name, column in read.items())
+        return in_domain(relation, Aggregate(supplier(source, set(read)), keys), names)
+
+    def join(self, inner: Inner) -> None:
+        """Join the rows with a subquery that has at most one row for each. It has one if nothing correlates it."""
+        place = self.place(name for part in inner.on for name in columns_of(part))
+        left = self.relations[place]
+        if inner.on:
+            self.relations[place] = Outer(left, inner.relation, conjunction(inner.on))
+        else:
+            self.relations[place] = Join((*left.inputs, inner.relation) if isinstance(left, Join)
+                                         else (left, inner.relation))  # fmt: skip
+
+    def grouped(self, inner: Inner, calls: Sequence[AggregateCall]) -> list[Column]:
+        """Join the rows with aggregates of the subquery's rows for each of them. Returns the results' columns, which
+        may be NULL where there are no rows."""
+        alias = self.scalars.context.aliases.fresh("subquery")
+        own = {column.name for column in inner.relation.columns}
+        keys, on, alone = list[tuple[Column, Expr]](), list[Expr](), list[Expr]()
+        for condition in inner.on:
+            if (pair := pair_of(condition, own)) is not None:
+                column = Column(f"{alias}.key{len(keys) + 1}", pair.mine.type)
+                keys.append((column, pair.mine))
+                on.append(functions.resolve(pair.operator, (pair.outer, column)))
+            else:
+                (alone if columns_of(condition) & own else on).append(condition)
+        below = Filter(inner.relation, conjunction(tuple(alone))) if alone else inner.relation
+        columns = [Column(f"{alias}.{call.function}{number}", call.type) for number, call in enumerate(calls, 1)]
+        self.join(Inner(Aggregate(below, tuple(keys), tuple(zip(columns, calls, strict=True))), tuple(on)))
+        return columns
+
+    def only(self, relation: Relation, on: Sequence[Expr]) -> Relation:
+        """The relation with only the columns that `on` reads."""
+        read = frozenset[str]().union(*map(columns_of, on))
+        items: list[tuple[Column, Expr]] = [(column, column) for column in relation.columns if column.name in read]
+        if not items:
+            alias = self.scalars.context.aliases.fresh("exists")
+            items = [(Column(f"{alias}.there", BOOLEAN, nullable=False), TRUE)]
+        return Project(relation, tuple(items))
+
+
+def _groups(condition: Expr, own: set[str]) -> bool:
+    """Whether a subquery can be grouped by what the condition asks of its columns."""
+    read = columns_of(condition)
+    return not read & own or read <= own or pair_of(condition, own) is not None

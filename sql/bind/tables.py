@@ -1,0 +1,68 @@
+"""Finds the tables and views that a query reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from halfjoin.errors import UnknownName
+from halfjoin.sql.parse.locate import name_of, place, refuse
+from halfjoin.sql.parse.parse import parse_query
+
+if TYPE_CHECKING:
+    from halfjoin.sql.schema import Schema
+
+
+def names_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
+    """All tables and views that a query reads, directly or through plain views.
+
+    Raises:
+        UnknownName: a name is not that of a table or view.
+        UnsupportedSQL: a name has a schema.
+    """
+    names: set[str] = set()
+    for table in _references(query):
+        name = name_of(table)
+        if table.args.get("db"):
+            raise refuse(table, sql, "schemas are not supported", f"write {name}")
+        if name not in schema.names():
+            raise UnknownName("table or view", name, schema.names()).at(sql, *place(table, sql))
+        if name not in names:
+            names.add(name)
+            text = schema.plain_view(name)
+            if text is not None:
+                names |= names_of(parse_query(text), schema, text)
+    return names
+
+
+def tables_of(query: exp.Query, schema: Schema, sql: str = "") -> set[str]:
+    """The tables and materialized views whose contents a query needs; raises the errors of `names_of`."""
+    return {name for name in names_of(query, schema, sql) if schema.plain_view(name) is None}
+
+
+def _references(query: exp.Expr) -> Iterator[exp.Table]:
+    """The tables that a query names, except those that its WITH clauses define."""
+    for table in query.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and (table.args.get("db") or name_of(table) not in _common(table)):
+            yield table
+
+
+def _common(node: exp.Expr) -> set[str]:
+    """The names of the WITH queries that are visible from a node."""
+    names: set[str] = set()
+    child, parent = node, node.parent
+    while parent is not None:
+        if isinstance(parent, exp.With):
+            defined = [name_of(item.args["alias"].this) for item in parent.expressions]
+            recursive = bool(parent.args.get("recursive"))
+            names.update(defined if recursive else defined[: _position(child, parent)])
+        elif clause := parent.args.get("with_"):
+            names.update(name_of(item.args["alias"].this) for item in clause.expressions if child is not clause)
+        child, parent = parent, parent.parent
+    return names
+
+
+def _position(item: exp.Expr, clause: exp.With) -> int:
+    return next(position for position, other in enumerate(clause.expressions) if other is item)

@@ -1,0 +1,75 @@
+"""Random histories of three small tables, and ways to tell an engine of them: in which batches, closed when, restarted.
+
+A history is a list of updates, so that it can be told in many ways; a view's contents depend on none of them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.oracle.nested import TABLES
+
+Row = tuple[Any, ...]
+Update = tuple[str, Row, int, int]  # table, row, time, diff
+SQL = {"int": "int", "text": "text", "float": "double precision"}
+DDL = [f"CREATE TABLE {name} ({', '.join(f'{column} {SQL[kind]}' for column, kind in columns)})"
+       for name, columns in TABLES.items()]  # fmt: skip
+VALUES: dict[str, tuple[Any, ...]] = {"int": (None, 0, 1, 2, 1), "text": ("p", "q", None),
+                                      "float": (None, 0.5, 1.25, -2.0, 0.1)}  # fmt: skip
+
+
+def random_row(rng: random.Random, table: str) -> Row:
+    """A row of few values, so that rows are equal and groups meet."""
+    return tuple(rng.choice(VALUES[kind]) for _, kind in TABLES[table])
+
+
+def random_history(rng: random.Random, length: int, end: int) -> list[Update]:
+    """Rows come and go at times below `end`; none goes before it came. Often the last row of a table goes."""
+    history: list[Update] = []
+    there = {name: Counter[Row]() for name in TABLES}
+    for time in sorted(rng.choice((0, *range(end))) for _ in range(length)):
+        table = rng.choice("aaabbc")
+        rows = sorted((row for row, count in there[table].items() if count), key=repr)
+        leaves = bool(rows) and rng.random() < (0.25 if len(rows) < 4 else 0.5)
+        row = rng.choice(rows) if leaves else random_row(rng, table)
+        diff = -1 if leaves else rng.choice((1, 1, 1, 2))
+        there[table][row] += diff
+        history.append((table, row, time, diff))
+    return history
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Updates that come together, while their times are open; then times below `upper` are closed."""
+
+    updates: tuple[Update, ...]
+    upper: int
+
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """The updates as rows for `Engine.apply`."""
+        given: dict[str, list[dict[str, Any]]] = {}
+        for table, row, time, diff in self.updates:
+            names = [name for name, _ in TABLES[table]]
+            given.setdefault(table, []).append(
+                {**dict(zip(names, row, strict=True)), "__time": time, "__diff": diff})
+        return given
+
+
+def told(rng: random.Random, history: list[Update], end: int) -> Iterator[Batch]:
+    """The history in batches: all at once, one update each, or any number; and early, in any order, or when due."""
+    left, upper, size = list(history), 0, rng.choice((1, 3, len(history) or 1))
+    early = rng.choice((0.0, 0.3, 1.0))
+    step = rng.choice((1, 2, 3, end))
+    while upper < end:
+        closes = min(end, upper + rng.randint(1, step))
+        now = [update for update in left if update[2] < closes or rng.random() < early]
+        left = [update for update in left if not any(update is one for one in now)]
+        rng.shuffle(now)
+        for start in range(0, len(now), size):
+            yield Batch(tuple(now[start : start + size]), upper)
+        upper = closes
+        yield Batch((), upper)

@@ -1,0 +1,15 @@
+"""Lets reduces read even the smallest groups in order, which they do only with groups of hundreds of rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from halfjoin.engine.reduce import front
+
+
+def read_in_order(patch: pytest.MonkeyPatch, small: bool) -> None:
+    """If `small`, no group is looked up whole because it is small."""
+    if small:
+        patch.setattr(front, "LARGE", 2)
+        patch.setattr(front, "_SEARCH", 0)
+        patch.setattr(front, "_SPARE", 0)
