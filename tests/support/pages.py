@@ -33,6 +33,7 @@ from tests.support.rooms import diagram, house
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FINGERPRINT = re.compile(r"(?<=#)[0-9a-f]{16}")
 SHOWN = ("text", "mermaid")  # blocks that hold output
 REFUSED = "| written | refused because | instead |\n|---|---|---|\n"
 FUNCTIONS = "| category | functions and operators |\n|---|---|\n"
@@ -110,7 +111,7 @@ def _with_output(text: str, session: Any) -> str:
         language, code = block[1], block[2]
         if language in SHOWN:
             if printed is not None:
-                lines = [line.rstrip() + "\n" for line in printed.strip("\n").splitlines()]
+                lines = [line.rstrip() + "\n" for line in _numbered(printed).strip("\n").splitlines()]
                 parts += [text[end : block.start(2)], *lines]
                 end = block.end(2)
             printed = None
@@ -121,6 +122,12 @@ def _with_output(text: str, session: Any) -> str:
     assert not printed, f"the page does not show what its code prints: {printed}"
     page.engine.close()
     return "".join([*parts, text[end:]])
+
+
+def _numbered(printed: str) -> str:
+    """The output with numbers for the fingerprints of nodes, which cover the random ids of tables."""
+    numbers: dict[str, str] = {}
+    return FINGERPRINT.sub(lambda found: numbers.setdefault(found[0], f"{len(numbers) + 1:016x}"), printed)
 
 
 def _table(text: str, header: str, make: Callable[[str], str]) -> str:
