@@ -44,7 +44,7 @@ def random_history(rng: random.Random, length: int, end: int) -> list[Update]:
 
 @dataclass(frozen=True)
 class Batch:
-    """Updates that come together, while their times are open; then times below `upper` are closed."""
+    """Updates that come together; then, and in the same batch, times below `upper` are closed."""
 
     updates: tuple[Update, ...]
     upper: int
@@ -69,7 +69,9 @@ def told(rng: random.Random, history: list[Update], end: int) -> Iterator[Batch]
         now = [update for update in left if update[2] < closes or rng.random() < early]
         left = [update for update in left if not any(update is one for one in now)]
         rng.shuffle(now)
-        for start in range(0, len(now), size):
-            yield Batch(tuple(now[start : start + size]), upper)
+        chunks = [tuple(now[start : start + size]) for start in range(0, len(now), size)]
+        closing = bool(chunks) and all(time < closes for _, _, time, _ in chunks[-1]) and rng.random() < 0.5
+        last = chunks.pop() if closing else ()
+        yield from (Batch(chunk, upper) for chunk in chunks)
         upper = closes
-        yield Batch((), upper)
+        yield Batch(last, upper)  # at times rows come in the batch that closes their times

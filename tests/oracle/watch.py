@@ -68,9 +68,12 @@ class Watch:
 
     def tell(self, batch: Batch) -> None:
         """Apply the updates, and close times."""
-        if batch.updates:
+        if not batch.updates:
+            self._take(self.engine.advance(to=batch.upper))
+        elif batch.upper > self.upper:
+            self._take(self.engine.apply(batch.rows(), time=batch.upper - 1))
+        else:
             self._take(self.engine.apply(batch.rows(), close=False))
-        self._take(self.engine.advance(to=batch.upper))
 
     def restart(self) -> None:
         """Close the engine and open it again, if it is on disk."""
@@ -103,7 +106,8 @@ class Watch:
 
     def _take(self, applied: hj.Applied) -> None:
         for name, table in applied.diffs.items():
-            self._report(name, updates(table))
+            if name in self.views:
+                self._report(name, updates(table))
         self.upper = applied.upper
 
     def _report(self, name: str, changes: Sequence[tuple[tuple[object, ...], int, int]]) -> None:
