@@ -165,6 +165,8 @@ class Sinks:
             courier.wait()
             try:
                 readable(closed(state), [sink.collection], None)
+                if courier.end != state.upper:  # an interrupt came between a batch and its offer
+                    courier.gap = True
                 if courier.wants_history:
                     self._supply(state, sink, courier)
             except HalfjoinError as error:

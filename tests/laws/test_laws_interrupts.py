@@ -21,9 +21,13 @@ from tests.support.interrupting import KINDS, Ender
 DDL = """
 CREATE TABLE t (k bigint PRIMARY KEY, v bigint); CREATE TABLE u (k bigint, n bigint);
 CREATE MATERIALIZED VIEW joined AS SELECT t.k, t.v, u.n FROM t, u WHERE t.k = u.k;
+CREATE MATERIALIZED VIEW counted AS SELECT n, count(*) AS c, sum(v) AS s, max(k) AS m FROM joined GROUP BY n;
+CREATE MATERIALIZED VIEW first AS SELECT k, v FROM t ORDER BY v DESC, k DESC LIMIT 2;
+CREATE MATERIALIZED VIEW padded AS SELECT u.k, t.v FROM u LEFT JOIN t ON u.k = t.k AND t.v > 0;
+CREATE MATERIALIZED VIEW recent AS SELECT n, count(*) AS c FROM u WHERE mz_now() <= k + 4 GROUP BY n;
 CREATE MATERIALIZED VIEW above AS SELECT k, 12 / n AS r FROM joined WHERE v >= 0
 """
-NAMES = ("t", "u", "joined", "above")
+NAMES = ("t", "u", "joined", "counted", "first", "padded", "recent", "above")
 
 
 def batch(number: int) -> dict[str, object]:
@@ -36,7 +40,15 @@ def contents(number: int) -> dict[str, Bag]:
     """The expected contents after so many batches."""
     t = Counter({(k, k if k == number else -1): 1 for k in range(1, number + 1)})
     joined = Counter({(k, v, 1 + k % 3): 1 for k, v in t})
+    groups: dict[int, list[tuple[int, int]]] = {}
+    for k, v, n in joined:
+        groups.setdefault(n, []).append((k, v))
+    recent = Counter(n for k, _, n in joined if number <= k + 4)
     return {"t": t, "u": Counter({(k, 1 + k % 3): 1 for k, _ in t}), "joined": joined,
+            "counted": Counter({(n, len(rows), sum(v for _, v in rows), max(rows)[0]): 1 for n, rows in groups.items()}),
+            "first": Counter(sorted(t, key=lambda row: (-row[1], -row[0]))[:2]),
+            "padded": Counter({(k, v if v > 0 else None): 1 for k, v in t}),
+            "recent": Counter({(n, count): 1 for n, count in recent.items()}),
             "above": Counter({(k, 12 // n): 1 for k, v, n in joined if v >= 0})}  # fmt: skip
 
 

@@ -14,10 +14,15 @@ import halfjoin as hj
 from halfjoin.engine.storage import filing, stored_run, warehouse
 from tests.oracle.rows import Bag
 
+LASTS = 7  # time units for which a row of u is in the view of recent rows
 TABLES = "CREATE TABLE t (k bigint PRIMARY KEY, v text NOT NULL); CREATE TABLE u (k bigint, n integer)"
 VIEW = (
     "CREATE INDEX IF NOT EXISTS by_text ON t (v);"  # an arrangement of its own where t is on disk
-    "CREATE MATERIALIZED VIEW joined AS SELECT t.k, u.n FROM t, u WHERE t.k = u.k"
+    "CREATE MATERIALIZED VIEW joined AS SELECT t.k, u.n FROM t, u WHERE t.k = u.k;"
+    "CREATE MATERIALIZED VIEW counted AS SELECT n, count(*) AS c, max(k) AS m FROM joined GROUP BY n;"
+    "CREATE MATERIALIZED VIEW last AS SELECT k, n FROM u ORDER BY k DESC, n LIMIT 3;"
+    "CREATE MATERIALIZED VIEW padded AS SELECT t.k, u.n FROM t LEFT JOIN u ON t.k = u.k;"
+    f"CREATE MATERIALIZED VIEW recent AS SELECT n, count(*) AS c FROM u WHERE mz_now() <= n + {LASTS} GROUP BY n"
 )
 SINKS = """CREATE SINK IF NOT EXISTS joined FROM joined INTO DELTA 'joined';
     CREATE SINK IF NOT EXISTS t FROM t INTO DELTA 'of/t'"""
@@ -84,10 +89,24 @@ def contents(last: int) -> dict[str, Bag]:
         found |= {"t": Counter({row: n for row, n in t.items() if n}), "u": u}
         keys = {row[0] for row, n in t.items() if n}
         if last >= 1:
-            found["joined"] = Counter({row: n for row, n in u.items() if row[0] in keys})
+            found |= _views(u, keys)
         if extra is not None:
             found["extra"] = Counter((k,) for k in keys if k % extra == 0)
     return found
+
+
+def _views(u: Bag, keys: set[object]) -> dict[str, Bag]:
+    """The contents of the views: `keys` are those of t."""
+    joined = Counter({row: count for row, count in u.items() if row[0] in keys})
+    alone = Counter({(k, None): 1 for k in keys if not any(k == row[0] for row in joined)})
+    groups: dict[int, list[int]] = {}
+    for k, n in joined.elements():
+        groups.setdefault(n, []).append(k)
+    now = max((n for _, n in u), default=0)
+    recent = Counter(n for _, n in u.elements() if now <= n + LASTS)
+    return {"joined": joined, "counted": Counter({(n, len(ks), max(ks)): 1 for n, ks in groups.items()}),
+            "last": Counter(sorted(u.elements(), key=lambda row: (-row[0], row[1]))[:3]), "padded": joined + alone,
+            "recent": Counter({(n, count): 1 for n, count in recent.items()})}  # fmt: skip
 
 
 def main(folder: Path, notes: Path, first: int) -> None:
