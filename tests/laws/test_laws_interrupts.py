@@ -45,10 +45,11 @@ def contents(number: int) -> dict[str, Bag]:
         groups.setdefault(n, []).append((k, v))
     recent = Counter(n for k, _, n in joined if number <= k + 4)
     return {"t": t, "u": Counter({(k, 1 + k % 3): 1 for k, _ in t}), "joined": joined,
-            "counted": Counter({(n, len(rows), sum(v for _, v in rows), max(rows)[0]): 1 for n, rows in groups.items()}),
+            "counted": Counter({(n, len(rows), sum(v for _, v in rows), max(rows)[0]): 1
+                                for n, rows in groups.items()}),
             "first": Counter(sorted(t, key=lambda row: (-row[1], -row[0]))[:2]),
             "padded": Counter({(k, v if v > 0 else None): 1 for k, v in t}),
-            "recent": Counter({(n, count): 1 for n, count in recent.items()}),
+            "recent": Counter(dict.fromkeys(recent.items(), 1)),
             "above": Counter({(k, 12 // n): 1 for k, v, n in joined if v >= 0})}  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def _views(u: Bag, keys: set[object]) -> dict[str, Bag]:
     recent = Counter(n for _, n in u.elements() if now <= n + LASTS)
     return {"joined": joined, "counted": Counter({(n, len(ks), max(ks)): 1 for n, ks in groups.items()}),
             "last": Counter(sorted(u.elements(), key=lambda row: (-row[0], row[1]))[:3]), "padded": joined + alone,
-            "recent": Counter({(n, count): 1 for n, count in recent.items()})}  # fmt: skip
+            "recent": Counter(dict.fromkeys(recent.items(), 1))}  # fmt: skip
 
 
 def main(folder: Path, notes: Path, first: int) -> None:
