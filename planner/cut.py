@@ -52,6 +52,8 @@ from halfjoin.sql.relation import (
     UnionAll,
     Values,
     Window,
+    every_part,
+    inputs_below,
     with_inputs,
 )
 from halfjoin.sql.types import Kind
@@ -216,30 +218,8 @@ def _scan(node: CutNode, whole: Relation, named: Sequence[Column]) -> Relation:
     return Project(Scan(node.name, alias, columns), tuple(zip(whole.columns, columns, strict=True)))
 
 
-def _below(relation: Relation) -> tuple[Relation, ...]:
-    match relation:
-        case Join(inputs) | UnionAll(inputs):
-            return inputs
-        case Outer(left, right):
-            return (left, right)
-        case Semi(input, other):
-            return (input, other)
-        case Filter(input) | Project(input) | TableFunction(input):
-            return (input,)
-        case Scan() | Values():
-            return ()
-        case _:
-            raise ValueError(f"{type(relation).__name__} is not a part of a join")
-
-
-def _walk(relation: Relation) -> Iterator[Relation]:
-    yield relation
-    for inner in _below(relation):
-        yield from _walk(inner)
-
-
 def _scans(relation: Relation) -> Iterator[Scan]:
-    return (one for one in _walk(relation) if isinstance(one, Scan))
+    return (one for one in every_part(relation) if isinstance(one, Scan))
 
 
 def _unions(relation: Relation) -> Iterator[UnionAll]:
@@ -247,13 +227,15 @@ def _unions(relation: Relation) -> Iterator[UnionAll]:
     if isinstance(relation, UnionAll):
         yield relation
     else:
-        for inner in _below(relation):
+        for inner in inputs_below(relation):
             yield from _unions(inner)
 
 
 def _joins(relation: Relation) -> bool:
     """Whether the region has a join."""
-    return isinstance(relation, Join) or (not isinstance(relation, UnionAll) and any(map(_joins, _below(relation))))
+    if isinstance(relation, (Join, UnionAll)):
+        return isinstance(relation, Join)
+    return any(map(_joins, inputs_below(relation)))
 
 
 def _rebuilt(relation: Relation, parts: Mapping[int, UnionAll | CutNode]) -> Relation:
@@ -280,7 +262,7 @@ def _may_be_kept(relation: Relation, failing: bool = False) -> bool:
     columns: tuple[Column, ...] = relation.columns
     if not columns or any(stored(c) != c.type or c.type.kind is Kind.INTERVAL for c in columns):
         return False
-    return all(not _moves(part) and (failing or not _may_fail(part)) for part in _walk(relation))
+    return all(not _moves(part) and (failing or not _may_fail(part)) for part in every_part(relation))
 
 
 def _moves(relation: Relation) -> bool:

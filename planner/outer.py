@@ -41,6 +41,7 @@ from halfjoin.sql.relation import (
     Semi,
     UnionAll,
     Values,
+    with_inputs,
 )
 from halfjoin.sql.types import BIGINT
 
@@ -51,17 +52,13 @@ def simplified(relation: Relation) -> Relation:
     Raises:
         UnsupportedSQL: mz_now() is in an ON, and not in a condition on the looked-up side alone.
     """
-    match relation:
-        case Join(inputs) | UnionAll(inputs):
-            return replace(relation, inputs=tuple(map(simplified, inputs)))
-        case Outer(left, right):
-            return _outer(replace(relation, left=simplified(left), right=simplified(right)))
-        case Semi(input, other):
-            return _semi(replace(relation, input=simplified(input), other=simplified(other)))
-        case Scan() | Values():
-            return relation
+    match below := with_inputs(relation, simplified):
+        case Outer():
+            return _outer(below)
+        case Semi():
+            return _semi(below)
         case _:
-            return replace(relation, input=simplified(relation.input))
+            return below
 
 
 def _outer(join: Outer) -> Relation:

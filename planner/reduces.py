@@ -27,7 +27,7 @@ from halfjoin.sql.relation import (
     TableFunction,
     TopK,
     Window,
-    inputs_of,
+    inputs_below,
 )
 from halfjoin.sql.types import BIGINT, BOOLEAN, Kind, SqlType
 from halfjoin.sql.user_aggregate import lift_of, result_of
@@ -149,7 +149,7 @@ def _temporal(exprs: Sequence[Expr]) -> UnsupportedSQL:
 
 def _depth(relation: Relation) -> int:
     """How many reduces lie on each other in a relation, at most."""
-    below = max(map(_depth, inputs_of(relation)), default=0)
+    below = max(map(_depth, inputs_below(relation)), default=0)
     return below + isinstance(relation, (Aggregate, Window, TopK))
 
 

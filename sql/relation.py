@@ -6,7 +6,7 @@ alias unique), so operators refer to columns by name and the planner can move th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -266,7 +266,7 @@ def call_of(function: str, args: tuple[Expr, ...], calls: tuple[LockstepCall, ..
     return Call(function, tuple(shown), BIGINT)
 
 
-def inputs_of(relation: Relation) -> tuple[Relation, ...]:
+def inputs_below(relation: Relation) -> tuple[Relation, ...]:
     """The relations that it reads directly."""
     match relation:
         case Scan() | Values():
@@ -279,6 +279,13 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
             return (input, other)
         case _:
             return (relation.input,)
+
+
+def every_part(relation: Relation) -> Iterator[Relation]:
+    """The relation and all below it, the upper ones first."""
+    yield relation
+    for below in inputs_below(relation):
+        yield from every_part(below)
 
 
 def with_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:

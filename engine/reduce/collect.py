@@ -6,14 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfjoin.engine.reduce.arguments import Arguments
 from halfjoin.engine.reduce.groups import sums
-from halfjoin.engine.reduce.rows import Rows
 from halfjoin.engine.scalar.bounds import check, sizes
 from halfjoin.engine.updates.updates import Ints, gather, indices_of
 from halfjoin.sql.types import VALUE_BYTES
 
 
-def array_agg(rows: Rows, type: pa.DataType) -> pa.Array:
+def array_agg(rows: Arguments, type: pa.DataType) -> pa.Array:
     """All values of each group, NULLs as well, as an array; NULL for no values.
 
     Raises:
@@ -26,7 +26,7 @@ def array_agg(rows: Rows, type: pa.DataType) -> pa.Array:
     ).cast(type)
 
 
-def string_agg(rows: Rows, type: pa.DataType) -> pa.Array:
+def string_agg(rows: Arguments, type: pa.DataType) -> pa.Array:
     """The texts (or byte strings) of each group, each but the first after its delimiter; NULL for no texts.
 
     `args`: the texts, without NULLs, and the delimiters; a NULL delimiter is empty.
@@ -47,13 +47,13 @@ def string_agg(rows: Rows, type: pa.DataType) -> pa.Array:
     return pc.binary_join(lists, nothing).cast(type)
 
 
-def _check(rows: Rows, size: Ints) -> None:
+def _check(rows: Arguments, size: Ints) -> None:
     """Refuse groups whose values together are too long; a longer sum than an int64 holds is too long as well."""
     each = np.minimum(size, VALUE_BYTES + 1) * np.minimum(rows.count, VALUE_BYTES + 1)
     check(sums(np.minimum(each, VALUE_BYTES + 1), rows.starts), len(rows))
 
 
-def _empty(rows: Rows) -> pa.Array | None:
+def _empty(rows: Arguments) -> pa.Array | None:
     """The mask of the groups without values; None if all have some."""
     empty = np.diff(rows.starts) == 0
     return pa.array(empty) if empty.any() else None

@@ -10,10 +10,10 @@ import pyarrow as pa
 from halfjoin.engine.linear.tables import Registry, group_function
 from halfjoin.engine.reduce import user
 from halfjoin.engine.reduce.added import over_spans
+from halfjoin.engine.reduce.arguments import Arguments
 from halfjoin.engine.reduce.collect import array_agg, string_agg
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.partitions import Partitions
-from halfjoin.engine.reduce.rows import Rows
 from halfjoin.engine.reduce.spans import Spans, taken
 from halfjoin.engine.reduce.words import ordered_words, places
 from halfjoin.engine.scalar.arrow_types import arrow_type
@@ -66,7 +66,7 @@ def _of_user(
         function = group_function(call.function, registry)
         args = [seen.values(arg) for arg in call.args]
 
-        def evaluated(copied: Rows) -> pa.Array:
+        def evaluated(copied: Arguments) -> pa.Array:
             names = [Column(str(number), arg.type) for number, arg in enumerate(call.args)]
             columns = {name.name: values for name, values in zip(names, copied.args, strict=True)}
             return user.of_groups(function, names, Groups(columns, copied.count, copied.starts))
@@ -101,14 +101,14 @@ def _extreme(values: pa.Array, frame: Spans, *, greatest: bool) -> pa.Array:
 
 
 def _copied(
-    function: Callable[[Rows], pa.Array], kind: pa.DataType, args: Sequence[pa.Array], frame: Spans, length: int
+    function: Callable[[Arguments], pa.Array], kind: pa.DataType, args: Sequence[pa.Array], frame: Spans, length: int
 ) -> pa.Array:  # fmt: skip
     """A function of all values of a frame: the values of the frames are copied, some rows at a time."""
     pieces = [pa.nulls(0, kind)]
     for first, last in _lots(frame.sizes):
         starts = np.concatenate([[0], np.cumsum(frame.sizes[first:last])])
         at = pa.array(frame.positions(first, last))
-        copied = Rows(tuple(arg.take(at) for arg in args), np.ones(len(at), np.int64), starts)
+        copied = Arguments(tuple(arg.take(at) for arg in args), np.ones(len(at), np.int64), starts)
         try:
             pieces.append(function(copied))
         except Failed as failed:
@@ -117,7 +117,7 @@ def _copied(
 
 
 def _lots(sizes: Ints) -> Iterator[tuple[int, int]]:
-    """Rows whose frames together have about `_AT_ONCE` values."""
+    """Values whose frames together have about `_AT_ONCE` values."""
     ends = np.cumsum(sizes)
     first = 0
     while first < len(sizes):

@@ -14,15 +14,12 @@ from halfjoin.engine.updates.updates import Ints, Mask, Positions, gather, indic
 from halfjoin.sql.expr import Column, Expr
 
 
-@dataclass(frozen=True)
-class Groups:
-    """The rows of group `i` are those at `[starts[i], starts[i + 1])`; row `j` is there `count[j] > 0` times.
+class Segments:
+    """The entries of group `i` are those at `[starts[i], starts[i + 1])`; entry `j` is there `count[j] > 0` times.
 
-    `columns` are Arrow arrays, one value a row, in declared order. `starts` has one entry more than there are groups. A
-    group is empty only if a condition leaves none of its rows, or in an aggregate without keys.
+    `starts` has one entry more than there are groups. A group may be empty.
     """
 
-    columns: Mapping[str, pa.Array]
     count: Ints
     starts: Ints
 
@@ -32,8 +29,17 @@ class Groups:
 
     @cached_property
     def numbers(self) -> Ints:
-        """The group of each row."""
+        """The group of each entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+
+@dataclass(frozen=True)
+class Groups(Segments):
+    """Rows of groups. `columns` are Arrow arrays, one value a row, in declared order."""
+
+    columns: Mapping[str, pa.Array]
+    count: Ints
+    starts: Ints
 
     def values(self, expr: Expr) -> pa.Array:
         """The values of a column or a constant, one a row."""

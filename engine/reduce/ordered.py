@@ -10,10 +10,10 @@ import pyarrow as pa
 from halfjoin.engine.linear.tables import NO_FUNCTIONS, Registry, group_function
 from halfjoin.engine.reduce import user
 from halfjoin.engine.reduce.added import added
+from halfjoin.engine.reduce.arguments import Arguments
 from halfjoin.engine.reduce.collect import array_agg, string_agg
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.percentiles import mode, percentile_cont, percentile_disc
-from halfjoin.engine.reduce.rows import Rows
 from halfjoin.engine.reduce.sorting import Sorted, first_rows, refine, sort
 from halfjoin.engine.reduce.words import look, ordered_words
 from halfjoin.engine.scalar import evaluate as scalar
@@ -113,11 +113,11 @@ def _distinct(part: Ordered, groups: Groups) -> tuple[Groups, Any]:
     return once, numbers[state.positions[state.new]]
 
 
-def _rows(groups: Groups, *args: Expr) -> Rows:
-    return Rows(tuple(groups.values(arg) for arg in args), groups.count, groups.starts)
+def _rows(groups: Groups, *args: Expr) -> Arguments:
+    return Arguments(tuple(groups.values(arg) for arg in args), groups.count, groups.starts)
 
 
-def _of_sorted(part: Ordered, rows: Rows) -> pa.Array:
+def _of_sorted(part: Ordered, rows: Arguments) -> pa.Array:
     if part.function == "mode":
         return mode(rows)
     fractions = scalar.compile(part.args[0]).evaluate({}, 1).values[0].as_py()

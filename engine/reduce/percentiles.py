@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.reduce.rows import Rows
+from halfjoin.engine.reduce.arguments import Arguments
 from halfjoin.engine.reduce.words import differ, words
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import raw
@@ -16,7 +16,7 @@ from halfjoin.engine.updates.updates import Ints
 Fractions = float | None | list[float | None]  # of a call: one, or an array of them
 
 
-def percentile_cont(rows: Rows, fractions: Fractions) -> pa.Array:
+def percentile_cont(rows: Arguments, fractions: Fractions) -> pa.Array:
     """The number at a fraction of the way from the first value to the last; it may lie between two values.
 
     `args`: sorted doubles without NULLs. An array of fractions gives an array of numbers.
@@ -39,7 +39,7 @@ def percentile_cont(rows: Rows, fractions: Fractions) -> pa.Array:
     return _of_each(fractions, at, rows)
 
 
-def percentile_disc(rows: Rows, fractions: Fractions) -> pa.Array:
+def percentile_disc(rows: Arguments, fractions: Fractions) -> pa.Array:
     """The first value that has at least this fraction of the values at or before it.
 
     `args`: sorted values without NULLs. An array of fractions gives an array of values.
@@ -56,7 +56,7 @@ def percentile_disc(rows: Rows, fractions: Fractions) -> pa.Array:
     return _of_each(fractions, at, rows)
 
 
-def mode(rows: Rows) -> pa.Array:
+def mode(rows: Arguments) -> pa.Array:
     """The most frequent value; of several the first. `args`: sorted values without NULLs."""
     if not len(rows.count):
         return pa.nulls(len(rows), rows.args[0].type)
@@ -70,13 +70,13 @@ def mode(rows: Rows) -> pa.Array:
     return rows.args[0].take(pa.array(found, mask=found < 0))
 
 
-def _position(rows: Rows, place: Ints) -> Ints:
+def _position(rows: Arguments, place: Ints) -> Ints:
     """The position of the value with this number in each group, from 0; any position for an empty group."""
     found = np.searchsorted(rows.ends, rows.before[:-1] + place, "right")
     return np.minimum(found, max(len(rows.count) - 1, 0))
 
 
-def _of_each(fractions: Fractions, at: Callable[[float], pa.Array], rows: Rows) -> pa.Array:
+def _of_each(fractions: Fractions, at: Callable[[float], pa.Array], rows: Arguments) -> pa.Array:
     """What `at` gives for the fraction, or an array of what it gives for each of the fractions."""
     groups = len(rows)
     listed = fractions if isinstance(fractions, list) else [fractions]

@@ -26,10 +26,8 @@ class Sorted:
 
 def sort(groups: Groups, order: Sequence[SortKey]) -> Sorted:
     """The rows of each group by the sort keys, then by all columns in declared order (ascending, NULLs last)."""
-    state = Sorted(np.arange(len(groups.count)), _firsts(groups.starts, len(groups.count)))
-    for key in order:
-        state = refine(state, ordered_words(groups.values(key.expr), key.descending, key.nulls_first))
-    return Sorted(_by_rows(groups, state).positions, state.new)
+    by_keys = _by_keys(groups, order)
+    return Sorted(_by_rows(groups, by_keys).positions, by_keys.new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +40,20 @@ class Ranks:
 
 def ranked(groups: Groups, order: Sequence[SortKey]) -> Ranks:
     """The ranks of rows in the order of `sort`. Rows of different groups have different ranks."""
-    by_keys = Sorted(np.arange(len(groups.count)), _firsts(groups.starts, len(groups.count)))
-    for key in order:
-        by_keys = refine(by_keys, ordered_words(groups.values(key.expr), key.descending, key.nulls_first))
+    by_keys = _by_keys(groups, order)
     by_rows = _by_rows(groups, by_keys)
     peers, row = np.empty_like(by_rows.positions), np.empty_like(by_rows.positions)
     peers[by_keys.positions] = np.cumsum(by_keys.new) - 1
     row[by_rows.positions] = np.cumsum(by_rows.new) - 1
     return Ranks(peers, row)
+
+
+def _by_keys(groups: Groups, order: Sequence[SortKey]) -> Sorted:
+    """The rows of each group by the sort keys alone."""
+    state = Sorted(np.arange(len(groups.count)), _firsts(groups.starts, len(groups.count)))
+    for key in order:
+        state = refine(state, ordered_words(groups.values(key.expr), key.descending, key.nulls_first))
+    return state
 
 
 def _by_rows(groups: Groups, state: Sorted) -> Sorted:

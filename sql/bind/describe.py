@@ -24,7 +24,7 @@ from halfjoin.sql.relation import (
     Window,
     WindowCall,
     call_of,
-    inputs_of,
+    inputs_below,
 )
 
 
@@ -35,7 +35,7 @@ def describe(relation: Relation, types: bool = False) -> str:
 
 def _lines(relation: Relation, types: bool, depth: int = 0) -> list[str]:
     lines = ["  " * depth + _line(relation, types)]
-    for item in inputs_of(relation):
+    for item in inputs_below(relation):
         lines += _lines(item, types, depth + 1)
     return lines
 

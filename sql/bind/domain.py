@@ -20,13 +20,13 @@ from halfjoin.sql.relation import (
     Outer,
     Project,
     Relation,
-    Scan,
     Semi,
     TableFunction,
     TopK,
     UnionAll,
     Values,
     Window,
+    with_inputs,
 )
 
 
@@ -56,17 +56,7 @@ def in_domain(relation: Relation, domain: Relation, outer: Mapping[str, Column])
 def _renamed(relation: Relation, names: Mapping[str, Column]) -> Relation:
     """The relation with these columns in place of others."""
     own = changed(relation, lambda expr: substitute(expr, names))
-    match own:
-        case Join(inputs) | UnionAll(inputs):
-            return replace(own, inputs=tuple(_renamed(item, names) for item in inputs))
-        case Outer(left, right):
-            return replace(own, left=_renamed(left, names), right=_renamed(right, names))
-        case Semi(input, other):
-            return replace(own, input=_renamed(input, names), other=_renamed(other, names))
-        case Scan() | Values():
-            return own
-        case _:
-            return replace(own, input=_renamed(own.input, names))
+    return with_inputs(own, lambda below: _renamed(below, names))
 
 
 def _with_domain(relation: Relation, domain: Relation) -> Relation:

@@ -18,27 +18,21 @@ from halfjoin.sql.relation import (
     TopK,
     Values,
     Window,
-    inputs_of,
+    every_part,
+    inputs_below,
 )
 
 
 def outer_columns(relation: Relation) -> dict[str, Column]:
     """The columns of outer queries that a relation reads."""
     found: dict[str, Column] = {}
-    for part in parts(relation):
-        there = {column.name for below in inputs_of(part) for column in below.columns}
+    for part in every_part(relation):
+        there = {column.name for below in inputs_below(part) for column in below.columns}
         there |= {column.name for column in part.columns} if isinstance(part, TableFunction) else set()
         for expr in expressions(part):
             found |= {node.name: node for node in walk(expr) if isinstance(node, Column) and node.name not in there}
-    inside = {column.name for part in parts(relation) for column in part.columns}
+    inside = {column.name for part in every_part(relation) for column in part.columns}
     return {name: column for name, column in found.items() if name not in inside}
-
-
-def parts(relation: Relation) -> Iterator[Relation]:
-    """The relation and all below it."""
-    yield relation
-    for below in inputs_of(relation):
-        yield from parts(below)
 
 
 def expressions(relation: Relation) -> Iterator[Expr]:

@@ -1,4 +1,4 @@
-"""The rows that an aggregate sees, group by group, in their final order."""
+"""The arguments that an aggregate sees, group by group, in their final order."""
 
 from __future__ import annotations
 
@@ -8,26 +8,17 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.reduce.groups import Segments
 from halfjoin.engine.updates.updates import Ints
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The arguments' values; those of group `i` are at `[starts[i], starts[i + 1])`, and value `j` counts `count[j]`
-    times. Groups may be empty."""
+class Arguments(Segments):
+    """One array for each argument."""
 
     args: tuple[pa.Array, ...]
     count: Ints
     starts: Ints
-
-    def __len__(self) -> int:
-        """The number of groups."""
-        return len(self.starts) - 1
-
-    @cached_property
-    def numbers(self) -> Ints:
-        """The group of each value."""
-        return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
     @cached_property
     def ends(self) -> Ints:
