@@ -57,6 +57,8 @@ class ReduceFlow:
             found = self._kept(stream, lookup(self.plan.output, Version.BEFORE), closing.netted)
             was = consolidate(concat([was, *found]), by_time=False)
         kept = _by_group(was, moments.groups, self.schema) if isinstance(self.plan.function, Aggregates) else None
+        if not self._seen:  # the sums are all that it needs
+            return self._made(self._lifted(updates), moments, kept, {})
         fronts = self._fronts(updates, moments, was, kept, lookup, closing)
         rows = self._looked_up(stream, updates, fronts.values(), lookup, closing)
         group = group_of(rows)
@@ -73,7 +75,7 @@ class ReduceFlow:
         """
         fronts, group = dict[Seen, Front](), moments.group_of_rows(len(updates))
         # If rows have negative counts, the output tells nothing of the rows behind its own.
-        failing = bool(self._seen) and closing.failing(self.plan.output)
+        failing = closing.failing(self.plan.output)
         for number, seen in enumerate(self._seen):
             if seen.wanted is None or failing:
                 fronts[seen] = seen.nothing(moments, updates)
@@ -95,10 +97,8 @@ class ReduceFlow:
     ) -> Updates:
         """All closed rows of the groups that are plain for some front, with the columns of `like`."""
         none = like.select(self._names).slice(0, 0).with_columns({GROUP: pa.array([], pa.int64())})
-        plain = [front.plain for front in fronts]
-        if self._rows is None or not plain:
-            return none
-        some = stream.filter(np.logical_or.reduce(plain))
+        assert self._rows is not None  # what sees groups can look them up
+        some = stream.filter(np.logical_or.reduce([front.plain for front in fronts]))
         if not len(some):
             return none
         rows = concat([none, *self._rows(some, lookup(self.plan.input, Version.AFTER), closing.netted)])

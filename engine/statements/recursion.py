@@ -69,7 +69,7 @@ def _new(before: Updates | None, rows: Updates) -> Updates:
 
 
 def _collection(rows: Stored, found: Updates) -> Collection:
-    """Stored that are there at all times."""
+    """Rows that are there at all times, as a collection."""
     columns: Mapping[str, pa.Array] = found.columns
     collection = Collection(rows.collection, {name: array.type for name, array in columns.items()}, retain=1)
     collection.publish(make_run(Updates(dict(columns), constant(MINIMUM, len(found)), found.diff), 0))
