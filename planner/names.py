@@ -13,6 +13,12 @@ def collection_name(name: str, constant: str | None) -> str:
     return name if constant is None else f"({constant})"
 
 
+def input_name(alias: str, collection: str) -> str:
+    """The name of an input of a join: its alias, if the user gave it or may have given it, else the collection's name.
+    """
+    return collection if alias.startswith("=") else alias
+
+
 def arrangement_name(key: ArrangementKey) -> str:
     """`orders(o_custkey)`, or `orders` alone if all of it is read.
 

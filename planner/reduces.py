@@ -7,9 +7,10 @@ expression over the kept sums.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.plan import Aggregates, Ordered, Sums, Top, Windows
@@ -27,6 +28,7 @@ from halfjoin.sql.relation import (
     TableFunction,
     TopK,
     Window,
+    WindowCall,
     inputs_below,
 )
 from halfjoin.sql.types import BIGINT, BOOLEAN, Kind, SqlType
@@ -36,6 +38,9 @@ Function: TypeAlias = Aggregates | Windows | Top
 Columns: TypeAlias = Sequence[Column]
 Positions: TypeAlias = tuple[int, ...]
 Args: TypeAlias = tuple[int | Expr, ...]  # the positions of columns; a constant is itself
+Wanted = TypeVar("Wanted")
+_WORDS = {"count": "count", "bits": "bits"}  # of kinds of sums, for people; the others are sums
+_STORED = re.compile(r"[ ,;{}()\n\t=.]")  # a Delta table has no such characters in the names of its columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +106,13 @@ class _Items:
             self.input = self.lifts[wanted]
         return self.lifts[wanted].outputs
 
-    def own(self, word: str, number: int | None = None) -> str:
-        """A name for a column that the reduce makes. A reduce below it, whose columns it may show, has other names."""
-        return f"{'#' * (1 + _depth(self.input))}{word}{'' if number is None else number}"
+    def own(self, word: str, args: Iterable[Expr], others: Iterable[Column] = ()) -> str:
+        """A name for a column that the reduce makes: `#max:v`. A reduce below it, whose columns it may show, has other
+        names. `others`: the columns that it must differ from."""
+        texts = (arg.name if isinstance(arg, Column) else render(arg) for arg in args)
+        name = f"{'#' * (1 + _depth(self.input))}{word}:{_STORED.sub('_', '&'.join(texts) or '*')}"
+        taken = {column.name for column in others}
+        return next(one for one in (name, *(f"{name}#{n}" for n in range(2, len(taken) + 3))) if one not in taken)
 
     def add(self, expr: Expr) -> int:
         """The position of the column that computes an expression."""
@@ -180,11 +189,12 @@ def _window(relation: Window) -> Lowered:
             for _, call in relation.calls]  # fmt: skip
 
     def function(columns: Columns) -> Windows:
-        made = []
-        for number, ((args, condition), (shown, call)) in enumerate(zip(read, relation.calls, strict=True), 1):
+        made = list[tuple[Column, WindowCall]]()
+        for (args, condition), (shown, call) in zip(read, relation.calls, strict=True):
             bound = replace(call, args=_over(columns, args),
                             condition=None if condition is None else columns[condition])  # fmt: skip
-            made.append((Column(items.own("window", number), shown.type), bound))
+            name = items.own(call.function, bound.args, (column for column, _ in made))
+            made.append((Column(name, shown.type), bound))
         return Windows(order.over(columns), tuple(made))
 
     def above(scan: Scan) -> Relation:
@@ -216,22 +226,36 @@ def _may_be_null(expr: Expr) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class _Output:
+    """A scan of an aggregate's output, by what its columns keep."""
+
+    alias: str
+    keys: Columns
+    count: Column
+    sums: Columns
+    ordered: Columns
+
+
+Result: TypeAlias = Callable[[_Output], Expr]
+
+
+@dataclass(frozen=True, slots=True)
 class _Made:
     """A user's result of sums. It is a column that a table function adds above the reduce: one row for each row."""
 
     call: AggregateCall
     number: int
-    sums: tuple[Callable[[str], Expr], ...]
+    sums: tuple[Result, ...]
 
-    def column(self, alias: str) -> Column:
-        """The result's column, above a scan of the output under an alias."""
-        return Column(f"{alias}#{self.number}.{self.call.function}", self.call.type)
+    def column(self, scan: _Output) -> Column:
+        """The result's column, above a scan of the output."""
+        return Column(f"{scan.alias}#{self.number}.{self.call.function}", self.call.type)
 
-    def over(self, relation: Relation, alias: str) -> TableFunction:
-        """The rows of a relation with the result; `alias`: of the scan in it."""
-        args = tuple(sum(alias) for sum in self.sums)
-        return TableFunction(relation, result_of(self.call.function), f"{alias}#{self.number}", args,
-                             (self.column(alias),))  # fmt: skip
+    def over(self, relation: Relation, scan: _Output) -> TableFunction:
+        """The rows of a relation, in which the scan is, with the result."""
+        args = tuple(sum(scan) for sum in self.sums)
+        return TableFunction(relation, result_of(self.call.function), f"{scan.alias}#{self.number}", args,
+                             (self.column(scan),))  # fmt: skip
 
 
 @dataclass
@@ -239,17 +263,12 @@ class _Kept:
     """What an aggregate keeps for each group; calls with equal parts share them."""
 
     items: _Items
-    sums: dict[tuple[str, Positions], Column] = field(default_factory=dict)
-    ordered: dict[tuple[AggregateCall, Args, int | None, _Order], Column] = field(default_factory=dict)
+    sums: dict[tuple[str, Positions], SqlType] = field(default_factory=dict)
+    ordered: dict[tuple[AggregateCall, Args, int | None, _Order], SqlType] = field(default_factory=dict)
     made: list[_Made] = field(default_factory=list)
 
-    @property
-    def count(self) -> Column:
-        """The number of the group's rows."""
-        return Column(self.items.own("rows"), BIGINT, nullable=False)
-
-    def result(self, call: AggregateCall) -> Callable[[str], Expr]:
-        """The call's result over the kept columns under an alias."""
+    def result(self, call: AggregateCall) -> Result:
+        """The call's result over the kept columns."""
         if call.sums and not call.distinct:
             sums = tuple(map(self.summed, decompose_lifted(self.items.lift(call))))
             one = _Made(call, len(self.made) + 1, sums)
@@ -263,34 +282,51 @@ class _Kept:
             condition = None if call.condition is None else self.items.add(call.condition)
             order = _Order.of(call.order, self.items)
             bare = replace(call, args=(), condition=None, order=())
-            column = self.ordered.setdefault((bare, args, condition, order), self._fresh("value", call.type))
-            return lambda alias: replace(column, name=f"{alias}.{column.name}")
+            number = _place(self.ordered, (bare, args, condition, order), call.type)
+            return lambda scan: scan.ordered[number]
         return self.summed(parts)
 
-    def summed(self, parts: Decomposed) -> Callable[[str], Expr]:
-        """The result of what adds up, over the kept columns under an alias."""
-        columns = []
+    def summed(self, parts: Decomposed) -> Result:
+        """The result of what adds up, over the kept columns."""
+        places = list[int | None]()
         for part in parts.parts:
             if part.kind == "count" and not any(map(_may_be_null, part.args)):
-                columns.append(self.count)  # every row counts
-                continue
-            wanted = part.kind, self.items.add_all(part.args)
-            columns.append(self.sums.setdefault(wanted, self._fresh("sum", part.type)))
-        return lambda alias: parts.result([replace(column, name=f"{alias}.{column.name}") for column in columns])
-
-    def _fresh(self, word: str, type: SqlType) -> Column:
-        return Column(self.items.own(word, len(self.sums) + len(self.ordered) + 1), type)
+                places.append(None)  # every row counts
+            else:
+                places.append(_place(self.sums, (part.kind, self.items.add_all(part.args)), part.type))
+        return lambda scan: parts.result([scan.count if place is None else scan.sums[place] for place in places])
 
     def function(self, columns: Columns) -> Aggregates:
         """The parts over the input's columns."""
-        sums = [Sums(column, kind, tuple(columns[position] for position in args))
-                for (kind, args), column in self.sums.items()]  # fmt: skip
-        ordered = [
-            Ordered(column, call.function, _over(columns, args), call.distinct,
-                    order.over(columns), None if condition is None else columns[condition])
-            for (call, args, condition, order), column in self.ordered.items()
-        ]  # fmt: skip
-        return Aggregates(self.count, tuple(sums), tuple(ordered))
+        count = Column(self.items.own("count", ()), BIGINT, nullable=False)
+        named = [count]
+
+        def column(word: str, args: Iterable[Expr], type: SqlType) -> Column:
+            named.append(Column(self.items.own(word, args, named), type))
+            return named[-1]
+
+        sums, ordered = list[Sums](), list[Ordered]()
+        for (kind, places), type in self.sums.items():
+            summed = tuple(columns[position] for position in places)
+            sums.append(Sums(column(_WORDS.get(kind, "sum"), summed, type), kind, summed))
+        for (call, args, condition, order), type in self.ordered.items():
+            given, by = _over(columns, args), order.over(columns)
+            own = column(call.function, (*given, *(key.expr for key in by)), type)
+            counted = None if condition is None else columns[condition]
+            ordered.append(Ordered(own, call.function, given, call.distinct, by, counted))
+        return Aggregates(count, tuple(sums), tuple(ordered))
+
+    def output(self, scan: Scan, keys: int) -> _Output:
+        """What the columns of a scan of the output keep; `keys`: how many come first."""
+        first = keys + 1 + len(self.sums)
+        return _Output(scan.alias, scan.columns[:keys], scan.columns[keys], scan.columns[keys + 1 : first],
+                       scan.columns[first:])  # fmt: skip
+
+
+def _place(known: dict[Wanted, SqlType], wanted: Wanted, type: SqlType) -> int:
+    """The place of a part among those that are wanted so far."""
+    known.setdefault(wanted, type)
+    return list(known).index(wanted)
 
 
 def _aggregate(relation: Aggregate) -> Lowered:
@@ -300,14 +336,14 @@ def _aggregate(relation: Aggregate) -> Lowered:
     results = [kept.result(call) for _, call in relation.calls]
 
     def above(scan: Scan) -> Relation:
-        shown = [scan.columns[position] for position in keys]
-        made = [result(scan.alias) for result in results]
+        output = kept.output(scan, count)
+        shown = [output.keys[position] for position in keys]
+        made = [result(output) for result in results]
         there: Relation = scan
         if not results and keys:  # of a row with a negative count there is none
-            rows = replace(kept.count, name=f"{scan.alias}.{kept.count.name}")
-            there = Filter(scan, Call(">", (rows, Literal(0, BIGINT)), BOOLEAN))
+            there = Filter(scan, Call(">", (output.count, Literal(0, BIGINT)), BOOLEAN))
         for one in kept.made:
-            there = one.over(there, scan.alias)
+            there = one.over(there, output)
         return Project(there, tuple(zip(relation.columns, (*shown, *made), strict=True)))
 
     return Lowered(items.project(), count, kept.function, above, passing=not kept.ordered)

@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from halfjoin.engine.updates.codes import codes
@@ -40,6 +41,7 @@ from halfjoin.engine.updates.updates import Positions, Updates, constant
 from halfjoin.planner.linear import Reports
 from halfjoin.sql.expr import Expr, columns_of
 from halfjoin.sql.functions import render
+from halfjoin.sql.functions.render import column_text
 
 SCHEMA = {"error": pa.string(), "row": pa.string(), "code": pa.int64()}
 FORM = "2"  # the version of the errors' codes; deletions do not cancel errors of another version
@@ -70,7 +72,7 @@ class Errors:
         told = [failing.columns[name] for name in self.identity.columns if name in failing.columns]
         code = codes([pa.array(constant(self.identity.branch, len(failing))), *told], len(failing))
         text = pa.array([f"{_cut(message)} in {render(expr)}" for message in messages], pa.string())
-        row = _describe(failing, sorted(columns_of(expr)))
+        row = _describe(failing, _told(failing, columns_of(expr)))
         self.parts.append(Updates({"error": text, "row": row, "code": pa.array(code)}, failing.time, failing.diff))
 
 
@@ -97,11 +99,26 @@ def of_view(message: str, time: int) -> Updates:
     return Updates(columns, np.array([time]), np.array([1]))
 
 
+def _told(updates: Updates, names: Iterable[str]) -> list[str]:
+    """The columns that tell people which row it is: those that are read; of a group also its keys, and no sums, which
+    are bytes."""
+    read = set(names)
+    groups = {name.rpartition(".")[0] for name in read if name.rpartition(".")[0].startswith("=")}
+    keys = {name for name in updates.columns if name.rpartition(".")[0] in groups and ".#" not in name}
+    sums = {name for name in read if ".#" in name and pt.is_binary(updates.columns[name].type)}
+    return sorted((read | keys) - sums)
+
+
 def _describe(updates: Updates, names: Sequence[str]) -> pa.Array:
     """The rows as text: `a.x = 1, a.y = two`."""
     parts = [pa.array(np.full(len(updates), ""), pa.string())]
-    parts += [pc.binary_join_element_wise(f"{name} = ", shown(updates.columns[name]), "") for name in names]
+    parts += [pc.binary_join_element_wise(f"{_name(name)} = ", shown(updates.columns[name]), "") for name in names]
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts[1:], ", ")
+
+
+def _name(name: str) -> str:
+    """A column's name as the user wrote it; what a reduce keeps is shown as `render` shows it."""
+    return column_text(name) if "#" in name or name.startswith("=") else name
 
 
 def shown(column: pa.Array) -> pa.Array:

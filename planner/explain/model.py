@@ -10,7 +10,7 @@ from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.explain.reduces import reduce_steps
 from halfjoin.planner.explain.steps import Words
 from halfjoin.planner.facts import Facts
-from halfjoin.planner.names import arrangement_name, collection_name
+from halfjoin.planner.names import arrangement_name, collection_name, input_name
 from halfjoin.planner.plan import ArrangementKey, Branch, Join, Loop, Node, Path, Reduce, Stage, Version, ViewPlan
 from halfjoin.sql.functions import render
 
@@ -147,7 +147,7 @@ def _path(path: Path, fills: bool, estimates: Estimates, name: str) -> PathModel
     cost, words = path_cost(path, estimates), Words()
     stages = zip(path.stages, cost.stages, strict=True)
     return PathModel(
-        path.alias,
+        input_name(path.alias, path.collection),
         collection_name(path.collection, path.alias if path.constant else None),
         path.constant,
         fills,
@@ -163,7 +163,7 @@ def _path(path: Path, fills: bool, estimates: Estimates, name: str) -> PathModel
 def _lookup(stage: Stage, cost: StageCost, words: Words, estimates: Estimates, name: str) -> LookupStep:
     half_join = stage.half_join
     return LookupStep(
-        half_join.alias,
+        input_name(half_join.alias, half_join.arrangement.collection),
         half_join.kind.value,
         _arrangement(half_join.arrangement, estimates, name),
         tuple(map(words.expr, half_join.probe)),

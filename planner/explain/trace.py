@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfjoin.planner.block import Block, Blocks
 from halfjoin.planner.explain.steps import call_text, formula_expr
-from halfjoin.planner.names import collection_name
+from halfjoin.planner.names import collection_name, input_name
 from halfjoin.sql.functions import render
 
 
@@ -24,7 +24,7 @@ def trace_text(rules: tuple[tuple[str, Blocks], ...]) -> str:
 
 def _block(block: Block) -> Iterator[str]:
     inputs = (
-        name if name == item.alias else f"{name} AS {item.alias}"
+        name if name == input_name(item.alias, name) else f"{name} AS {item.alias}"
         for item in block.inputs for name in [collection_name(item.collection, item.constant)]
     )  # fmt: skip
     yield "join " + ", ".join(inputs)

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now
 from halfjoin.sql.functions.coercion import implicit, same_values
+from halfjoin.sql.functions.sum_results import SUM_RESULTS
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
 # The precedence of operators, loosest first; functions that are not listed are written as calls.
@@ -22,6 +23,7 @@ _LEVELS = {
 }  # fmt: skip
 _CAST, _ATOM = 12, 13
 _ASSOCIATIVE = ("and", "or", "+", "*", "||")
+_RESULTS = frozenset(entry.name for entry in SUM_RESULTS)
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_$]*(#\d+)?")
 
 
@@ -34,7 +36,7 @@ def _text(expr: Expr) -> tuple[str, int]:
     """The text, and the precedence of its outermost operator."""
     match expr:
         case Column(name=name):
-            return ".".join(_identifier(part) for part in name.split(".")), _ATOM
+            return column_text(name), _ATOM
         case Literal():
             text = _literal(expr)
             return text, 11 if text.startswith("-") else _ATOM
@@ -50,7 +52,35 @@ def _text(expr: Expr) -> tuple[str, int]:
                 return write(args), _LEVELS.get(name, _ATOM)
             if name in _LEVELS:
                 return _operator(name, args), _LEVELS[name]
+            if name in _RESULTS:
+                return _result(name, args), _ATOM
             return f"{name}({', '.join(render(arg) for arg in args)})", _ATOM
+
+
+def column_text(name: str) -> str:
+    """A column's name for people. What a reduce keeps of `v`, such as its maximum, is named `#max:v`; several
+    arguments are divided by `&`.
+
+    >>> column_text("orders.id"), column_text("=groups.#max:id"), column_text("=groups.##sum:#max:id")
+    ('orders.id', 'max(id)', 'sum(max(id))')
+    """
+    alias, _, own = name.rpartition(".")
+    if own.startswith("#") and ":" in own:
+        word, _, args = own.lstrip("#").partition(":")
+        return f"{word}({_kept(args)})"
+    parts = [own] if alias.startswith("=") else name.split(".")
+    return ".".join(map(_identifier, parts))
+
+
+def _kept(args: str) -> str:
+    """The arguments of what a reduce keeps."""
+    return ", ".join(column_text(arg) if arg.startswith("#") else arg for arg in args.split("&"))
+
+
+def _result(name: str, args: tuple[Expr, ...]) -> str:
+    """The aggregate that is computed from a count and sums: `avg(v)`."""
+    kept = (arg.name.rpartition(".")[2].partition(":")[2] for arg in args[:2] if isinstance(arg, Column))
+    return f"{name.partition(' ')[0]}({_kept(next((text for text in kept if text != '*'), '*'))})"
 
 
 def _hidden(source: SqlType, target: SqlType) -> bool:
