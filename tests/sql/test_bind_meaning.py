@@ -187,7 +187,7 @@ def test_postgresql_agrees(postgres: Any) -> None:
     for seed in range(8):
         rows = contents(seed)
         with postgres.transaction(force_rollback=True):
-            postgres.execute(DDL)
+            postgres.execute(f"CREATE SCHEMA meaning; SET LOCAL search_path = meaning; {DDL}")
             for table, given in rows.items():
                 for row in given:
                     postgres.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(row))})", row)

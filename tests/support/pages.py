@@ -21,11 +21,13 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from typer.testing import CliRunner
 
 import halfjoin as hj
 from halfjoin.__main__ import app
+from halfjoin.engine.spark import runners
 from halfjoin.planner.rules import RULES
 from halfjoin.sql.functions import documentation
 from halfjoin.sql.functions.docs import documented
@@ -34,6 +36,7 @@ from tests.support.rooms import diagram, house
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FINGERPRINT = re.compile(r"(?<=#)[0-9a-f]{16}")
+NEAR = runners.NEAR  # before a test's Spark session changes it
 SHOWN = ("text", "mermaid")  # blocks that hold output
 REFUSED = "| written | refused because | instead |\n|---|---|---|\n"
 FUNCTIONS = "| category | functions and operators |\n|---|---|\n"
@@ -103,7 +106,12 @@ def _typed(line: str) -> str:
 
 
 def _with_output(text: str, session: Any) -> str:
-    """The text, with the current output in each block of output."""
+    """The text, with the current output in each block of output. Without a session, as if Spark had never started."""
+    with patch.object(runners, "NEAR", NEAR if session is None else runners.NEAR):
+        return _run(text, session)
+
+
+def _run(text: str, session: Any) -> str:
     page, parts, end = _Page({"session": session}), [], 0
     found = list(BLOCK.finditer(text))
     printed: str | None = None
