@@ -191,7 +191,7 @@ def alias_columns(condition: exp.Expr, outputs: Sequence[Output], scalars: Scala
     """The binder of QUALIFY, which may name outputs; a column of FROM wins."""
     bound: dict[int, Expr] = {}
     for node in condition.find_all(exp.Column):
-        if scalars.scopes[0].column(name_of(node)) is None:
+        if not node.table and scalars.scopes[0].column(name_of(node)) is None:
             place = named(node, outputs, "QUALIFY", scalars)
             if place is not None:
                 bound[id(node)] = scalars.value(outputs[place].node)

@@ -23,13 +23,14 @@ pytest_plugins = ("tests.support.postgres",)
 
 MORE = os.environ.get("HALFJOIN_FUZZ")
 FIRST = first_seed() if MORE else 0
+DEPTH = int(os.environ.get("HALFJOIN_DEPTH", "3"))
 SEEDS = range(FIRST, FIRST + int(MORE or 50))
 
 
 def check(seed: int, oracle: Answers, folder: Path) -> str:
     """Tell an engine of a random history, with random views made early and again later."""
     rng = random.Random(seed)
-    views, end = some_views(rng, count=3, depth=3), rng.choice((4, 8))
+    views, end = some_views(rng, 3, DEPTH, oracle.name), rng.choice((4, 8))
     history = random_history(rng, rng.choice((8, 20, 35)), end)
     batches = list(told(rng, history, end))
     durable = rng.random() < 0.3

@@ -14,6 +14,7 @@ import duckdb
 from tests.oracle.histories import DDL, Update
 from tests.oracle.nested import TABLES
 from tests.oracle.rows import Bag, hashable
+from tests.oracle.values import Oracle
 
 Contents = dict[str, Bag]
 
@@ -43,7 +44,7 @@ def _normal(value: Any) -> Any:
 class Answers:
     """DuckDB's answers."""
 
-    name = "duckdb"
+    name: Oracle = "duckdb"
 
     def __init__(self) -> None:
         self._duck = duckdb.connect(config={"threads": 1})
@@ -90,7 +91,7 @@ class Answers:
 class PostgresAnswers(Answers):
     """PostgreSQL's answers."""
 
-    name = "postgres"
+    name: Oracle = "postgres"
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
