@@ -117,7 +117,7 @@ class Sources(Calls):
         duck = self.in_duckdb
         form = self.rng.choice(("series", "rows from", "repeat"))
         if form == "repeat":
-            made = (f"repeat_row(greatest({stop}, 0))" if self.ours
+            made = (f"repeat_row(greatest({stop}, 0)) AS {alias}" if self.ours
                     else f"LATERAL (SELECT unnest(generate_series(1, {stop}))) AS {alias}" if duck
                     else f"generate_series(1, {stop}) AS {alias}")  # fmt: skip
             return Source(f"{source.text}, {made}", source.columns)
