@@ -92,6 +92,8 @@ class Answers:
             return self._duck.execute(sql).fetchall()
         except (duckdb.NotImplementedException, duckdb.BinderException):  # some subqueries
             return None
+        except duckdb.OutOfRangeException:  # it has no numeric, and its integers of 128 bits overflow
+            return None
         except duckdb.InternalException:  # a defect of DuckDB's, after which it answers nothing more
             held = self._held
             self._open()
