@@ -95,3 +95,15 @@ def test_an_aggregate_over_nothing_in_a_join_has_its_row() -> None:
     assert bag(engine.read("v")) == {(1,): 1, (None,): 1}
     engine.execute("DELETE FROM w")
     assert bag(engine.read("v")) == {(1,): 1, (2,): 1, (None,): 1}
+
+
+@pytest.mark.parametrize("copies", [10_000_001, 2**31 - 1])
+def test_a_window_over_too_many_copies_of_one_row_fails(copies: int) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k int, v int)")
+    engine.execute("CREATE MATERIALIZED VIEW w AS SELECT k, rank() OVER (PARTITION BY k ORDER BY v) AS r FROM t")
+    engine.apply({"t": [{"k": 1, "v": 1, "__diff": copies}]})
+    with pytest.raises(hj.DataError, match=r"a window over more than 10,000,000 copies of rows, for a row with k = 1"):
+        engine.read("w")
+    engine.apply({"t": [{"k": 1, "v": 1, "__diff": 1 - copies}]})
+    assert bag(engine.read("w")) == {(1, 1): 1}
