@@ -85,9 +85,10 @@ class Nested(Sources):
             both = f"{rest}{' AND' if ' WHERE ' in rest[len(source.text):] else ' WHERE'}"
             if not self.ours:
                 return self.selected(items, f"{both} ({condition}) IS NOT TRUE")
-            gone = self.selected(items, both.replace(source.text, f"{source.text}, repeat_row(-1) AS r", 1) + f" {condition}")
+            taken = both.replace(source.text, f"{source.text}, repeat_row(-1) AS r", 1)
+            gone = self.selected(items, f"{taken} {condition}")
             return Query(f"({self.selected(items, rest).text}) UNION ALL ({gone.text})", gone.columns)
-        (key, kind), (number, own) = self.value(source.columns), self.number(source.columns)
+        (key, kind), (number, _) = self.value(source.columns), self.number(source.columns)
         times = self.rng.choice((-1, -2, 2))
         if key == "1":
             key = "1 + 0"
