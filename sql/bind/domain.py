@@ -37,9 +37,6 @@ Pairs: TypeAlias = tuple[tuple[Column, Column], ...]  # the columns of a domain,
 def in_domain(relation: Relation, domain: Aggregate, outer: Mapping[str, Column], aliases: Aliases) -> Inner:
     """The subquery, joined to the distinct values of the outer columns that it reads. `outer` has the domain's column
     for each of them. Columns of queries further out stay outer columns.
-
-    Raises:
-        UnsupportedSQL: constant rows read them.
     """
     if is_single(relation):
         match relation:
@@ -116,8 +113,9 @@ class _Domain:
                     other, pairs = self.again(other)
                     on = conjunction((_same(pairs), *conjuncts(on)))
                 return replace(relation, input=input, other=other, on=on)
-            case Values(columns=columns, rows=rows) if len(rows) == 1:
-                return Project(self.rows, (*own, *zip(columns, rows[0], strict=True)))
+            case Values(columns=columns, rows=values):
+                each = tuple(Project(self.rows, (*own, *zip(columns, row, strict=True))) for row in values)
+                return UnionAll(each, (*self.rows.columns, *columns)) if len(each) != 1 else each[0]
         raise needs_domain()
 
     def joined(self, inputs: Sequence[Relation]) -> Relation:

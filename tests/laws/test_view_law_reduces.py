@@ -26,7 +26,7 @@ pytest_plugins = ("tests.support.postgres",)
 MORE = os.environ.get("HALFJOIN_FUZZ")
 FIRST = first_seed() if MORE else 0
 DEPTH = int(os.environ.get("HALFJOIN_DEPTH", "3"))
-SEEDS = range(FIRST, FIRST + int(MORE or 50))
+SEEDS = range(FIRST, FIRST + int(MORE or 30))
 
 
 def check(seed: int, oracle: Answers, folder: Path) -> str:
@@ -57,7 +57,7 @@ def test_views_agree_with_duckdb(seed: int, tmp_path: Path, monkeypatch: pytest.
     assert not check(seed, Answers(), tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(FIRST + 10_000, FIRST + 10_000 + int(MORE or 20)))
+@pytest.mark.parametrize("seed", range(FIRST + 10_000, FIRST + 10_000 + int(MORE or 15)))
 def test_views_agree_with_postgres(
     seed: int, tmp_path: Path, postgres: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
