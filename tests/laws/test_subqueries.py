@@ -156,11 +156,12 @@ def test_subqueries_in_on_agree_with_duckdb(seed: int) -> None:
 FURTHER = [
     "SELECT t.k, (SELECT count(*) FROM b AS u WHERE u.x < (SELECT avg(w.x) FROM a AS w WHERE w.k = u.k AND w.x > t.x)) "
     "AS n FROM a AS t",
-    "SELECT t.k, (SELECT count(*) FROM b AS u WHERE u.x <= (SELECT count(*) FROM a AS w WHERE w.x > t.x)) AS n FROM a AS t",
+    "SELECT t.k, (SELECT count(*) FROM b AS u WHERE u.x <= (SELECT count(*) FROM a AS w WHERE w.x > t.x)) "
+    "AS n FROM a AS t",
     "SELECT t.k, (SELECT count(p.x) + 10 * count(q.x) FROM (SELECT * FROM b AS u WHERE u.x < t.k) AS p "
     "FULL JOIN (SELECT * FROM a AS w WHERE w.x > t.k) AS q ON q.k = p.k) AS n FROM a AS t",
-    "SELECT t.k FROM a AS t WHERE EXISTS (SELECT 1 FROM b AS u, (SELECT count(*) AS n FROM b AS w WHERE w.x < t.k) AS q "
-    "WHERE q.n = u.x)",
+    "SELECT t.k FROM a AS t WHERE EXISTS (SELECT 1 FROM b AS u, (SELECT count(*) AS n FROM b AS w WHERE w.x < t.k) "
+    "AS q WHERE q.n = u.x)",
     "SELECT t.k FROM a AS t WHERE EXISTS (SELECT 1 FROM b AS u, (VALUES (t.k), (t.x)) AS z (y) WHERE z.y < u.x)",
     "SELECT t.k, u.x FROM a AS t LEFT JOIN b AS u ON u.k = t.k OR t.x NOT IN (SELECT w.k FROM b AS w WHERE w.x = u.x)",
 ]
