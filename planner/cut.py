@@ -187,8 +187,8 @@ class _Cutter:
 
 
 def _shown(blocks: Blocks) -> tuple[str, tuple[Column, ...]] | None:
-    """The collection whose rows the blocks show unchanged, and the columns of it that they show; None if they do more
-    than that."""
+    """The collection whose rows the blocks show unchanged, and the columns of it that they show, each once; None if
+    they do more than that."""
     if len(blocks) != 1:
         return None
     (block,) = blocks
@@ -201,6 +201,8 @@ def _shown(blocks: Blocks) -> tuple[str, tuple[Column, ...]] | None:
         if not isinstance(expr, Column):
             return None
         columns.append(Column(item.bare(expr.name), expr.type, expr.nullable))
+    if len({column.name for column in columns}) < len(columns):  # what reads them tells columns apart by name
+        return None
     return item.collection, tuple(columns)
 
 
