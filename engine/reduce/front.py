@@ -180,7 +180,7 @@ class _Sight:
         self._last = np.full(groups, -1)  # the rank of the last row known
         np.maximum.at(self._last, known.group, rank[:length])
         self.count = np.zeros(ranks, np.int64)
-        self.depth = _depth(self._rank, updates, ranks)
+        self.depth = depth_of(self._rank, updates.time, updates.diff, ranks)
         self.missing = np.zeros(groups, np.int64)
         if entries is None:
             np.add.at(self.count, rank[:length], known.rows.diff)
@@ -255,13 +255,13 @@ class _Sight:
         return self._every.take(self.first[self._last[groups]]).columns
 
 
-def _depth(rank: Ints, updates: Updates, ranks: int) -> Ints:
-    """How many copies of each rank the updates take at most, at any moment."""
+def depth_of(rank: Ints, time: Ints, diff: Ints, ranks: int) -> Ints:
+    """How many copies of each rank updates take at most, at any moment."""
     depth = np.zeros(ranks, np.int64)
-    if not len(updates) or not (updates.diff < 0).any():
+    if not len(diff) or not (diff < 0).any():
         return depth
-    order = np.lexsort((-updates.diff, updates.time, rank))  # of one time, what comes is first
-    rank, running = rank[order], np.cumsum(updates.diff[order])
+    order = np.lexsort((-diff, time, rank))  # of one time, what comes is first
+    rank, running = rank[order], np.cumsum(diff[order])
     starts = np.flatnonzero(np.concatenate([[True], rank[1:] != rank[:-1]]))
     before = np.concatenate([[0], running[starts[1:] - 1]])
     depth[rank[starts]] = np.maximum(before - np.minimum.reduceat(running, starts), 0)

@@ -69,8 +69,13 @@ def _by_rows(groups: Groups, state: Sorted) -> Sorted:
     return Sorted(positions, new)
 
 
-def precede(asked: Mapping[str, pa.Array], others: Mapping[str, pa.Array], order: Sequence[SortKey]) -> Mask:
-    """Whether rows come before a row: as many `others` for each row of `asked`, which a row of the result is about."""
+def precede(
+    asked: Mapping[str, pa.Array], others: Mapping[str, pa.Array], order: Sequence[SortKey], ties: Mask | None = None
+) -> Mask:
+    """Whether rows come before a row: as many `others` for each row of `asked`, which a row of the result is about.
+
+    `ties`: the rows of `asked` that equal rows come before, too.
+    """
     rows, length = len(next(iter(asked.values()))), len(next(iter(others.values())))
     columns = {name: pa.concat_arrays([column, others[name]]) for name, column in asked.items()}
     groups = Groups(columns, constant(1, rows + length), np.array([0, rows + length]))
@@ -82,7 +87,7 @@ def precede(asked: Mapping[str, pa.Array], others: Mapping[str, pa.Array], order
         equal &= other == own
         if not equal.any():  # computes no words in vain
             break
-    return less
+    return less if ties is None else less | (equal & ties[:, None])
 
 
 def _all_words(groups: Groups, order: Sequence[SortKey]) -> Iterator[Ints]:
