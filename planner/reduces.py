@@ -276,6 +276,8 @@ class _Kept:
             return one.column
         parts = decompose(call)
         if parts is None:
+            if call.function == "any_value" and not call.order:
+                call = replace(call, function="min")
             if call.function in ("min", "max"):  # a NULL does not count, and no condition need be kept
                 call = replace(call, args=filtered(call), condition=None)
             elif call.function in ("percentile_cont", "percentile_disc"):

@@ -25,7 +25,7 @@ from halfjoin.engine.reduce.front import Front, depth_of
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.percentiles import places
-from halfjoin.engine.reduce.reading import Begins, Reading
+from halfjoin.engine.reduce.reading import Reading
 from halfjoin.engine.reduce.sorting import ranked
 from halfjoin.engine.scalar.values import valid
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Updates, concat, constant, indices_of
@@ -114,8 +114,7 @@ class _Search:
         if self.reading.holds_null(place.subject):
             nulls = {place.subject: pa.nulls(len(self.waiting), kind)}
             self.reading = self.reading.until(self.reading.find(nulls, np.zeros(len(self.waiting), np.bool_)))
-        every = np.arange(len(self.waiting))
-        self.total = self.reading.before(every, self.reading.ends, before)
+        self.total = self.reading.copies(self.reading.begins, self.reading.ends, before)
         self._refuse(taken, depth)
 
     def _taken(self) -> tuple[Ints, Ints]:
@@ -136,22 +135,15 @@ class _Search:
         mine = number[self.change.group[taken]]
         taken, depth, mine = taken[mine >= 0], depth[mine >= 0], mine[mine >= 0]
         if len(taken):
-            first, last = self.found(mine, self.change.values.take(indices_of(taken)))
-            until, ahead = (self.reading.before(mine, at, self.before) for at in (last, first))
-            self._keep(np.bincount(mine[until - ahead < depth], minlength=len(self.waiting)) == 0)
+            some, values = self.reading.of(mine), self.change.values.take(indices_of(taken))
+            there = some.copies(*some.equal({self.place.subject: values}), self.before)
+            self._keep(np.bincount(mine[there < depth], minlength=len(self.waiting)) == 0)
 
     def _keep(self, mask: Mask) -> None:
         """Forget the other groups."""
         kept = np.flatnonzero(mask)
         self.waiting, self.total, self.count = self.waiting[kept], self.total[kept], self.count[kept]
         self.reading, self.anchor = self.reading.of(kept), self.anchor.take(indices_of(kept))
-
-    def found(self, probes: Ints, values: pa.Array) -> tuple[Begins, Begins]:
-        """In each run, where a value of a group begins, and where it ends."""
-        length = len(probes)
-        both = self.reading.of(np.concatenate([probes, probes]))
-        places = both.find({self.place.subject: pa.concat_arrays([values, values])}, np.arange(2 * length) >= length)
-        return [one[:length] for one in places], [one[length:] for one in places]
 
     def round(self) -> tuple[Updates, Ints]:
         """Read windows. Those inside which the place is, at each moment: their rows, and the rows' groups."""
@@ -217,7 +209,7 @@ class _Window:
     def __init__(self, search: _Search, some: Ints, mine: Ints) -> None:
         reading, count, before, name = search.reading, search.count, search.before, search.place.subject
         length, each = len(search.waiting), np.arange(len(search.waiting))
-        first, last = search.found(each, search.anchor)
+        first, last = reading.equal({name: search.anchor})
         lower = [np.maximum(low, at - count) for low, at in zip(reading.begins, first, strict=True)]
         upper = [np.minimum(high, at + count) for high, at in zip(reading.ends, last, strict=True)]
         begins = [np.concatenate(pair) for pair in zip(lower, last, strict=True)]
@@ -243,11 +235,11 @@ class _Window:
         np.minimum.at(self.high, owner[edge], read[edge])
         inside = np.flatnonzero(np.where(back, read > self.low[owner], read < self.high[owner]) & entries.mine)
         owner, back, weight = owner[inside], back[inside], entries.rows.diff[inside]
-        ahead, until = reading.before(each, first, before), reading.before(each, last, before)
+        ahead, own = reading.copies(reading.begins, first, before), reading.copies(first, last, before)
         self.below = ahead - _sum(owner, np.where(back, weight, 0), length)
-        self.above = search.total - until - _sum(owner, np.where(back, 0, weight), length)
+        self.above = search.total - ahead - own - _sum(owner, np.where(back, 0, weight), length)
         self.copies = _sum(read[inside], weight, len(self._row))
-        self.copies[self.anchor] += until - ahead
+        self.copies[self.anchor] += own
         lowest, highest = np.flatnonzero(self.low >= 0), np.flatnonzero(self.high < MAXIMUM)
         self.copies[self.low[lowest]] += self.below[lowest]
         self.copies[self.high[highest]] += self.above[highest]

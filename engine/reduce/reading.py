@@ -19,6 +19,7 @@ from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.order import Order, OrderKey
 from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.reduce.bisection import keys_of, place
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.sorting import precede, sort
 from halfjoin.engine.updates.codes import codes, is_exact, same
@@ -27,6 +28,7 @@ from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, constan
 Begins: TypeAlias = Sequence[Ints]  # for each run, an entry of each group
 
 _SAMPLES = 16  # entries of a range that a round of a search looks at
+_FEW = 64  # searches; so few are done one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +56,19 @@ class _Range:
     high: Ints
     exact: bool  # equal codes mean equal groups
 
-    def counts(self, groups: Ints, ends: Ints, closed: int, before: int) -> Ints:
-        """The sum of a group's diffs ahead of an entry. In a run with open times, this adds up the groups."""
-        order, low = self.order(), self.low[groups]
+    def copies(self, begins: Ints, ends: Ints, closed: int, before: int) -> Ints:
+        """The sums of the diffs between entries. In a run with open times, this adds up the entries."""
+        order = self.order()
         if self.run.future is None:
-            counts: Ints = ends - low if order.sums is None else order.sums[ends] - order.sums[low]
-            return counts
-        sizes = self.high - self.low
-        stops = sizes.cumsum()
-        rows = order.rows[np.arange(sizes.sum()) + (self.low - (stops - sizes)).repeat(sizes)]
+            sums: Ints = ends - begins if order.sums is None else order.sums[ends] - order.sums[begins]
+            return sums
+        counts = ends - begins
+        stops = counts.cumsum()
+        rows = order.rows[np.arange(counts.sum()) + (begins - (stops - counts)).repeat(counts)]
         there = np.where(self.run.updates.time[rows] < before, self.run.diffs(rows, closed), 0)
-        sums, first = np.concatenate([constant(0, 1), there.cumsum()]), (stops - sizes)[groups]
-        counts = sums[first + ends - low] - sums[first]
-        return counts
+        running = np.concatenate([constant(0, 1), there.cumsum()])
+        sums = running[stops] - running[stops - counts]
+        return sums
 
     def rows(self, names: Iterable[str], rows: RowNumbers) -> dict[str, pa.Array]:
         indices = indices_of(rows)
@@ -120,6 +122,8 @@ class Reading:
         high = np.concatenate([one.high for one in self._ranges])
         number = np.arange(len(self._ranges)).repeat([len(one.low) for one in self._ranges])
         probe = np.concatenate([np.arange(len(one.low)) for one in self._ranges])
+        if len(probe) <= _FEW and (places := self._one_by_one(rows, after)) is not None:
+            return places
         while len(wide := np.flatnonzero(high - low > width)):
             steps = (high - low)[wide, None] * np.arange(1, _SAMPLES + 1) // (_SAMPLES + 1)
             places = low[wide, None] + steps
@@ -135,6 +139,22 @@ class Reading:
             edges = np.column_stack([places, high[wide]])
             high[wide] = edges[np.arange(len(wide)), less]
         return np.split(low, np.cumsum([len(one.low) for one in self._ranges])[:-1])
+
+    def _one_by_one(self, rows: Mapping[str, pa.Array], after: Mask | None) -> Begins | None:
+        """The first entries; None if rows cannot be compared one by one."""
+        key = self._reader.key
+        keys = keys_of([rows, *(one.run.updates.columns for one in self._ranges)], key.order, key.columns)
+        if keys is None:
+            return None
+        asked = list(map(keys[0], range(len(self._ranges[0].low))))
+        ties = [False] * len(asked) if after is None else after.tolist()
+        found = list[Ints]()
+        for one, own in zip(self._ranges, keys[1:], strict=True):
+            entries, low, high = one.order().rows, one.low.tolist(), one.high.tolist()
+            found.append(np.array([place(entries, *at, own, wanted, after=tie)
+                                   for at, wanted, tie in zip(zip(low, high, strict=True), asked, ties, strict=True)],
+                                  np.int64))  # fmt: skip
+        return found
 
     def take(self, count: Ints, before: int) -> Entries:
         """From where each group begins, `count` entries of each run, and those within the reach of a search.
@@ -197,12 +217,20 @@ class Reading:
         """Whether a column of the runs has NULLs."""
         return any(one.run.updates.columns[name].null_count > 0 for one in self._ranges)
 
-    def before(self, groups: Ints, ends: Begins, before: int) -> Ints:
-        """The number of rows of groups ahead of an entry of each run, with their copies; `counted` groups only."""
-        found = constant(0, len(groups))
-        for one, end in zip(self._ranges, ends, strict=True):
-            found = found + one.counts(groups, end, self._closed, before)
+    def copies(self, begins: Begins, ends: Begins, before: int) -> Ints:
+        """The number of rows between entries of each run, with their copies; `counted` groups only."""
+        found = constant(0, len(begins[0]))
+        for one, begin, end in zip(self._ranges, begins, ends, strict=True):
+            found = found + one.copies(begin, end, self._closed, before)
         return found
+
+    def equal(self, rows: Mapping[str, pa.Array]) -> tuple[Begins, Begins]:
+        """In each run, where the rows that equal these begin, and where they end; one row for each group."""
+        length = len(next(iter(rows.values())))
+        both = self.of(np.tile(np.arange(length), 2))
+        twice = {name: pa.concat_arrays([column, column]) for name, column in rows.items()}
+        places = both.find(twice, np.arange(2 * length) >= length)
+        return [one[:length] for one in places], [one[length:] for one in places]
 
 
 class Reader:

@@ -43,6 +43,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_SPARE", "_SEARCH"):
         monkeypatch.setattr(around, name, 1)
     monkeypatch.setattr(reading, "_SAMPLES", 2)
+    monkeypatch.setattr(reading, "_FEW", 6)  # searches one by one, and together
     for module in (netting, runs_module, merging):
         monkeypatch.setattr(module, "NET_FROM", 0)
 
