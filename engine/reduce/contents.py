@@ -18,7 +18,7 @@ from halfjoin.engine.linear.failures import SCHEMA, of_rows
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.radix import argsort, of_integers
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, indices_of
 
@@ -95,7 +95,7 @@ def contents_of(moments: Moments, rows: Updates, group: Ints, before: int) -> Co
         which, moment = by_moment if which is None else which[by_moment], moment[by_moment]
     found = rows if which is None else rows.take(which)
     if bool((found.diff < 0).any()):
-        found = consolidate(found.with_columns({_MOMENT: pa.array(moment)}), by_time=False)  # the order stays
+        found = cancel(found.with_columns({_MOMENT: pa.array(moment)}), by_time=False)  # the order stays
         moment = found.columns[_MOMENT].to_numpy()
         found = found.select(rows.columns)
     positive = np.flatnonzero(found.diff > 0)
