@@ -120,8 +120,9 @@ class _Search:
     def _taken(self) -> tuple[Ints, Ints]:
         """An update of each row that updates take, and how many copies of the row they take at most."""
         change = self.change
-        if not (change.diff < 0).any():
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        negative = np.flatnonzero(change.diff < 0)
+        if len(negative) < 2:  # there are no equal ones to add up
+            return negative, -change.diff[negative]
         code = self.codes(change.values, change.group, self.moments.groups)
         first = np.empty(int(code.max()) + 1, np.int64)
         first[code] = np.arange(len(code))

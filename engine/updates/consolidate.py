@@ -35,7 +35,7 @@ from halfjoin.engine.updates.updates import (
 )
 from halfjoin.errors import DataError
 
-_FEW = 16  # updates; so few are added up faster one by one
+_FEW = 32  # updates; so few are added up faster one by one
 
 
 def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:
@@ -66,7 +66,7 @@ def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
     count = int(np.count_nonzero(negative))
     if not count:
         return np.arange(len(updates)), updates.diff
-    if count * 4 > len(updates):
+    if count * 4 > len(updates) or len(updates) <= _FEW:
         return _sums(updates, by_time)
     narrow = [column for column in updates.columns.values() if not _is_wide(column.type)]
     keys = codes(narrow or list(updates.columns.values()), len(updates))
