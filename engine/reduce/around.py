@@ -34,7 +34,7 @@ from halfjoin.sql.relation import SortKey
 _SPARE = 4  # entries to read on each side, besides as many as there are changes
 _MORE = 4  # times as many if the place is at both edges
 _ROUNDS = 8
-_SEARCH = 256  # about the entries that the searches for one row look at
+_SEARCH = 32  # entries that are looked up in the time of the searches for one row
 
 
 @dataclass(frozen=True, slots=True)
