@@ -29,6 +29,7 @@ VIEWS = {
     "all": f"SELECT {CALLS['halves']} AS b, max(x) AS c FROM t",
 }
 Row = tuple[Any, ...]
+DUCK = duckdb.connect()
 
 
 @pytest.fixture
@@ -50,9 +51,8 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def _answers(rows: list[Row], sql: str) -> list[str]:
     types = {"g": pa.string(), "x": pa.int32(), "s": pa.string()}
     table = pa.table({name: pa.array([row[at] for row in rows], types[name]) for at, name in enumerate(types)})
-    with duckdb.connect() as duck:
-        duck.register("t", table)
-        return sorted(map(str, duck.execute(sql).fetchall()))
+    DUCK.register("t", table)
+    return sorted(map(str, DUCK.execute(sql).fetchall()))
 
 
 def _told(found: pa.Table) -> list[str]:
