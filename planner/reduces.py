@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.plan import Aggregates, Ordered, Sums, Top, Windows
-from halfjoin.sql.expr import Call, Column, Expr, Literal, columns_of, is_temporal
+from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, columns_of, is_temporal
 from halfjoin.sql.functions import render
 from halfjoin.sql.functions.aggregates import Decomposed, decompose, decompose_lifted, filtered
 from halfjoin.sql.relation import (
@@ -31,7 +31,7 @@ from halfjoin.sql.relation import (
     WindowCall,
     inputs_below,
 )
-from halfjoin.sql.types import BIGINT, BOOLEAN, Kind, SqlType
+from halfjoin.sql.types import BIGINT, BOOLEAN, DOUBLE, INTEGERS, Kind, SqlType
 from halfjoin.sql.user_aggregate import lift_of, result_of
 
 Function: TypeAlias = Aggregates | Windows | Top
@@ -276,8 +276,15 @@ class _Kept:
             return one.column
         parts = decompose(call)
         if parts is None:
+            if call.function == "any_value" and not call.order:
+                call = replace(call, function="min")
             if call.function in ("min", "max"):  # a NULL does not count, and no condition need be kept
                 call = replace(call, args=filtered(call), condition=None)
+            elif call.function in ("percentile_cont", "percentile_disc"):
+                several = _each_fraction(call)
+                if several is not None:
+                    return self._percentiles(call, several)
+                call = _bare_percentile(call)
             args = self.items.args(call.args)
             condition = None if call.condition is None else self.items.add(call.condition)
             order = _Order.of(call.order, self.items)
@@ -285,6 +292,19 @@ class _Kept:
             number = _place(self.ordered, (bare, args, condition, order), call.type)
             return lambda scan: scan.ordered[number]
         return self.summed(parts)
+
+    def _percentiles(self, call: AggregateCall, calls: Sequence[AggregateCall]) -> Result:
+        """An array of percentiles, each of which is kept; NULL of no values."""
+        results = [self.result(one) for one in calls]
+        counted = AggregateCall("count", (_bare_percentile(call).order[0].expr,), BIGINT)
+        count, none = self.result(counted), Literal(None, call.type)
+
+        def array(scan: _Output) -> Expr:
+            values = Call("array", tuple(result(scan) for result in results), call.type)
+            some = Call(">", (count(scan), Literal(0, BIGINT)), BOOLEAN)
+            return Call("case", (some, values, none), call.type)
+
+        return array
 
     def summed(self, parts: Decomposed) -> Result:
         """The result of what adds up, over the kept columns."""
@@ -321,6 +341,28 @@ class _Kept:
         first = keys + 1 + len(self.sums)
         return _Output(scan.alias, scan.columns[:keys], scan.columns[keys], scan.columns[keys + 1 : first],
                        scan.columns[first:])  # fmt: skip
+
+
+def _each_fraction(call: AggregateCall) -> list[AggregateCall] | None:
+    """The calls for each fraction of a constant array; None for a single fraction."""
+    fractions, element = call.args[0], call.type.element
+    while isinstance(fractions, Cast):
+        fractions = fractions.arg
+    if call.args[0].type.element is None or not isinstance(fractions, Literal) or not isinstance(fractions.value, list):
+        return None
+    assert element is not None  # the result is an array, too
+    numbers = [None if one is None else float(one) for one in fractions.value]
+    return [replace(call, args=(Literal(number, DOUBLE),), type=element) for number in numbers]
+
+
+def _bare_percentile(call: AggregateCall) -> AggregateCall:
+    """The same percentile of a value that is NULL where no row counts, and of an integer itself where it is cast."""
+    key = call.order[0]
+    value = key.expr
+    if call.function == "percentile_cont" and isinstance(value, Cast) and value.arg.type.kind in INTEGERS:
+        value = value.arg  # a double is not less if the integer is not
+    (value,) = filtered(replace(call, args=(value,)))
+    return replace(call, condition=None, order=(replace(key, expr=value),))
 
 
 def _place(known: dict[Wanted, SqlType], wanted: Wanted, type: SqlType) -> int:

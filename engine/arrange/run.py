@@ -179,12 +179,13 @@ class Run:
             there = None if self.net is None else self.net.there
             if key.arrangement.keys:
                 index = self.index(key.arrangement, columns)
-                groups, live = index.codes, index.rows
+                groups, live, exact = index.codes, index.rows, index.exact
             else:
+                exact = True
                 live = (np.arange(len(self)) if there is None else np.flatnonzero(there)).astype(np.uint32)
                 groups = constant(0, len(live))
             diffs = self.updates.diff[live] if self.net is None else self.net.diffs_of(self.updates, live)
-            found = self.orders[key] = order_of(key, self.updates, groups, live, diffs, sort)
+            found = self.orders[key] = order_of(key, self.updates, groups, live, diffs, sort, exact=exact)
         return found
 
     def orders_below(self, closed: int) -> bool:

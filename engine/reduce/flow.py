@@ -80,16 +80,17 @@ class ReduceFlow:
             if seen.wanted is None or failing:
                 fronts[seen] = seen.nothing(moments, updates)
                 continue
+            runs = lookup(self.plan.input, Version.BEFORE)
             match self.plan.function:
                 case Aggregates(ordered=ordered):
                     assert kept is not None  # the output has a row for each group
-                    known = seen.known_value(kept[ordered[number].column.name], updates)
+                    values = kept[ordered[number].column.name]
+                    fronts[seen] = seen.front_of_value(moments, updates, group, values, runs, closing)
                 case Top(offset=offset):
                     known = seen.known_rows(was, group_of(was), moments.groups, offset=offset)
+                    fronts[seen] = seen.front(moments, updates, group, known, runs, closing)
                 case Windows():
                     raise AssertionError("a window sees whole groups")
-            runs = lookup(self.plan.input, Version.BEFORE)
-            fronts[seen] = seen.front(moments, updates, group, known, runs, closing)
         return fronts
 
     def _looked_up(

@@ -7,9 +7,9 @@ in each round, `_SAMPLES` entries divide what is left of a range, and one sort c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +19,16 @@ from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.order import Order, OrderKey
 from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.reduce.bisection import keys_of, place
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.sorting import precede, sort
 from halfjoin.engine.updates.codes import codes, is_exact, same
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, constant, gather, indices_of
 
+Begins: TypeAlias = Sequence[Ints]  # for each run, an entry of each group
+
 _SAMPLES = 16  # entries of a range that a round of a search looks at
+_FEW = 64  # searches; so few are done one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,20 @@ class _Range:
     high: Ints
     exact: bool  # equal codes mean equal groups
 
+    def copies(self, begins: Ints, ends: Ints, closed: int, before: int) -> Ints:
+        """The sums of the diffs between entries. In a run with open times, this adds up the entries."""
+        order = self.order()
+        if self.run.future is None:
+            sums: Ints = ends - begins if order.sums is None else order.sums[ends] - order.sums[begins]
+            return sums
+        counts = ends - begins
+        stops = counts.cumsum()
+        rows = order.rows[np.arange(counts.sum()) + (begins - (stops - counts)).repeat(counts)]
+        there = np.where(self.run.updates.time[rows] < before, self.run.diffs(rows, closed), 0)
+        running = np.concatenate([constant(0, 1), there.cumsum()])
+        sums = running[stops] - running[stops - counts]
+        return sums
+
     def rows(self, names: Iterable[str], rows: RowNumbers) -> dict[str, pa.Array]:
         indices = indices_of(rows)
         return {name: gather(self.run.updates.columns[name], indices) for name in names}
@@ -62,13 +80,23 @@ class Reading:
 
     def __init__(self, reader: Reader, keys: Sequence[pa.Array], ranges: Sequence[_Range], closed: int) -> None:
         self._reader, self._keys, self._ranges, self._closed = reader, keys, ranges, closed
-        self._begin = [one.low for one in ranges]
+        self._begin: Begins = [one.low for one in ranges]
 
     @property
     def sizes(self) -> Ints:
         """The entries of each group."""
         found: Ints = np.sum([one.high - one.low for one in self._ranges], axis=0)
         return found
+
+    @property
+    def begins(self) -> Begins:
+        """The first entry of each group, in each run."""
+        return [one.low for one in self._ranges]
+
+    @property
+    def ends(self) -> Begins:
+        """The entry after the last one of each group, in each run."""
+        return [one.high for one in self._ranges]
 
     def of(self, probes: Ints) -> Reading:
         """The reading of some of the groups, or of the same group several times."""
@@ -80,12 +108,23 @@ class Reading:
 
     def seek(self, rows: Mapping[str, pa.Array]) -> None:
         """Begin at the first entries that are not less than these rows, one for each group, or a few entries before."""
+        self._begin = self._search(rows, _SAMPLES, None)
+
+    def find(self, rows: Mapping[str, pa.Array], after: Mask) -> Begins:
+        """In each run, the first entry that is not less than these rows, one for each group; where it is `after`, the
+        first that is greater."""
+        return self._search(rows, 0, after)
+
+    def _search(self, rows: Mapping[str, pa.Array], width: int, after: Mask | None) -> Begins:
+        """The least entries of the ranges in which the first entries lie. These are at most `width` entries wide."""
         names, order = self._reader.key.columns, self._reader.key.order
         low = np.concatenate([one.low for one in self._ranges])
         high = np.concatenate([one.high for one in self._ranges])
         number = np.arange(len(self._ranges)).repeat([len(one.low) for one in self._ranges])
         probe = np.concatenate([np.arange(len(one.low)) for one in self._ranges])
-        while len(wide := np.flatnonzero(high - low > _SAMPLES)):
+        if len(probe) <= _FEW and (places := self._one_by_one(rows, after)) is not None:
+            return places
+        while len(wide := np.flatnonzero(high - low > width)):
             steps = (high - low)[wide, None] * np.arange(1, _SAMPLES + 1) // (_SAMPLES + 1)
             places = low[wide, None] + steps
             sampled = list[dict[str, pa.Array]]()
@@ -94,22 +133,43 @@ class Reading:
                 sampled.append(range.rows(names, range.order().rows[places[number[wide] == one].ravel()]))
             others = {name: pa.concat_arrays([one[name] for one in sampled]) for name in names}
             asked = {name: column.take(indices_of(probe[wide])) for name, column in rows.items()}
-            less = precede(asked, others, order).sum(1)
+            less = precede(asked, others, order, None if after is None else after[probe[wide]]).sum(1)
             edges = np.column_stack([low[wide], places + 1, high[wide]])  # after the last lesser one, it begins
             low[wide] = edges[np.arange(len(wide)), less]
             edges = np.column_stack([places, high[wide]])
             high[wide] = edges[np.arange(len(wide)), less]
-        self._begin = np.split(low, np.cumsum([len(one.low) for one in self._ranges])[:-1])
+        return np.split(low, np.cumsum([len(one.low) for one in self._ranges])[:-1])
+
+    def _one_by_one(self, rows: Mapping[str, pa.Array], after: Mask | None) -> Begins | None:
+        """The first entries; None if rows cannot be compared one by one."""
+        key = self._reader.key
+        keys = keys_of([rows, *(one.run.updates.columns for one in self._ranges)], key.order, key.columns)
+        if keys is None:
+            return None
+        asked = list(map(keys[0], range(len(self._ranges[0].low))))
+        ties = [False] * len(asked) if after is None else after.tolist()
+        found = list[Ints]()
+        for one, own in zip(self._ranges, keys[1:], strict=True):
+            entries, low, high = one.order().rows, one.low.tolist(), one.high.tolist()
+            found.append(np.array([place(entries, *at, own, wanted, after=tie)
+                                   for at, wanted, tie in zip(zip(low, high, strict=True), asked, ties, strict=True)],
+                                  np.int64))  # fmt: skip
+        return found
 
     def take(self, count: Ints, before: int) -> Entries:
         """From where each group begins, `count` entries of each run, and those within the reach of a search.
 
         Rows whose times are not below `before` are not there yet.
         """
+        ends = [np.minimum(one.high, begin + count + _SAMPLES)
+                for one, begin in zip(self._ranges, self._begin, strict=True)]  # fmt: skip
+        return self.between(self._begin, ends, before)
+
+    def between(self, begins: Begins, ends: Begins, before: int) -> Entries:
+        """The entries from a place of each run up to another, in each group, as `take`."""
         names, keys = self._reader.key.columns, self._reader.keys
         parts, probes, mine, last, adds = [], [], [], [], []
-        for one, begin in zip(self._ranges, self._begin, strict=True):
-            end = np.minimum(one.high, begin + count + _SAMPLES)
+        for one, begin, end in zip(self._ranges, begins, ends, strict=True):
             counts = end - begin
             stops = counts.cumsum()
             probe = np.arange(len(begin)).repeat(counts)
@@ -131,6 +191,46 @@ class Reading:
             adds.append(np.full(len(probe), order.adds))
         return Entries(concat(parts), np.concatenate(probes), np.concatenate(mine), np.concatenate(last),
                        np.concatenate(adds))  # fmt: skip
+
+    def counted(self) -> Reading | None:
+        """The reading of the groups, in ranges of which all rows are theirs. None if two groups share a code."""
+        ranges = []
+        for one in self._ranges:
+            if not (one.exact and (not self._keys or is_exact(self._keys))):
+                if not one.order().whole:
+                    return None
+                firsts, mine = np.flatnonzero(one.low < one.high), np.zeros(len(one.low), np.bool_)
+                mine[firsts] = True
+                given = one.rows(self._reader.keys, one.order().rows[one.low[firsts]])
+                for name, key in zip(self._reader.keys, self._keys, strict=True):
+                    mine[firsts] &= same(key.take(indices_of(firsts)), given[name])
+                one = replace(one, high=np.where(mine, one.high, one.low))
+            ranges.append(one)
+        return Reading(self._reader, self._keys, ranges, self._closed)
+
+    def until(self, ends: Begins) -> Reading:
+        """The same groups without the entries from `ends` on."""
+        ranges = [replace(one, high=end) for one, end in zip(self._ranges, ends, strict=True)]
+        return Reading(self._reader, self._keys, ranges, self._closed)
+
+    def holds_null(self, name: str) -> bool:
+        """Whether a column of the runs has NULLs."""
+        return any(one.run.updates.columns[name].null_count > 0 for one in self._ranges)
+
+    def copies(self, begins: Begins, ends: Begins, before: int) -> Ints:
+        """The number of rows between entries of each run, with their copies; `counted` groups only."""
+        found = constant(0, len(begins[0]))
+        for one, begin, end in zip(self._ranges, begins, ends, strict=True):
+            found = found + one.copies(begin, end, self._closed, before)
+        return found
+
+    def equal(self, rows: Mapping[str, pa.Array]) -> tuple[Begins, Begins]:
+        """In each run, where the rows that equal these begin, and where they end; one row for each group."""
+        length = len(next(iter(rows.values())))
+        both = self.of(np.tile(np.arange(length), 2))
+        twice = {name: pa.concat_arrays([column, column]) for name, column in rows.items()}
+        places = both.find(twice, np.arange(2 * length) >= length)
+        return [one[:length] for one in places], [one[length:] for one in places]
 
 
 class Reader:
