@@ -31,13 +31,14 @@ _SAMPLES = 16  # entries of a range that a round of a search looks at
 class Entries:
     """What was read. `rows`: of the order's columns, with their diffs. `probe`: the position of the group asked for.
 
-    `mine`: whether the row was there, in this group and not one with the same code. `last`: the run has more rows of
-    the group after this one. `adds`: none of those has a negative diff.
+    `mine`: whether the row was there, in this group and not one with the same code. `first`: the run has more rows of
+    the group before this one; `last`: after it. `adds`: none of those has a negative diff.
     """
 
     rows: Updates
     probe: Ints
     mine: Mask
+    first: Mask
     last: Mask
     adds: Mask
 
@@ -79,8 +80,11 @@ class Reading:
         return made
 
     def seek(self, rows: Mapping[str, pa.Array]) -> None:
-        """Begin at the first entries that are not less than these rows, one for each group, or a few entries before."""
-        names, order = self._reader.key.columns, self._reader.key.order
+        """Begin at the first entries that are not less than these rows, one for each group, or a few entries before.
+
+        The rows may have no more than the columns of the sort keys. Then their peers are not less.
+        """
+        names, order = list(rows), self._reader.key.order
         low = np.concatenate([one.low for one in self._ranges])
         high = np.concatenate([one.high for one in self._ranges])
         number = np.arange(len(self._ranges)).repeat([len(one.low) for one in self._ranges])
@@ -101,19 +105,23 @@ class Reading:
             high[wide] = edges[np.arange(len(wide)), less]
         self._begin = np.split(low, np.cumsum([len(one.low) for one in self._ranges])[:-1])
 
-    def take(self, count: Ints, before: int) -> Entries:
-        """From where each group begins, `count` entries of each run, and those within the reach of a search.
+    def take(
+        self, count: Ints, before: int, *, back: Ints | None = None, names: Sequence[str] | None = None
+    ) -> Entries:
+        """From where each group begins, `count` entries of each run, and those within the reach of a search; and `back`
+        entries before them. `names`: the columns to read (None: all).
 
         Rows whose times are not below `before` are not there yet.
         """
-        names, keys = self._reader.key.columns, self._reader.keys
-        parts, probes, mine, last, adds = [], [], [], [], []
+        names, keys = self._reader.key.columns if names is None else names, self._reader.keys
+        parts, probes, mine, first, last, adds = [], [], [], [], [], []
         for one, begin in zip(self._ranges, self._begin, strict=True):
+            start = begin if back is None else np.maximum(one.low, begin - back)
             end = np.minimum(one.high, begin + count + _SAMPLES)
-            counts = end - begin
+            counts = end - start
             stops = counts.cumsum()
-            probe = np.arange(len(begin)).repeat(counts)
-            entries = np.arange(len(probe)) + (begin - (stops - counts)).repeat(counts)
+            probe = np.arange(len(start)).repeat(counts)
+            entries = np.arange(len(probe)) + (start - (stops - counts)).repeat(counts)
             order = one.order()
             rows = order.rows[entries]
             found = Updates(one.rows(names, rows), one.run.updates.time[rows], one.run.diffs(rows, self._closed))
@@ -122,15 +130,16 @@ class Reading:
                 given = one.rows(keys, rows)
                 for name, key in zip(keys, self._keys, strict=True):
                     equal &= same(key.take(indices_of(probe)), given[name])
-            final = np.zeros(len(probe), np.bool_)
+            opening, final = np.zeros((2, len(probe)), np.bool_)
+            opening[(stops - counts)[(start > one.low) & (counts > 0)]] = True
             final[stops[(end < one.high) & (counts > 0)] - 1] = True
             parts.append(found)
             probes.append(probe)
             mine.append(equal)
+            first.append(opening)
             last.append(final)
             adds.append(np.full(len(probe), order.adds))
-        return Entries(concat(parts), np.concatenate(probes), np.concatenate(mine), np.concatenate(last),
-                       np.concatenate(adds))  # fmt: skip
+        return Entries(concat(parts), *(np.concatenate(each) for each in (probes, mine, first, last, adds)))
 
 
 class Reader:
