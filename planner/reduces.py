@@ -183,8 +183,7 @@ def _over(columns: Columns, args: Args) -> tuple[Expr, ...]:
 
 @dataclass
 class _Running:
-    """The running sums that a window keeps; calls with equal parts share them. `numbered`: the first is the row's number.
-    """
+    """The running sums that a window keeps; calls with equal parts share them. `numbered`: the first one numbers rows."""
 
     items: _Items
     numbered: bool

@@ -77,6 +77,8 @@ class ReduceFlow:
         """The updates of a window that sees no more of large groups than what the changes reach."""
         runs = lookup(self.plan.output, Version.BEFORE)
         found, plain = regions.evaluated(moments, updates, moments.group_of_rows(len(updates)), runs, closing)
+        if not plain.any():
+            return self._made(None, moments, None, {}, found)
         (seen,) = self._seen
         front = replace(seen.nothing(moments, updates), plain=plain)
         rows = self._looked_up(stream, updates, [front], lookup, closing)
@@ -163,20 +165,21 @@ class ReduceFlow:
     ) -> tuple[Updates, Updates]:  # fmt: skip
         """The output and error updates of groups at their moments. `regions`: results of a window that are there
         already."""
-        seen, failed = [contents[one] for one in self._seen], empty(ERROR_SCHEMA)
+        seen, failed = [contents[one] for one in self._seen if one in contents], empty(ERROR_SCHEMA)
         match self.plan.function:
             case Aggregates() as function:
                 made, failed = aggregated(function, lifted, moments, kept, seen, self.registry)
             case Windows() as function:
-                found = [seen[0].evaluated(partial(windows.evaluate, function, registry=self.registry)), *regions]
+                evaluate = partial(windows.evaluate, function, registry=self.registry)
+                found = [*(one.evaluated(evaluate) for one in seen), *regions]
                 rows = concat([Updates(dict(one.columns), one.numbers, one.count) for one in found])  # at its moment
                 made = moments.changes(rows.columns, rows.time, rows.diff, distinct=gathered)
             case Top() as function:
                 positions, count = top.evaluate(function, seen[0].groups)
                 columns = seen[0].rows.take(positions).columns
                 made = moments.changes(columns, seen[0].moment[positions], count, distinct=gathered)
-        errors = consolidate(concat([failed, *(one.errors() for one in contents.values())]))
-        return made.select(self.schema), errors
+        errors = [failed, *(one.errors() for one in contents.values())]
+        return made.select(self.schema), consolidate(concat(errors))
 
 
 def _columns_read(plan: Reduce) -> list[Column]:

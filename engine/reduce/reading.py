@@ -32,7 +32,7 @@ class Entries:
     """What was read. `rows`: of the order's columns, with their diffs. `probe`: the position of the group asked for.
 
     `mine`: whether the row was there, in this group and not one with the same code. `first`: the run has more rows of
-    the group before this one; `last`: after it. `adds`: none of those has a negative diff.
+    the group before this one; `last`: after it. `adds`: none of those has a negative diff. `run`, `row`: where it lies.
     """
 
     rows: Updates
@@ -41,6 +41,8 @@ class Entries:
     first: Mask
     last: Mask
     adds: Mask
+    run: Ints
+    row: RowNumbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,8 @@ class Reading:
         Rows whose times are not below `before` are not there yet.
         """
         names, keys = self._reader.key.columns if names is None else names, self._reader.keys
-        parts, probes, mine, first, last, adds = [], [], [], [], [], []
-        for one, begin in zip(self._ranges, self._begin, strict=True):
+        parts, probes, mine, first, last, adds, runs, places = [], [], [], [], [], [], [], []
+        for number, (one, begin) in enumerate(zip(self._ranges, self._begin, strict=True)):
             start = begin if back is None else np.maximum(one.low, begin - back)
             end = np.minimum(one.high, begin + count + _SAMPLES)
             counts = end - start
@@ -139,7 +141,19 @@ class Reading:
             first.append(opening)
             last.append(final)
             adds.append(np.full(len(probe), order.adds))
-        return Entries(concat(parts), *(np.concatenate(each) for each in (probes, mine, first, last, adds)))
+            runs.append(np.full(len(probe), number))
+            places.append(rows)
+        columns = (probes, mine, first, last, adds, runs, places)
+        return Entries(concat(parts), *(np.concatenate(each) for each in columns))
+
+    def values(self, entries: Entries, positions: Ints, names: Sequence[str]) -> tuple[Updates, Ints]:
+        """Columns of some of the entries that were taken, and their groups."""
+        parts, probes = [], []
+        for number, one in enumerate(self._ranges):
+            some = positions[entries.run[positions] == number]
+            parts.append(Updates(one.rows(names, entries.row[some]), entries.rows.time[some], entries.rows.diff[some]))
+            probes.append(entries.probe[some])
+        return concat(parts), np.concatenate(probes)
 
 
 class Reader:

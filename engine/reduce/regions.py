@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfjoin.engine.arrange.order import OrderKey
 from halfjoin.engine.arrange.run import Part
@@ -25,19 +26,22 @@ from halfjoin.engine.reduce import windows
 from halfjoin.engine.reduce.contents import contents_of
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments
-from halfjoin.engine.reduce.reading import Reader
+from halfjoin.engine.reduce.lookup import GROUP, group_of
+from halfjoin.engine.reduce.reading import Entries, Reader, Reading
 from halfjoin.engine.reduce.running import Starts
 from halfjoin.engine.reduce.sight import Sight
 from halfjoin.engine.reduce.sorting import ranks_of
+from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.reduce.words import ordered_words
 from halfjoin.engine.scalar.failures import Failed
+from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, indices_of
 from halfjoin.planner.plan import Reduce, Windows
 from halfjoin.planner.reach import Reach, reach_of
 from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import WindowCall
 
-LARGE = 256  # entries; smaller groups are looked up whole
+LARGE = 2048  # entries; smaller groups are looked up whole, which costs less than to search them
 _SPARE = 16  # entries to read besides those that are surely needed
 _GROWTH = 4  # times as many entries are read when those at hand were too few
 
@@ -79,22 +83,34 @@ class Regions:
         reach = self.reach.before + self.reach.after
         back = np.full(len(waiting), reach + self.reach.running + _SPARE)
         count = back + np.bincount(group, minlength=moments.groups)[waiting]
+        count = np.where(self._moves_sums(moments, updates)[waiting], sizes[waiting], count)
         while len(waiting):
             local = np.full(moments.groups, -1)
             local[waiting] = np.arange(len(waiting))
             mine = local[group] >= 0
             changed, number = updates.filter(mine), local[group[mine]]
-            entries = reading.take(count, closing.before, back=back, names=(*self.names, *self.state))
+            entries = reading.take(count, closing.before, back=back, names=self.names)
             sight = Sight(self.function.order, self.reach, changed, number, entries, len(waiting))
-            done, failed = self._settled(sight, moments, local, closing.before, found)
+            starts = self._starts(reading, entries, sight) if self.reach.running and sight.ready.any() else None
+            done, failed = self._settled(sight, starts, moments, local, closing.before, found)
             plain[waiting[failed]] = True
             back = np.where(sight.enough_before, back, back * _GROWTH)
             count = np.where(sight.enough_after & ~sight.ready, count, count * _GROWTH)
             left = np.flatnonzero(~done & ~failed)
             waiting, reading, back, count = waiting[left], reading.of(left), back[left], count[left]
-            rest = (back + count) * 2 > sizes[waiting]
-            back, count = np.where(rest, sizes[waiting], back), np.where(rest, sizes[waiting], count)
         return found, plain
+
+    def _moves_sums(self, moments: Moments, updates: Updates) -> Mask:
+        """Whether the updates of a group change its sums. Then all sums behind them are others, up to the last row."""
+        moved = np.zeros(len(moments.starts), np.bool_)
+        for part in (one.sums for one in self.function.running):
+            added = Totals.lifted(part.kind, [updates.columns[arg.name] for arg in part.args], updates.diff)
+            kept = added.take(moments.rows).added(moments.starts).kept()
+            zero = Totals.read(part.kind, pa.nulls(1, kept.type)).kept()[0]
+            moved |= pc.not_equal(kept, zero).to_numpy(zero_copy_only=False)
+        found = np.zeros(moments.groups, np.bool_)
+        found[moments.group[~moments.was][moved]] = True
+        return found
 
     def _firsts(self, updates: Updates, group: Ints, waiting: Ints) -> dict[str, pa.Array]:
         """The first changed row of each group that waits; of peers only their sort keys."""
@@ -104,10 +120,23 @@ class Regions:
         names = [key.expr.name for key in self.function.order if isinstance(key.expr, Column)]
         return updates.select(names if self.reach.peers else self.names).take(places).columns
 
+    def _starts(self, reading: Reading, entries: Entries, sight: Sight) -> Starts:
+        """The results that each group's region continues from."""
+        rows, group = reading.values(entries, sight.befores, self.state)
+        rows = consolidate(rows.with_columns({GROUP: pa.array(group)}), by_time=False)
+        rows = rows.filter(rows.diff > 0)
+        group = group_of(rows)
+        order = np.argsort(group, kind="stable")
+        if self.number is not None:  # of copies of a row the last
+            order = np.lexsort([rows.columns[self.number].to_numpy(), group])
+        row = np.full(len(sight.before), -1)
+        row[group[order]] = order
+        return Starts(rows.columns, row)
+
     def _settled(
-        self, sight: Sight, moments: Moments, local: Ints, before: int, found: list[Groups]
+        self, sight: Sight, starts: Starts | None, moments: Moments, local: Ints, before: int, found: list[Groups]
     ) -> tuple[Mask, Mask]:
-        """Evaluate the regions at hand, and add those that need not be longer to `found`.
+        """Evaluate the regions at hand, from what they continue from, and add those that need not be longer to `found`.
 
         `local`: the number in `sight` of each group, -1 for others. Returns which groups of `sight` are done, and which
         must be looked up whole.
@@ -118,9 +147,7 @@ class Regions:
         rows, group = sight.rows(sight.ready)
         contents = contents_of(moments, rows, np.flatnonzero(local >= 0)[group], before)
         failed[of_moment[contents.negative]] = True
-        starts = None
-        if self.reach.running:
-            starts = sight.starts(self.state, self.number)
+        if starts is not None:
             starts = Starts(starts.results, np.append(starts.row, -1)[of_moment])  # of others: the last one
         groups = contents.groups
         while True:

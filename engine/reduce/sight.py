@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from halfjoin.engine.reduce.reading import Entries
-from halfjoin.engine.reduce.running import Starts
 from halfjoin.engine.reduce.sorting import ranks_of
-from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, concat, constant
 from halfjoin.planner.reach import Reach
 from halfjoin.sql.relation import SortKey
 
-_GROUP = "#group"  # no SQL column has this name
 _MANY = 1 << 40  # more copies than any reach; counts are cut there, so that their sums stay small
 
 
@@ -35,35 +31,35 @@ class Sight:
         self, order: Sequence[SortKey], reach: Reach, changed: Updates, group: Ints, entries: Entries, groups: int
     ) -> None:
         names, self._entries = list(changed.columns), entries
-        self.every = concat([changed, entries.rows.select(names)])
+        self._every = concat([changed, entries.rows.select(names)])
         number = np.concatenate([group, entries.probe])
-        ranks = ranks_of(self.every.columns, number, groups, order)
-        self.own, self.of_entries = ranks.row[: len(group)], ranks.row[len(group) :]
+        ranks = ranks_of(self._every.columns, number, groups, order)
+        self._own, self._of_entries = ranks.row[: len(group)], ranks.row[len(group) :]
         total = int(ranks.row.max()) + 1
-        self.first = np.empty(total, np.int64)  # the first row of each rank
-        self.first[ranks.row[::-1]] = np.arange(len(number))[::-1]
-        self.group, peers = number[self.first], ranks.peers[self.first]
-        self.count = np.zeros(total, np.int64)
-        np.add.at(self.count, self.of_entries[entries.mine], entries.rows.diff[entries.mine])
-        begins = self.group.searchsorted(np.arange(groups + 1))
+        self._first = np.empty(total, np.int64)  # the first row of each rank
+        self._first[ranks.row[::-1]] = np.arange(len(number))[::-1]
+        self._group, peers = number[self._first], ranks.peers[self._first]
+        self._count = np.zeros(total, np.int64)
+        np.add.at(self._count, self._of_entries[entries.mine], entries.rows.diff[entries.mine])
+        begins = self._group.searchsorted(np.arange(groups + 1))
         low, high = begins[:-1].copy(), begins[1:].copy()  # all rows from `low` to before `high` are at hand
-        np.maximum.at(low, entries.probe[entries.first], self.of_entries[entries.first] + 1)
-        np.minimum.at(high, entries.probe[entries.last], self.of_entries[entries.last])
+        np.maximum.at(low, entries.probe[entries.first], self._of_entries[entries.first] + 1)
+        np.minimum.at(high, entries.probe[entries.last], self._of_entries[entries.last])
         begin, self.ends = np.ones((2, groups), np.bool_)
         begin[entries.probe[entries.first]] = self.ends[entries.probe[entries.last]] = False
         start, end = begins[1:].copy(), begins[:-1].copy()  # of the changed rows
-        np.minimum.at(start, group, self.own)
-        np.maximum.at(end, group, self.own + 1)
+        np.minimum.at(start, group, self._own)
+        np.maximum.at(end, group, self._own + 1)
         if reach.peers:
             first = np.append(peers.searchsorted(peers), total)
             after = np.append(0, peers.searchsorted(peers, "right"))  # of the rank before
             low, high = np.where(begin, low, after[low]), np.where(self.ends, high, first[high])
             start, end = first[start], after[end]
         within = np.arange(total)
-        within = (low[self.group] <= within) & (within < high[self.group])
+        within = (low[self._group] <= within) & (within < high[self._group])
         self.wrong = np.zeros(groups, np.bool_)
-        self.wrong[self.group[within & (self.count < 0)]] = True
-        copies = np.append(0, np.cumsum(np.clip(self.count, 0, _MANY)))  # before each rank
+        self.wrong[self._group[within & (self._count < 0)]] = True
+        copies = np.append(0, np.cumsum(np.clip(self._count, 0, _MANY)))  # before each rank
         beside = reach.before + reach.after
         self.enough_before = (low <= start) & (begin | (copies[start] - copies[low] >= beside))
         self.enough_after = (end <= high) & (self.ends | (copies[high] - copies[end] >= beside + reach.running))
@@ -81,25 +77,16 @@ class Sight:
 
     def rows(self, groups: Mask) -> tuple[Updates, Ints]:
         """The rows of the regions of some groups, and their groups: those that were there have the time `MINIMUM`."""
-        ranks = np.arange(len(self.count))
-        inside = (self.start[self.group] <= ranks) & (ranks < self.end[self.group]) & groups[self.group]
-        there = np.flatnonzero(inside & (self.count > 0))
-        was = self.every.take(self.first[there])
-        new = np.flatnonzero(groups[self.group[self.own]])
-        rows = concat([Updates(was.columns, constant(MINIMUM, len(was)), self.count[there]), self.every.take(new)])
-        return rows, np.concatenate([self.group[there], self.group[self.own[new]]])
+        ranks = np.arange(len(self._count))
+        inside = (self.start[self._group] <= ranks) & (ranks < self.end[self._group]) & groups[self._group]
+        there = np.flatnonzero(inside & (self._count > 0))
+        was = self._every.take(self._first[there])
+        new = np.flatnonzero(groups[self._group[self._own]])
+        rows = concat([Updates(was.columns, constant(MINIMUM, len(was)), self._count[there]), self._every.take(new)])
+        return rows, np.concatenate([self._group[there], self._group[self._own[new]]])
 
-    def starts(self, state: Sequence[str], number: str | None) -> Starts:
-        """The results that each group's region continues from."""
+    @property
+    def befores(self) -> Ints:
+        """The entries of the rows that the regions continue from."""
         entries = self._entries
-        mine = np.flatnonzero(entries.mine & (self.of_entries == self.before[entries.probe]))
-        results = entries.rows.select(state).take(mine).with_columns({_GROUP: pa.array(entries.probe[mine])})
-        results = consolidate(results, by_time=False)
-        results = results.filter(results.diff > 0)
-        group = results.columns[_GROUP].to_numpy()
-        order = np.argsort(group, kind="stable")
-        if number is not None:  # of copies of a row the last
-            order = np.lexsort([results.columns[number].to_numpy(), group])
-        row = np.full(len(self.before), -1)
-        row[group[order]] = order
-        return Starts(results.columns, row)
+        return np.flatnonzero(entries.mine & (self._of_entries == self.before[entries.probe]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from tests.support.seeds import first_seed
 
 MORE = os.environ.get("HALFJOIN_FUZZ")
 FIRST = first_seed() if MORE else 0
-SEEDS = range(FIRST, FIRST + int(MORE or 40))
+SEEDS = range(FIRST, FIRST + int(MORE or 24))
 TYPES = {"g": pa.int64(), "x": pa.int64(), "s": pa.string(), "f": pa.float64()}
 KEYS = ("g", "x", "x DESC NULLS LAST", "x DESC NULLS FIRST", "x NULLS FIRST", "s, x", "f DESC NULLS LAST", "x, s, f")
 UP_TO = ("", "ROWS UNBOUNDED PRECEDING", "RANGE UNBOUNDED PRECEDING", "GROUPS UNBOUNDED PRECEDING")
@@ -59,8 +60,9 @@ def _view(rng: random.Random) -> tuple[str, str]:
 
 
 def _row(rng: random.Random, wide: int) -> Row:
+    f = rng.choice([None, 0.0, 1.5, -2.0, rng.randrange(64) / 4])  # sums of which are exact
     return {"g": rng.choice([0, 0, 0, 1, None]), "x": rng.choice([None, *range(wide)]),
-            "s": rng.choice([None, "", "a", "fig", "figs"]), "f": rng.choice([None, 0.0, 1.5, -2.0, rng.randrange(64) / 4])}
+            "s": rng.choice([None, "", "a", "fig", "figs"]), "f": f}  # fmt: skip
 
 
 def _batch(rng: random.Random, there: list[Row], time: int, wide: int, size: int) -> list[Row]:
@@ -85,15 +87,9 @@ def _table(rows: list[Row]) -> pa.Table:
     return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in types.items()})
 
 
-def _bag(rows: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
-    return Counter(tuple(float(v) if isinstance(v, (Decimal, float)) and v is not True else v for v in row) for row in rows)
-
-
-def _rounded(bag: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
-    found = Counter[tuple[Any, ...]]()
-    for row, count in bag.items():
-        found[tuple(round(float(v), 6) if isinstance(v, (int, float)) and not isinstance(v, bool) else v for v in row)] += count
-    return found
+def _bag(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    """Rows whose numbers are equal if they are about equal."""
+    return Counter(tuple(round(float(v), 6) if isinstance(v, (int, float, Decimal)) else v for v in row) for row in rows)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -119,7 +115,7 @@ def test_windows_agree_with_duckdb(seed: int, tmp_path: Path, monkeypatch: pytes
     history: list[Row] = []
     duck, time = duckdb.connect(), 1
     first = rng.randrange(3)
-    for number in range(12):
+    for number in range(9):
         if number == first:
             for name, (sql, _) in views.items():
                 engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {sql}")
@@ -142,9 +138,9 @@ def test_windows_agree_with_duckdb(seed: int, tmp_path: Path, monkeypatch: pytes
         t = pa.table({name: pa.array([row[i] for row in held], kind) for i, (name, kind) in enumerate(TYPES.items())})
         duck.register("t", t)
         for name, (_, sql) in views.items():
-            expected = _rounded(_bag(duck.execute(sql).fetchall()))
+            expected = _bag(duck.execute(sql).fetchall())
             found = engine.read(name, as_of=at)
-            got = _rounded(_bag(list(zip(*(found[column].to_pylist() for column in found.column_names), strict=True))))
+            got = _bag(zip(*(found[column].to_pylist() for column in found.column_names), strict=True))
             assert got == expected, (number, at, sql)
     engine.close()
     assert sum(evaluated)
