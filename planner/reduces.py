@@ -183,7 +183,7 @@ def _over(columns: Columns, args: Args) -> tuple[Expr, ...]:
 
 @dataclass
 class _Running:
-    """The running sums that a window keeps; calls with equal parts share them. `numbered`: the first one numbers rows."""
+    """The running sums that a window keeps; calls with equal parts share them. `numbered`: the first numbers rows."""
 
     items: _Items
     numbered: bool

@@ -89,7 +89,8 @@ def _table(rows: list[Row]) -> pa.Table:
 
 def _bag(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
     """Rows whose numbers are equal if they are about equal."""
-    return Counter(tuple(round(float(v), 6) if isinstance(v, (int, float, Decimal)) else v for v in row) for row in rows)
+    kinds = (int, float, Decimal)
+    return Counter(tuple(round(float(v), 6) if isinstance(v, kinds) else v for v in row) for row in rows)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
