@@ -7,7 +7,7 @@ in each round, `_SAMPLES` entries divide what is left of a range, and one sort c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
@@ -17,12 +17,13 @@ import pyarrow as pa
 from halfjoin.engine.arrange.index import RowNumbers
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.order import Order, OrderKey
-from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.sorting import precede, sort
 from halfjoin.engine.updates.codes import codes, is_exact, same
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, constant, gather, indices_of
+from halfjoin.planner.plan import ArrangementKey
 
 _SAMPLES = 16  # entries of a range that a round of a search looks at
 
@@ -47,13 +48,22 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """The entries of each group in a run. `order`: of the run; it is built when a row is read."""
+    """The entries of each group in a run. `order`: of the run, `live`: its rows in any order; made when needed."""
 
     run: Run
     order: Callable[[], Order]
+    live: Callable[[], RowNumbers]
     low: Ints
     high: Ints
     exact: bool  # equal codes mean equal groups
+
+    def entries(self, places: Ints) -> tuple[RowNumbers, bool]:
+        """The rows at these places, and whether no diff is negative. Of small groups all rows are read, so their order
+        is not made."""
+        if int((self.high - self.low).max(initial=0)) <= _SAMPLES:
+            return self.live()[places], False
+        order = self.order()
+        return order.rows[places], order.adds
 
     def rows(self, names: Iterable[str], rows: RowNumbers) -> dict[str, pa.Array]:
         indices = indices_of(rows)
@@ -76,7 +86,7 @@ class Reading:
     def of(self, probes: Ints) -> Reading:
         """The reading of some of the groups, or of the same group several times."""
         keys = [key.take(indices_of(probes)) for key in self._keys]
-        ranges = [_Range(one.run, one.order, one.low[probes], one.high[probes], one.exact) for one in self._ranges]
+        ranges = [replace(one, low=one.low[probes], high=one.high[probes]) for one in self._ranges]
         made = Reading(self._reader, keys, ranges, self._closed)
         made._begin = [begin[probes] for begin in self._begin]
         return made
@@ -124,8 +134,7 @@ class Reading:
             stops = counts.cumsum()
             probe = np.arange(len(start)).repeat(counts)
             entries = np.arange(len(probe)) + (start - (stops - counts)).repeat(counts)
-            order = one.order()
-            rows = order.rows[entries]
+            rows, no_negative = one.entries(entries)
             found = Updates(one.rows(names, rows), one.run.updates.time[rows], one.run.diffs(rows, self._closed))
             equal = found.time < before
             if not (one.exact and (not self._keys or is_exact(self._keys))):
@@ -140,7 +149,7 @@ class Reading:
             mine.append(equal)
             first.append(opening)
             last.append(final)
-            adds.append(np.full(len(probe), order.adds))
+            adds.append(np.full(len(probe), no_negative))
             runs.append(np.full(len(probe), number))
             places.append(rows)
         columns = (probes, mine, first, last, adds, runs, places)
@@ -175,9 +184,14 @@ class Reader:
                 return None
             order = partial(run.order, self.key, self._columns, self._sort)
             low, high, exact = run.ranges(self.key.arrangement, self._columns, probes)
-            ranges.append(_Range(run, order, low, high, exact))
+            live = partial(_live, run, self.key.arrangement, self._columns)
+            ranges.append(_Range(run, order, live, low, high, exact))
         return Reading(self, keys, ranges, closed) if ranges else None
 
 
 def _places(key: OrderKey, rows: Updates, starts: Ints) -> Ints:
     return sort(Groups(rows.columns, constant(1, len(rows)), starts), key.order).positions
+
+
+def _live(run: Run, key: ArrangementKey, columns: KeyColumns) -> RowNumbers:
+    return run.live(key, columns)[1]

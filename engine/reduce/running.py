@@ -41,13 +41,16 @@ def summed(part: Running, rows: Partitions, starts: Starts | None) -> pa.Array:
     """A kept sum at each row: what adds up from the first row of the partition to the row, or to the last of its peers.
     """
     kind, name, groups = part.sums.kind, part.sums.column.name, np.arange(len(rows.groups))
+    ends = rows.peer_end if part.peers else rows.place + 1
+    if kind == "count" and not part.sums.args:
+        number = ends - rows.first
+        return pa.array(number if starts is None else number + _counts(starts.values(name))[rows.numbers])
     seen = rows.reading(*part.sums.args)
     own = Totals.lifted(kind, [seen.values(arg) for arg in part.sums.args], seen.count)
     type = pa.int64() if kind == "count" else pa.binary()
     begins = Totals.read(kind, pa.nulls(len(groups), type) if starts is None else starts.values(name))
     firsts = rows.starts[:-1]  # what a group begins with is before its first row
     whole = Totals.concat([own, begins]).take(np.insert(rows.place, firsts, len(rows) + groups))
-    ends = rows.peer_end if part.peers else rows.place + 1
     return whole.running(firsts + groups).take(ends + rows.numbers).kept()
 
 
