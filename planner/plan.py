@@ -32,6 +32,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from halfjoin.planner.linear import Linear
+from halfjoin.planner.reach import Reach, reach_of_all
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import render
 from halfjoin.sql.relation import SortKey, WindowCall
@@ -220,14 +221,43 @@ class Aggregates:
 
 
 @dataclass(frozen=True, slots=True)
+class Running:
+    """What adds up over the rows of a group from the first one to a row; with `peers`, to the last of its peers."""
+
+    sums: Sums
+    peers: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Windows:
     """The rows of each group with the results of window functions, as in `sql.relation.Window`.
 
-    `order` and the calls read columns of the input.
+    `order`, the calls and the sums read columns of the input. If the window has a reach, it keeps `running` sums in
+    place of the calls that they give results of; the first is the row's number if that is asked for.
     """
 
     order: tuple[SortKey, ...]
     calls: tuple[tuple[Column, WindowCall], ...]
+    running: tuple[Running, ...] = ()
+
+    @property
+    def reach(self) -> Reach | None:
+        """How far a changed row reaches; None if all rows of a group must be looked up."""
+        rest = reach_of_all((call for _, call in self.calls), ordered=bool(self.order))
+        return None if rest is None else Reach.all([rest, *(Reach(0, 0, sum.peers, True) for sum in self.running)])
+
+    @property
+    def results(self) -> tuple[Column, ...]:
+        """The columns of the output that follow the input's."""
+        return (*(one.sums.column for one in self.running), *(column for column, _ in self.calls))
+
+    @property
+    def number(self) -> Column | None:
+        """The column of the row's number in its group, if it is kept."""
+        match self.running:
+            case (Running(Sums(column, "count", ()), False), *_):
+                return column
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,10 +301,12 @@ class Reduce:
 
     @property
     def state(self) -> ArrangementKey | None:
-        """The arrangement of the output in which it finds what a group was: an aggregate its row, LIMIT the first rows.
-        None if it does not ask."""
+        """The arrangement of the output in which it finds what a group was: an aggregate its row, LIMIT the first rows,
+        a window the rows that a change reaches. None if it does not ask."""
         match self.function:
             case Aggregates() | Top(limit=int(), offset=0):
+                return ArrangementKey(self.output, self.keys)
+            case Windows(reach=Reach()):
                 return ArrangementKey(self.output, self.keys)
             case _:
                 return None

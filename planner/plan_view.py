@@ -10,7 +10,7 @@ from halfjoin.planner.cut import cut
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.paths import branch
-from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, Reduce, ViewPlan
+from halfjoin.planner.plan import Aggregates, ArrangementKey, Constant, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.warnings import warnings
@@ -69,7 +69,7 @@ def _rows(join: Join, estimates: Estimates) -> float:
 
 def _identifying(reduce: Reduce) -> frozenset[str] | None:
     """The columns that identify a row of a reduce's output, if there are such columns."""
-    return frozenset(key.name for key in reduce.keys) if reduce.state is not None else None
+    return frozenset(key.name for key in reduce.keys) if isinstance(reduce.function, Aggregates) else None
 
 
 def _constants(blocks: Blocks) -> tuple[Constant, ...]:

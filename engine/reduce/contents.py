@@ -30,11 +30,13 @@ Made = TypeVar("Made")
 @dataclass
 class Contents:
     """The rows of groups at their moments, in order of the moments; `rows.diff` counts copies. Equal rows may be apart.
+    `negative`: the moments of rows with negative counts.
     """
 
     moments: Moments
     rows: Updates
     moment: Ints
+    negative: Ints
     failed: list[Updates] = field(default_factory=list)
 
     @property
@@ -99,8 +101,8 @@ def contents_of(moments: Moments, rows: Updates, group: Ints, before: int) -> Co
         moment = found.columns[_MOMENT].to_numpy()
         found = found.select(rows.columns)
     positive = np.flatnonzero(found.diff > 0)
-    contents = Contents(moments, found.filter(found.diff > 0), moment[positive])
     negative = np.flatnonzero(found.diff < 0)
+    contents = Contents(moments, found.filter(found.diff > 0), moment[positive], moment[negative])
     if len(negative):
         told = of_rows(found.take(negative), _NEGATIVE)
         contents.failed.append(moments.changes(told.columns, moment[negative], -told.diff))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -16,9 +17,11 @@ from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.front import Front
+from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments, moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift, lift_all
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
+from halfjoin.engine.reduce.regions import Regions, regions_of
 from halfjoin.engine.reduce.seen import Seen, seen_by
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import consolidate
@@ -40,7 +43,8 @@ class ReduceFlow:
         self._keys = [key.name for key in plan.keys]
         self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *_columns_read(plan))}
         self._names = list(self._types)
-        self._kept = None if plan.state is None else lookup_of(
+        self._regions = regions_of(plan, self._names, registry)
+        self._kept = None if plan.state is None or self._regions is not None else lookup_of(
             plan.state, plan.keys, self.schema, Version.BEFORE, registry)  # fmt: skip
         self._rows = None if plan.groups is None else lookup_of(
             plan.groups, plan.keys, self._names, Version.AFTER, registry)  # fmt: skip
@@ -59,11 +63,27 @@ class ReduceFlow:
         kept = _by_group(was, moments.groups, self.schema) if isinstance(self.plan.function, Aggregates) else None
         if not self._seen:  # the sums are all that it needs
             return self._made(self._lifted(updates), moments, kept, {})
+        if self._regions is not None:
+            return self._in_regions(self._regions, stream, updates, moments, lookup, closing)
         fronts = self._fronts(updates, moments, was, kept, lookup, closing)
         rows = self._looked_up(stream, updates, fronts.values(), lookup, closing)
         group = group_of(rows)
         contents = {seen: seen.contents(moments, front, rows, group, closing.before) for seen, front in fronts.items()}
         return self._made(self._lifted(updates), moments, kept, contents)
+
+    def _in_regions(
+        self, regions: Regions, stream: Updates, updates: Updates, moments: Moments, lookup: RunsOf, closing: Closing
+    ) -> tuple[Updates, Updates]:
+        """The updates of a window that sees no more of large groups than what the changes reach."""
+        runs = lookup(self.plan.output, Version.BEFORE)
+        found, plain = regions.evaluated(moments, updates, moments.group_of_rows(len(updates)), runs, closing)
+        if not plain.any():
+            return self._made(None, moments, None, {}, found)
+        (seen,) = self._seen
+        front = replace(seen.nothing(moments, updates), plain=plain)
+        rows = self._looked_up(stream, updates, [front], lookup, closing)
+        contents = seen.contents(moments, front, rows, group_of(rows), closing.before)
+        return self._made(None, moments, None, {seen: contents}, found)
 
     def _fronts(
         self, updates: Updates, moments: Moments, was: Updates, kept: Mapping[str, pa.Array] | None, lookup: RunsOf,
@@ -142,22 +162,25 @@ class ReduceFlow:
 
     def _made(
         self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
-        contents: Mapping[Seen, Contents], *, gathered: bool = False,
+        contents: Mapping[Seen, Contents], regions: Iterable[Groups] = (), *, gathered: bool = False,
     ) -> tuple[Updates, Updates]:  # fmt: skip
-        """The output and error updates of groups at their moments."""
-        seen, failed = [contents[one] for one in self._seen], empty(ERROR_SCHEMA)
+        """The output and error updates of groups at their moments. `regions`: results of a window that are there
+        already."""
+        seen, failed = [contents[one] for one in self._seen if one in contents], empty(ERROR_SCHEMA)
         match self.plan.function:
             case Aggregates() as function:
                 made, failed = aggregated(function, lifted, moments, kept, seen, self.registry)
             case Windows() as function:
-                found = seen[0].evaluated(partial(windows.evaluate, function, registry=self.registry))
-                made = moments.changes(found.columns, found.numbers, found.count, distinct=gathered)
+                evaluate = partial(windows.evaluate, function, registry=self.registry)
+                found = [*(one.evaluated(evaluate) for one in seen), *regions]
+                rows = concat([Updates(dict(one.columns), one.numbers, one.count) for one in found])  # at its moment
+                made = moments.changes(rows.columns, rows.time, rows.diff, distinct=gathered)
             case Top() as function:
                 positions, count = top.evaluate(function, seen[0].groups)
                 columns = seen[0].rows.take(positions).columns
                 made = moments.changes(columns, seen[0].moment[positions], count, distinct=gathered)
-        errors = consolidate(concat([failed, *(one.errors() for one in contents.values())]))
-        return made.select(self.schema), errors
+        errors = [failed, *(one.errors() for one in contents.values())]
+        return made.select(self.schema), consolidate(concat(errors))
 
 
 def _columns_read(plan: Reduce) -> list[Column]:
@@ -168,8 +191,8 @@ def _columns_read(plan: Reduce) -> list[Column]:
             keys = [key.expr for part in ordered for key in part.order]
             conditions = [part.condition for part in ordered if part.condition is not None]
             return [column for column in (*args, *keys, *conditions) if isinstance(column, Column)]
-        case Windows(_, calls):
-            return list(plan.columns[: len(plan.columns) - len(calls)])
+        case Windows() as function:
+            return list(plan.columns[: len(plan.columns) - len(function.results)])
         case Top():
             return list(plan.columns)
 

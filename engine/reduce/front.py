@@ -11,17 +11,16 @@ there. A group in which one does not is *plain*: its rows are looked up, all of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.reading import Entries, Reading
-from halfjoin.engine.reduce.sorting import ranked
+from halfjoin.engine.reduce.sorting import ranks_of
 from halfjoin.engine.scalar.values import valid
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Updates, concat, constant, indices_of
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Updates, concat, constant
 from halfjoin.sql.relation import SortKey
 
 LARGE = 256  # entries; smaller groups are looked up whole
@@ -113,7 +112,7 @@ def front_of(
                 ongoing = ongoing.of(np.flatnonzero(on[np.flatnonzero(waiting)]))
             numbers = np.flatnonzero(on)
             read = ongoing.take(count[on], before)
-            entries = Entries(read.rows, numbers[read.probe], read.mine, read.last, read.adds)
+            entries = replace(read, probe=numbers[read.probe])
         waiting = on
     return Front(concat([rows for rows, _ in found]), np.concatenate([numbers for _, numbers in found]), plain)
 
@@ -153,13 +152,8 @@ class _Sight:
         numbers = [known.group, group] if entries is None else [known.group, group, entries.probe]
         every = concat([part.select(known.rows.columns) for part in parts])
         number = np.concatenate(numbers)
-        order = np.argsort(number, kind="stable")
-        starts = number[order].searchsorted(np.arange(groups + 1))
-        indices = indices_of(order)
-        columns = {name: column.take(indices) for name, column in every.columns.items()}
-        found = ranked(Groups(columns, constant(1, len(order)), starts), wanted.order)
-        rank, peers = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
-        rank[order], peers[order] = found.row, found.peers
+        found = ranks_of(every.columns, number, groups, wanted.order)
+        rank, peers = found.row, found.peers
         self.groups, self._every, self._updates, self._number = groups, every, updates, number
         length, first = len(known.rows), len(known.rows) + len(updates)
         self._rank = rank[length:first]

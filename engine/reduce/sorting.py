@@ -45,6 +45,20 @@ class Ranks:
     row: Ints
 
 
+def ranks_of(
+    columns: Mapping[str, pa.Array], group: Ints, groups: int, order: Sequence[SortKey]
+) -> Ranks:
+    """The ranks of rows in any order, given the group of each."""
+    by_group = np.argsort(group, kind="stable")
+    starts = group[by_group].searchsorted(np.arange(groups + 1))
+    indices = indices_of(by_group)
+    sorted = {name: gather(column, indices) for name, column in columns.items()}
+    found = ranked(Groups(sorted, constant(1, len(group)), starts), order)
+    peers, row = np.empty_like(found.peers), np.empty_like(found.row)
+    peers[by_group], row[by_group] = found.peers, found.row
+    return Ranks(peers, row)
+
+
 def ranked(groups: Groups, order: Sequence[SortKey]) -> Ranks:
     """The ranks of rows in the order of `sort`. Rows of different groups have different ranks."""
     few = _few(groups, order) if len(groups.count) <= FEW else None

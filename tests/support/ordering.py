@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from halfjoin.engine.reduce import around, front
+from halfjoin.engine.reduce import around, front, regions
 
 
 def read_in_order(patch: pytest.MonkeyPatch, small: bool) -> None:
@@ -15,3 +15,5 @@ def read_in_order(patch: pytest.MonkeyPatch, small: bool) -> None:
         patch.setattr(front, "_SPARE", 0)
         patch.setattr(around, "_SEARCH", 0)
         patch.setattr(around, "_SPARE", 1)
+        patch.setattr(regions, "LARGE", 1)
+        patch.setattr(regions, "_SPARE", 0)
