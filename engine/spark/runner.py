@@ -29,12 +29,14 @@ from halfjoin.engine.spark.frames import read, summed
 from halfjoin.engine.spark.layout import Frame, Layout
 from halfjoin.engine.spark.primary_keys import keyed
 from halfjoin.engine.spark.progress import progress
+from halfjoin.engine.spark.reducing import Reducing
 from halfjoin.engine.spark.session import is_stopped, sees, start_session
 from halfjoin.engine.spark.task_errors import TooHeavy
 from halfjoin.engine.spark.writing import written
 from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, empty
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.linear import Explode
@@ -71,9 +73,11 @@ class SparkRunner:
     ) -> tuple[Output, Output]:
         """Like `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated.
 
-        If the node is a reduce or asks whether keys are present, this process computes the changes, whatever the batch.
+        If the node asks whether keys are present, this process computes the changes, whatever the batch.
         """
-        if isinstance(flow, ReduceFlow) or flow.plan.asked:
+        if isinstance(flow, ReduceFlow):
+            return self._reduced(flow, staged, lookup, title)
+        if flow.plan.asked:
             return LOCAL.changes(flow, held, staged, lookup, title)
         bound = self._flow(flow, held, lookup)
         with progress(f"changes of {title}"), suppress(TooHeavy):
@@ -84,12 +88,39 @@ class SparkRunner:
         self, flow: Flow, held: Held, lookup: Versioned, title: str
     ) -> Iterable[tuple[Output, Output]]:
         """Like `Dataflow.fill`: the view's whole history so far."""
-        if isinstance(flow, ReduceFlow) or flow.plan.asked:
+        if isinstance(flow, ReduceFlow):
+            return self._filled(flow, lookup, title)
+        if flow.plan.asked:
             return LOCAL.fill(flow, held, lookup, title)
         bound = self._flow(flow, held, lookup)
         with progress(f"filling {title}"), suppress(TooHeavy):
             return [self._carried_out(bound, bound.fill())]
         return flow.fill(lookup, lookup.closing.after)
+
+    def _reduced(
+        self, flow: ReduceFlow, staged: Mapping[str, Part], lookup: Versioned, title: str
+    ) -> tuple[Output, Output]:
+        """The changes of a reduce. Tasks add up what adds up, if it is not in memory; this process does the rest."""
+        changes = lookup.closing_in_files(flow.plan.input)
+        if flow.plan.groups is None and changes.most > FEW:
+            with progress(f"changes of {title}"), suppress(TooHeavy):
+                runs = [run for part in changes.parts for run in self._files.runs(part)]
+                frame, layout = Reducing(flow, self.session).sums(runs, changes.low, changes.high)
+                sums, _ = written(frame, layout, self._scratch.fresh())
+                return flow.added(flow.read(self._files.loaded(sums)), lookup, lookup.closing)
+        return flow.changes(staged, lookup, lookup.closing)
+
+    def _filled(self, flow: ReduceFlow, lookup: Versioned, title: str) -> Iterable[tuple[Output, Output]]:
+        """The history of a reduce. Tasks compute it, if its input is not in memory."""
+        parts, upper = lookup.as_files(flow.plan.input, Version.AFTER), lookup.closing.after
+        if sum(map(len, parts)) > FEW:
+            with progress(f"filling {title}"), suppress(TooHeavy):
+                runs = [run for part in parts for run in self._files.runs(part)]
+                bound = Reducing(flow, self.session)
+                frame = bound.fill(runs, lookup.since(flow.plan.input), upper)
+                found = self._written(frame, bound.outputs)
+                return [found] if any(map(len, found)) or not flow.always else flow.fill(lambda *_: (), upper)
+        return flow.fill(lookup, upper)
 
     def checked(self, given: Sequence[GivenFrame], time: int, *, marked: bool) -> list[FrameRows]:
         """Evaluate and check the rows of a batch that come as DataFrames, except against the tables' keys."""
@@ -174,8 +205,22 @@ class SparkRunner:
         check_names(dict(flow.layout.columns))
         if frame is None:
             return empty(dict(flow.layout.columns)), empty(ERROR_SCHEMA)
-        output, errors = written(frame, flow.layout, self._scratch.fresh())
-        return self._taken(output), self._taken(errors)
+        return self._written(frame, flow.layout, passing=flow.plan.passing)
+
+    def _written(self, frame: Frame, layout: Layout, *, passing: bool = False) -> tuple[Output, Output]:
+        """Run a job. Returns its output and its errors.
+
+        `passing`: the job has not added up equal rows; the output goes to other jobs, and not into a collection.
+        """
+        output, errors = written(frame, layout, self._scratch.fresh())
+        if not passing:
+            return self._taken(output), self._taken(errors)
+        if len(errors):
+            layout = Layout(tuple(ERROR_SCHEMA.items()))
+            rows = read(self.session, self._files.runs(errors), ERROR_SCHEMA, layout.names)
+            errors, _ = written(summed(rows, layout), layout, self._scratch.fresh())
+        kept = output if len(output) > FEW else consolidate(self._files.loaded(output))
+        return kept, self._taken(errors)
 
     def _taken(self, run: StoredRun) -> Output:
         return run if self._direct and len(run) > FEW else self._files.loaded(run)
