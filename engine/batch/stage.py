@@ -218,7 +218,7 @@ def _passed(node: MaintainedView, output: Part, low: int, upper: int) -> tuple[U
     was = node.contents.closing(low, upper)
     later = [*output.pieces(upper)]
     gone = Updates(was.columns, was.time, -was.diff)
-    if not output.in_memory:
+    if not output.in_memory and low < upper:
         parts = (make_run(was, upper), output)
         passed = StoredChanges(node.contents.schema, parts, low, upper, consolidated=False)
         return passed, consolidate(concat([gone, *later]))

@@ -16,17 +16,19 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from halfjoin.engine.arrange.run import Run
+from halfjoin.engine.join.dataflow import Closing
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.flow import ReduceFlow
 from halfjoin.engine.reduce.lifted import Lifted, add_up, lift_all
-from halfjoin.engine.spark.frames import mapped, read
+from halfjoin.engine.spark.frames import mapped, null, read, union
 from halfjoin.engine.spark.layout import Frame, Layout
+from halfjoin.engine.spark.probing import STREAM_ROWS
 from halfjoin.engine.spark.session import quiet
 from halfjoin.engine.spark.task_errors import TooHeavy, call
-from halfjoin.engine.spark.tasks import Batches, OnUpdates, failing, gathered, outgoing, updates_of
+from halfjoin.engine.spark.tasks import Batches, OnUpdates, array_of, failing, gathered, outgoing, updates_of
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.codes import codes
-from halfjoin.engine.updates.updates import MAXIMUM, TIME, TOO_HEAVY, Updates, concat
+from halfjoin.engine.updates.updates import DIFF, MAXIMUM, TIME, TOO_HEAVY, Updates, concat, empty
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import Aggregates, Reduce
 
@@ -71,6 +73,27 @@ class Reducing:
         layout = replace(self._sums, keys=())
         return self._run(AddUp(self.flow.plan, self._sums, layout), self._summed(frame)), layout
 
+    def changes(
+        self, change: Sequence[StoredRun], rows: Sequence[StoredRun], was: Sequence[StoredRun], closing: Closing
+    ) -> Frame:
+        """The output and errors for what closes in an input of whole groups.
+
+        `change`: the updates that came or waited; `rows`: all updates of the input; `was`: those of the output. Only
+        groups that the change touches go through the shuffle, unless the change is large.
+        """
+        low, high = F.lit(closing.before), F.lit(closing.after)
+        now = self._read(change, self.flow.columns).where((F.col(TIME) >= low) & (F.col(TIME) < high))
+        every = self._read(rows, self.flow.columns).where(F.col(TIME) < high)
+        coded = [self._coded(frame, self.inputs)[0] for frame in (now, every)]
+        if self.flow.plan.state is not None:
+            coded.append(self._coded(self._read(was, self.flow.schema), replace(self.outputs, errors=False))[0])
+        if sum(map(len, change)) <= STREAM_ROWS:
+            touched = F.broadcast(coded[0].select("k0"))
+            coded[1:] = [frame.join(touched, "k0", "left_semi") for frame in coded[1:]]
+        task = ChangeGroups(self.flow.plan, self.outputs, self.flow.registry, self.flow.name, closing[:3])
+        given = union(_tagged(frame, number, task.inputs) for number, frame in enumerate(coded))
+        return self._run(task, self._divided(given, sum(map(len, rows))))
+
     def _read(self, runs: Iterable[StoredRun], columns: Mapping[str, pa.DataType]) -> Frame:
         return read(self.session, runs, columns, list(columns))
 
@@ -92,7 +115,7 @@ class Reducing:
             return frame.repartition(1)
         return frame.repartition(rows // GROUP_ROWS + 1, "k0") if rows else frame.repartition("k0")
 
-    def _run(self, task: Fill | FillGroups | SumUp | AddUp, frame: Frame) -> Frame:
+    def _run(self, task: Fill | FillGroups | ChangeGroups | SumUp | AddUp, frame: Frame) -> Frame:
         with quiet():
             return frame.mapInArrow(partial(call, task), task.outputs.struct)
 
@@ -168,6 +191,55 @@ class FillGroups:
         if rows or flow.always:
             for made in flow.fill(lambda *_: [Run(concat(rows))] if rows else [], MAXIMUM):
                 yield from _made(made, self.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeGroups:
+    """The task that changes a reduce for the groups that it gets whole.
+
+    Its rows have the columns of the input, then those of the output, then the code and the origin: 0 for what closes, 1
+    for the rows of the input, 2 for those of the output. `times`: the first fields of `Closing`.
+    """
+
+    plan: Reduce
+    outputs: Layout
+    registry: Registry
+    name: str
+    times: tuple[int, int, int]
+
+    @property
+    def inputs(self) -> Layout:
+        """The layout of its rows."""
+        columns = [*ReduceFlow(self.plan, self.registry, self.name).columns.items(), *self.outputs.columns]
+        named = tuple((str(number), kind) for number, (_, kind) in enumerate(columns))
+        return Layout(named, (_CODE, pa.int32()))
+
+    def __call__(self, batches: Batches) -> Batches:
+        """The function for `mapInArrow`."""
+        flow = ReduceFlow(self.plan, self.registry, self.name)
+        names, layout = [*flow.columns], self.inputs
+        of_input = tuple(zip(layout.names, names, strict=False))
+        of_output = tuple(zip(layout.names[len(names) :], flow.schema, strict=True))
+        found: list[list[Updates]] = [[], [], []]
+        for table in gathered(batches):
+            updates, origin = updates_of(table, layout), array_of(table, "k1").to_numpy()
+            for number, fetch in enumerate((of_input, of_input, of_output)):
+                found[number].append(updates.filter(origin == number).renamed(fetch))
+        now, rows, was = (concat(parts) if parts else empty({}) for parts in found)
+        if len(now):
+            # The kept answer tells the first rows of a group, and saves lookups. Here all rows are at hand.
+            closing = Closing(*self.times, lambda _: now, lambda _: True)
+            yield from _made(flow.changes({}, lambda name, _: [Run(rows if name == self.plan.input else was)], closing),
+                             self.outputs)
+
+
+def _tagged(frame: Frame, origin: int, layout: Layout) -> Frame:
+    """A frame of the input or the output, with a code, as rows for `ChangeGroups`."""
+    names = [name for name in frame.columns if name.startswith("c")]
+    first = len(layout.columns) - len(names) if origin == 2 else 0
+    places = dict(zip(range(first, len(layout.columns)), names, strict=False))
+    columns = [f"{places.get(i, null(kind))} AS c{i}" for i, (_, kind) in enumerate(layout.columns)]
+    return frame.selectExpr(*columns, "k0", f"CAST({origin} AS int) AS k1", TIME, DIFF)
 
 
 def _function(plan: Reduce) -> Aggregates:

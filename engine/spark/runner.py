@@ -100,24 +100,32 @@ class SparkRunner:
     def _reduced(
         self, flow: ReduceFlow, staged: Mapping[str, Part], lookup: Versioned, title: str
     ) -> tuple[Output, Output]:
-        """The changes of a reduce. Tasks add up what adds up, if it is not in memory; this process does the rest."""
-        changes = lookup.closing_in_files(flow.plan.input)
-        if flow.plan.groups is None and changes.most > FEW:
+        """The changes of a reduce. If they are many, and rows or their groups are in files: of sums, tasks add up what
+        closes, and this process adds that to what is kept; of whole groups, tasks compute everything, if there are
+        several groups. Otherwise this process computes the changes."""
+        change, bound = lookup.closing_in_files(flow.plan.input), Reducing(flow, self.session)
+        rows = () if flow.plan.groups is None else lookup.as_files(flow.plan.input, Version.AFTER)
+        if change.most <= FEW or all(part.in_memory for part in (*change.parts, *rows)):
+            return flow.changes(staged, lookup, lookup.closing)
+        if flow.plan.groups is None:
             with progress(f"changes of {title}"), suppress(TooHeavy):
-                runs = [run for part in changes.parts for run in self._files.runs(part)]
-                frame, layout = Reducing(flow, self.session).sums(runs, changes.low, changes.high)
+                frame, layout = bound.sums(self._runs(change.parts), change.low, change.high)
                 sums, _ = written(frame, layout, self._scratch.fresh())
                 return flow.added(flow.read(self._files.loaded(sums)), lookup, lookup.closing)
+        elif flow.plan.keys:
+            with progress(f"changes of {title}"), suppress(TooHeavy):
+                was = lookup.as_files(flow.plan.output, Version.BEFORE)
+                frame = bound.changes(self._runs(change.parts), self._runs(rows), self._runs(was), lookup.closing)
+                return self._written(frame, bound.outputs)
         return flow.changes(staged, lookup, lookup.closing)
 
     def _filled(self, flow: ReduceFlow, lookup: Versioned, title: str) -> Iterable[tuple[Output, Output]]:
-        """The history of a reduce. Tasks compute it, if its input is not in memory."""
+        """The history of a reduce. Tasks compute it, if many rows of its input are in files."""
         parts, upper = lookup.as_files(flow.plan.input, Version.AFTER), lookup.closing.after
-        if sum(map(len, parts)) > FEW:
+        if sum(len(part) for part in parts if not part.in_memory) > FEW:
             with progress(f"filling {title}"), suppress(TooHeavy):
-                runs = [run for part in parts for run in self._files.runs(part)]
                 bound = Reducing(flow, self.session)
-                frame = bound.fill(runs, lookup.since(flow.plan.input), upper)
+                frame = bound.fill(self._runs(parts), lookup.since(flow.plan.input), upper)
                 found = self._written(frame, bound.outputs)
                 return [found] if any(map(len, found)) or not flow.always else flow.fill(lambda *_: (), upper)
         return flow.fill(lookup, upper)
@@ -179,7 +187,11 @@ class SparkRunner:
             UnsupportedSQL: the plan asks whether keys are present. Spark's joins cannot answer that for closed times
                 yet.
         """
-        if isinstance(flow, ReduceFlow) or flow.plan.asked:
+        if isinstance(flow, ReduceFlow):
+            parts = [self._files.hold(part) for part in lookup.as_files(flow.plan.input, Version.AFTER)]
+            reducing = Reducing(flow, self.session)
+            return contents(reducing.fill(self._runs(parts), time, time + 1), reducing.outputs, time, name)
+        if flow.plan.asked:
             raise UnsupportedSQL(
                 "Spark cannot make a DataFrame of a query with an outer join, EXISTS or NOT EXISTS yet",
                 remedy="query it without Spark, or make it a materialized view and read that",
@@ -221,6 +233,9 @@ class SparkRunner:
             errors, _ = written(summed(rows, layout), layout, self._scratch.fresh())
         kept = output if len(output) > FEW else consolidate(self._files.loaded(output))
         return kept, self._taken(errors)
+
+    def _runs(self, parts: Iterable[Part]) -> list[StoredRun]:
+        return [run for part in parts for run in self._files.runs(part)]
 
     def _taken(self, run: StoredRun) -> Output:
         return run if self._direct and len(run) > FEW else self._files.loaded(run)
