@@ -14,7 +14,11 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.spark import reducing, runner
+from halfjoin.engine.spark.files import StateFiles
+from halfjoin.engine.spark.reducing import Reducing
 from halfjoin.engine.storage import parquet
+from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates.updates import Updates
 from tests.oracle.rows import tuples, updates
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -110,3 +114,32 @@ def test_each_kind_gives_the_local_diffs(spark: Any, tmp_path: Path, monkeypatch
             assert local == tasks, f"{name} at {time}"
     for engine in engines:
         engine.close()
+
+
+def test_tasks_add_up_before_the_shuffle(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shuffled, loaded, divided, load = list[int](), list[int](), Reducing._divided, StateFiles.loaded
+
+    def _divided(self: Reducing, frame: Any, rows: int) -> Any:
+        shuffled.append(frame.count())
+        return divided(self, frame, rows)
+
+    def _loaded(self: StateFiles, run: StoredRun) -> Updates:
+        loaded.append(len(run))
+        return load(self, run)
+
+    monkeypatch.setattr(runner, "FEW", 100)
+    monkeypatch.setattr(Reducing, "_divided", _divided)
+    monkeypatch.setattr(StateFiles, "loaded", _loaded)
+    rows = spark.range(0, 4000, 1, 2).selectExpr("CAST(id % 4 AS int) AS k", "CAST(id AS int) AS v")
+    with hj.Engine(tmp_path / "w", spark=spark, runner="spark", clock="own") as engine:
+        engine.execute("CREATE TABLE t (k int, v int); CREATE TABLE u (k int, w int)")
+        engine.apply({"t": rows, "u": [{"k": k, "w": 2} for k in range(4)]}, time=1)
+        engine.execute("CREATE MATERIALIZED VIEW j AS SELECT k, sum(v * w) AS s FROM t JOIN u USING (k) GROUP BY k")
+        engine.execute("CREATE MATERIALIZED VIEW one AS SELECT sum(v) AS s FROM t")
+        filled = len(shuffled)
+        engine.apply({"t": rows}, time=2)
+        assert filled == 2 and len(shuffled) == 4  # both views, then both again
+        assert max(shuffled) <= 4 * 8 and max(loaded) <= 100  # at most 8 tasks of 4 groups; never the 4,000 rows
+        assert engine.read("one").to_pylist() == [{"s": sum(range(4000)) * 2}]
+        found = {row["k"]: row["s"] for row in engine.read("j").to_pylist()}
+        assert found == {k: 4 * sum(range(k, 4000, 4)) for k in range(4)}
