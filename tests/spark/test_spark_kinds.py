@@ -143,3 +143,19 @@ def test_tasks_add_up_before_the_shuffle(spark: Any, tmp_path: Path, monkeypatch
         assert engine.read("one").to_pylist() == [{"s": sum(range(4000)) * 2}]
         found = {row["k"]: row["s"] for row in engine.read("j").to_pylist()}
         assert found == {k: 4 * sum(range(k, 4000, 4)) for k in range(4)}
+
+
+def test_plain_views_of_reduces_are_dataframes(spark: Any, tmp_path: Path) -> None:
+    views = {
+        "d": ("SELECT DISTINCT k FROM t", [(0,), (1,)]),
+        "w": ("SELECT v, row_number() OVER (PARTITION BY k ORDER BY v) AS r FROM t", [(0, 1), (1, 1), (2, 2)]),
+        "l": ("SELECT v FROM t ORDER BY v DESC LIMIT 2", [(1,), (2,)]),
+        "s": ("SELECT sum(v) AS s FROM t WHERE v > 9", [(None,)]),
+    }  # fmt: skip
+    with hj.Engine(tmp_path / "w", spark=spark, runner="spark", clock="own") as engine:
+        engine.execute("CREATE TABLE t (k int, v int)")
+        engine.apply({"t": [{"k": v % 2, "v": v} for v in range(5)]}, time=1)
+        engine.apply({"t": hj.deletes([{"k": v % 2, "v": v} for v in (3, 4)])}, time=2)
+        for name, (sql, rows) in views.items():
+            engine.execute(f"CREATE VIEW {name} AS {sql}")
+            assert sorted(map(tuple, engine.dataframe(name).collect())) == rows, name
