@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from halfjoin.engine.arrange.changes import Changes
+from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
 from halfjoin.engine.batch.flows import is_passing
@@ -186,8 +186,9 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
                 start = state.upper if flow.asked else _earliest(state, runs)
                 output, failed = empty(flow.schema), of_view(str(problem), start)
             if passing:
-                lookup.passed[name], output = _passed(view, _part(output, upper), state.upper, upper)
-                if len(lookup.passed[name]):
+                passed, output = _passed(view, _part(output, upper), state.upper, upper)
+                lookup.passed[name] = passed
+                if isinstance(passed, StoredChanges) or len(passed):
                     changed.add(name)
             if len(output):
                 runs[name] = _part(output, upper)
@@ -208,13 +209,20 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     return staged
 
 
-def _passed(node: MaintainedView, output: Part, low: int, upper: int) -> tuple[Updates, Updates]:
+def _passed(node: MaintainedView, output: Part, low: int, upper: int) -> tuple[Updates | StoredChanges, Updates]:
     """What a passing node passes on when `upper` goes from `low` to `upper`, and the change of what is pending: the
-    output that does not close, and without the updates that were pending and close now."""
+    output that does not close, and without the updates that were pending and close now.
+
+    What a job has left in files stays there, and equal updates of it may be apart.
+    """
     was = node.contents.closing(low, upper)
-    now = [*output.pieces(low, upper)]
     later = [*output.pieces(upper)]
     gone = Updates(was.columns, was.time, -was.diff)
+    if not output.in_memory and low < upper:
+        parts = (make_run(was, upper), output)
+        passed = StoredChanges(node.contents.schema, parts, low, upper, consolidated=False)
+        return passed, consolidate(concat([gone, *later]))
+    now = [*output.pieces(low, upper)]
     return consolidate(concat([was, *now])), concat([gone, *later])
 
 

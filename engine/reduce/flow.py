@@ -41,8 +41,9 @@ class ReduceFlow:
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.reads = self.asked = frozenset(plan.collections)
         self._keys = [key.name for key in plan.keys]
-        self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *_columns_read(plan))}
-        self._names = list(self._types)
+        self.always = not plan.keys and isinstance(plan.function, Aggregates)  # its only group is always there
+        self.columns = {column.name: arrow_type(column.type) for column in (*plan.keys, *_columns_read(plan))}
+        self._names = list(self.columns)
         self._regions = regions_of(plan, self._names, registry)
         self._kept = None if plan.state is None or self._regions is not None else lookup_of(
             plan.state, plan.keys, self.schema, Version.BEFORE, registry)  # fmt: skip
@@ -55,16 +56,14 @@ class ReduceFlow:
         updates = closing.updates(self.plan.input)
         if not len(updates):
             return empty(self.schema), empty(ERROR_SCHEMA)
+        if self._rows is None:  # the sums are all that it needs
+            return self.added(lift(self._sums, self._keys, updates), lookup, closing)
         moments = moments_of(updates, self._keys)
-        stream, was = stream_of(moments), empty({**self.schema, GROUP: pa.int64()})
-        if self._kept is not None:
-            found = self._kept(stream, lookup(self.plan.output, Version.BEFORE), closing.netted)
-            was = consolidate(concat([was, *found]), by_time=False)
-        kept = _by_group(was, moments.groups, self.schema) if isinstance(self.plan.function, Aggregates) else None
-        if not self._seen:  # the sums are all that it needs
-            return self._made(self._lifted(updates), moments, kept, {})
+        stream = stream_of(moments)
         if self._regions is not None:
             return self._in_regions(self._regions, stream, updates, moments, lookup, closing)
+        was = self._was(moments, stream, lookup, closing)
+        kept = _by_group(was, moments.groups, self.schema) if isinstance(self.plan.function, Aggregates) else None
         fronts = self._fronts(updates, moments, was, kept, lookup, closing)
         rows = self._looked_up(stream, updates, fronts.values(), lookup, closing)
         group = group_of(rows)
@@ -84,6 +83,29 @@ class ReduceFlow:
         rows = self._looked_up(stream, updates, [front], lookup, closing)
         contents = seen.contents(moments, front, rows, group_of(rows), closing.before)
         return self._made(None, moments, None, {seen: contents}, found)
+
+    @property
+    def _sums(self) -> Aggregates:
+        assert isinstance(self.plan.function, Aggregates)  # no other function adds up
+        return self.plan.function
+
+    def added(self, lifted: Lifted, lookup: RunsOf, closing: Closing) -> tuple[Updates, Updates]:
+        """As `changes`, for a reduce of sums alone, given what the closing updates add."""
+        moments = moments_of(lifted.rows, self._keys)
+        was = self._was(moments, stream_of(moments), lookup, closing)
+        return self._made(lifted, moments, _by_group(was, moments.groups, self.schema), {})
+
+    def read(self, sums: Updates) -> Lifted:
+        """What rows of sums add (`Lifted.kept`)."""
+        return Lifted.read(self._sums, self._keys, sums)
+
+    def _was(self, moments: Moments, stream: Updates, lookup: RunsOf, closing: Closing) -> Updates:
+        """The rows of the output of the groups as they were, with `GROUP`; no rows if the function does not ask."""
+        was = empty({**self.schema, GROUP: pa.int64()})
+        if self._kept is None:
+            return was
+        found = self._kept(stream, lookup(self.plan.output, Version.BEFORE), closing.netted)
+        return consolidate(concat([was, *found]), by_time=False)
 
     def _fronts(
         self, updates: Updates, moments: Moments, was: Updates, kept: Mapping[str, pa.Array] | None, lookup: RunsOf,
@@ -130,23 +152,26 @@ class ReduceFlow:
     ) -> Iterator[tuple[Updates, Updates]]:
         """The output and error updates of the whole history below `upper`, in one part. Updates below `closed` may be
         added up; then their times are not told apart. `gathered`: the caller adds up equal updates."""
-        always = not self._keys and isinstance(self.plan.function, Aggregates)
-        contents: dict[Seen, Contents] = {}
         pieces = self._history(lookup, upper, closed)
-        if self._rows is None and isinstance(self.plan.function, Aggregates):
-            lifted = lift_all(self.plan.function, self._keys, pieces)
-            updates = empty({name: self._types[name] for name in self._keys}) if lifted is None else lifted.rows
-            moments = moments_of(updates, self._keys, always=always)
-        else:
-            updates = concat(list(pieces) or [empty(self._types)])
-            moments = moments_of(updates, self._keys, always=always)
-            lifted = self._lifted(updates)
-            group = moments.group_of_rows(len(updates))
-            contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
-        if len(moments):
-            yield self._made(lifted, moments, None, contents, gathered=gathered)
-        else:
+        if self._rows is None:
+            yield self.filled(lift_all(self._sums, self._keys, pieces))
+            return
+        updates = concat(list(pieces) or [empty(self.columns)])
+        moments = moments_of(updates, self._keys, always=self.always)
+        if not len(moments):
             yield empty(self.schema), empty(ERROR_SCHEMA)
+            return
+        group = moments.group_of_rows(len(updates))
+        contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
+        yield self._made(self._lifted(updates), moments, None, contents, gathered=gathered)
+
+    def filled(self, lifted: Lifted | None) -> tuple[Updates, Updates]:
+        """As `fill`, for a reduce of sums alone, given what the history adds; None if it is empty."""
+        rows = empty({name: self.columns[name] for name in self._keys}) if lifted is None else lifted.rows
+        moments = moments_of(rows, self._keys, always=self.always)
+        if not len(moments):
+            return empty(self.schema), empty(ERROR_SCHEMA)
+        return self._made(lifted, moments, None, {})
 
     def _history(self, lookup: RunsOf, upper: int, closed: int) -> Iterator[Updates]:
         """The input's updates below `upper`, one piece at a time."""
