@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from halfjoin.sql.expr import Literal
+from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.aggregates import decompose
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
 from halfjoin.sql.relation import AggregateCall, Bound, Frame, WindowCall
@@ -18,6 +18,7 @@ from halfjoin.sql.relation import AggregateCall, Bound, Frame, WindowCall
 # Over a frame from the first row of the partition to the current one, the result is a function of the result of the row
 # before and of this row (and its peers).
 _FOLDS = frozenset(("min", "max", "any_value", "first_value", "last_value"))
+_MOST = 1 << 32  # rows; no partition has more, and sums of reaches stay small
 _START, _END = Bound("preceding"), Bound("current row")
 
 
@@ -96,8 +97,8 @@ def _runs(frame: Frame) -> bool:
 def _shifted(call: WindowCall) -> Reach | None:
     """lag and lead, by a constant number of rows."""
     offset = call.args[1] if len(call.args) > 1 else None
-    number = offset.value if isinstance(offset, Literal) else 1 if offset is None else None
-    if call.ignore_nulls or not isinstance(number, int):
+    number = 1 if offset is None else _rows(offset)
+    if call.ignore_nulls or number is None:
         return None
     number = -number if call.function == "lag" else number
     return Reach(max(-number, 0), max(number, 0))
@@ -115,7 +116,11 @@ def _place(bound: Bound) -> int | None:
     """The constant number of rows from the current row to the bound."""
     if bound.kind == "current row":
         return 0
-    number = bound.offset.value if isinstance(bound.offset, Literal) else None
-    if not isinstance(number, int):
-        return None
-    return number if bound.kind == "following" else -number
+    number = None if bound.offset is None else _rows(bound.offset)
+    return number if number is None or bound.kind == "following" else -number
+
+
+def _rows(offset: Expr) -> int | None:
+    """A constant number of rows; None if it is computed, NULL or beyond all partitions."""
+    number = offset.value if isinstance(offset, Literal) else None
+    return number if isinstance(number, int) and abs(number) <= _MOST else None

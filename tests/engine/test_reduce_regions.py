@@ -20,6 +20,7 @@ BESIDE = {  # a change reaches rows beside it
     "values": "array_agg(s) OVER (w ROWS 2 PRECEDING), last_value(s) OVER (w ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING)",
     "peers": "count(*) OVER (w RANGE CURRENT ROW)",
 }
+FAR = ("sum(v) OVER (w ROWS BETWEEN 9223372036854775807 PRECEDING AND 1 FOLLOWING)", "lag(s, 2000000000) OVER w")
 BEHIND = {  # and all rows behind it, until it is as before
     "number": "row_number() OVER w",
     "ranks": "rank() OVER w, dense_rank() OVER w",
@@ -125,6 +126,13 @@ def test_a_change_of_a_sum_reads_the_rows_behind_it(reads: list[int]) -> None:
     found = _changed(engine, reads, [[_rows([LENGTH - 5_000], v=1)]])
     assert 5_000 < found < 5_000 + FEW
     _whole(engine, BEHIND["sum"])
+
+
+@pytest.mark.parametrize("calls", FAR)
+def test_a_reach_may_be_longer_than_the_partition(reads: list[int], calls: str) -> None:
+    engine = _engine(calls)
+    _changed(engine, reads, [[_rows([5_000], v=1)]])
+    _whole(engine, calls)
 
 
 def test_a_failing_region_is_an_error_of_its_group(reads: list[int]) -> None:
