@@ -29,7 +29,7 @@ from halfjoin.planner.linear import Explode
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import Reduce
-from halfjoin.planner.reduces import lowered, output_columns
+from halfjoin.planner.reduces.lower import lowered, output_columns
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.rules.flatten import MOST_BRANCHES

@@ -9,8 +9,9 @@ from halfjoin.planner.cost import path_cost
 from halfjoin.planner.cut import cut
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.facts import Facts
+from halfjoin.planner.group_functions import Aggregates
 from halfjoin.planner.paths import branch
-from halfjoin.planner.plan import Aggregates, ArrangementKey, Constant, Join, Node, Reduce, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.warnings import warnings

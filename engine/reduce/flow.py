@@ -26,7 +26,8 @@ from halfjoin.engine.reduce.seen import Seen, seen_by
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
-from halfjoin.planner.plan import Aggregates, Reduce, Top, Version, Windows
+from halfjoin.planner.group_functions import Aggregates, Top, Windows
+from halfjoin.planner.plan import Reduce, Version
 from halfjoin.sql.expr import Column
 
 

@@ -11,7 +11,7 @@ from halfjoin.engine.reduce.law import moments_of
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates, concat, constant
-from halfjoin.planner.plan import Aggregates, Sums
+from halfjoin.planner.group_functions import Aggregates, Sums
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from halfjoin.engine.scalar import evaluate as scalar
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import mask_of, valid
-from halfjoin.planner.plan import Ordered
+from halfjoin.planner.group_functions import Ordered
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions.aggregates import AGGREGATES, ORDERED_SETS, decompose
 from halfjoin.sql.relation import AggregateCall

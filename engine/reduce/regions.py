@@ -36,7 +36,8 @@ from halfjoin.engine.reduce.words import ordered_words
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, indices_of
-from halfjoin.planner.plan import Reduce, Windows
+from halfjoin.planner.group_functions import Windows
+from halfjoin.planner.plan import Reduce
 from halfjoin.planner.reach import Reach, reach_of
 from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import WindowCall

@@ -18,7 +18,7 @@ from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.reduce.words import ordered_words
 from halfjoin.engine.scalar.values import raw, valid
 from halfjoin.engine.updates.updates import Ints, Mask, indices_of
-from halfjoin.planner.plan import Running, Windows
+from halfjoin.planner.group_functions import Running, Windows
 from halfjoin.planner.reach import reach_of
 from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import WindowCall

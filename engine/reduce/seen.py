@@ -26,7 +26,8 @@ from halfjoin.engine.reduce.reading import Reader, Reading
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.values import valid
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, indices_of
-from halfjoin.planner.plan import Aggregates, Ordered, Reduce, Top
+from halfjoin.planner.group_functions import Aggregates, Ordered, Top
+from halfjoin.planner.plan import Reduce
 from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import SortKey
 

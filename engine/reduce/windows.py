@@ -17,7 +17,7 @@ from halfjoin.engine.reduce.words import look, ordered_words
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.updates import gather, indices_of
-from halfjoin.planner.plan import Windows
+from halfjoin.planner.group_functions import Windows
 from halfjoin.sql.relation import WindowCall
 
 

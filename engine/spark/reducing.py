@@ -30,7 +30,8 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import DIFF, MAXIMUM, TIME, TOO_HEAVY, Updates, concat, empty
 from halfjoin.errors import DataError
-from halfjoin.planner.plan import Aggregates, Reduce
+from halfjoin.planner.group_functions import Aggregates
+from halfjoin.planner.plan import Reduce
 
 GROUP_ROWS = 1 << 20  # rows of whole groups for one task, if no group has more
 

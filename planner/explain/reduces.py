@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from halfjoin.planner.plan import Aggregates, Ordered, Running, Sums, Top, Windows
+from halfjoin.planner.group_functions import Aggregates, Ordered, Running, Sums, Top, Windows
 from halfjoin.planner.reach import Reach
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions import render
