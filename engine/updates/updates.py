@@ -184,9 +184,9 @@ def fitting(parts: Iterable[Updates]) -> Iterator[list[Updates]]:
         yield group
 
 
-def fits(parts: Sequence[Updates]) -> bool:
-    """Whether `concat` can put all the parts into one array per column."""
-    return len(next(fitting(parts), parts)) == len(parts)
+def fits(parts: Sequence[Updates], size: int) -> bool:
+    """Whether `concat` can put all the parts, `size` bytes in all, into one array per column."""
+    return size <= ARRAY_BYTES or len(next(fitting(parts), parts)) == len(parts)
 
 
 def _concat_arrays(arrays: list[pa.Array]) -> pa.Array:
