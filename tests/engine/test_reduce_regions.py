@@ -19,6 +19,9 @@ BESIDE = {  # a change reaches rows beside it
     "frame": "sum(f) OVER (w ROWS BETWEEN 5 PRECEDING AND 2 FOLLOWING)",
     "values": "array_agg(s) OVER (w ROWS 2 PRECEDING), last_value(s) OVER (w ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING)",
     "peers": "count(*) OVER (w RANGE CURRENT ROW)",
+    "range": "sum(v) OVER (w RANGE BETWEEN 10 PRECEDING AND CURRENT ROW)",
+    "ranges": "min(v) OVER (w RANGE BETWEEN 9 PRECEDING AND 5 PRECEDING), count(*) OVER (w RANGE 3 PRECEDING)",
+    "groups": "sum(v) OVER (w GROUPS BETWEEN 5 PRECEDING AND 2 FOLLOWING)",
 }
 FAR = ("sum(v) OVER (w ROWS BETWEEN 9223372036854775807 PRECEDING AND 1 FOLLOWING)", "lag(s, 2000000000) OVER w")
 BEHIND = {  # and all rows behind it, until it is as before
