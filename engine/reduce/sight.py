@@ -65,7 +65,8 @@ class Sight:
             extents = Extents(reach, Partitions(sorted_by, np.arange(total), begins, new, tuple(order)), self._count)
         except Failed:  # a lookup finds in which group
             self.wrong[:] = True
-            self.ready = ~self.wrong
+            self.start, self.end = start, end
+            self.ready = self.enough_before = self.enough_after = ~self.wrong
             return
         low, high = np.where(begin, low, extents.after(low)), np.where(self.ends, high, extents.first(high))
         within = np.arange(total)
