@@ -8,12 +8,12 @@ on, until what the function keeps is what it was. Other functions see the whole 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.aggregates import decompose
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
-from halfjoin.sql.relation import AggregateCall, Bound, Frame, WindowCall
+from halfjoin.sql.relation import AggregateCall, Bound, Frame, Window, WindowCall
 
 # Over a frame from the first row of the partition to the current one, the result is a function of the result of the row
 # before and of this row (and its peers).
@@ -89,6 +89,20 @@ def adds_up(call: WindowCall) -> bool:
 def as_aggregate(call: WindowCall) -> AggregateCall:
     """The call without its frame."""
     return AggregateCall(call.function, call.args, call.type, condition=call.condition)
+
+
+def turned(window: Window) -> Window:
+    """The same results in the reversed order if all calls run from the partition's last row: then from its first one.
+
+    Only of results that rows which tie have together, and in which their order does not show.
+    """
+    order = tuple(replace(key, descending=not key.descending, nulls_first=not key.nulls_first) for key in window.order)
+    calls = tuple((column, replace(call, frame=replace(call.frame, start=_START, end=_END)))
+                  for column, call in window.calls
+                  if (call.frame.start, call.frame.end) == (_END, Bound("following"))
+                  and call.frame.unit != "rows")  # fmt: skip
+    able = all(_runs(call.frame) and (call.function in ("min", "max") or adds_up(call)) for _, call in calls)
+    return replace(window, order=order, calls=calls) if able and order and len(calls) == len(window.calls) else window
 
 
 def needs_number(call: WindowCall) -> bool:

@@ -131,6 +131,14 @@ def test_a_change_of_a_sum_reads_the_rows_behind_it(reads: list[int]) -> None:
     _whole(engine, BEHIND["sum"])
 
 
+def test_sums_to_the_last_row_read_the_rows_before(reads: list[int]) -> None:
+    calls = "sum(v) OVER (w RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
+    engine = _engine(calls)
+    batches = [[_rows([place], v=1)] for place in (-1, 5, 40)] + [[_rows([place], diff=-1)] for place in (0, 31)]
+    assert _changed(engine, reads, batches) < FEW
+    _whole(engine, calls)
+
+
 @pytest.mark.parametrize("calls", FAR)
 def test_a_reach_may_be_longer_than_the_partition(reads: list[int], calls: str) -> None:
     engine = _engine(calls)

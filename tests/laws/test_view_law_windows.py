@@ -89,6 +89,15 @@ def _near(rng: random.Random) -> tuple[str, str]:
     return (f"SELECT g, x, s, f, {shown} FROM t",) * 2
 
 
+def _rest(rng: random.Random) -> tuple[str, str]:
+    """A view over windows that run from a row and its peers to the last row of the partition."""
+    by, keys = rng.choice(["", "PARTITION BY g"]), rng.choice(KEYS)
+    frames = (f"{unit} BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING" for unit in rng.choices(("RANGE", "GROUPS"), k=2))
+    calls = (f"{rng.choice(SUMS)} OVER ({by} ORDER BY {keys} {frame})" for frame in frames)
+    shown = ", ".join(f"{call} AS r{number}" for number, call in enumerate(calls))
+    return (f"SELECT g, x, s, f, {shown} FROM t",) * 2
+
+
 def _between(rng: random.Random, frame: str, offsets: Sequence[object]) -> str:
     return frame.format(*(rng.choice(offsets) for _ in range(2)))
 
@@ -138,6 +147,13 @@ def test_frames_between_offsets_agree_with_duckdb(
 ) -> None:
     evaluated = _agree(random.Random(seed), _near, tmp_path, monkeypatch)
     assert any(reach.ranges or any(reach.groups) for reach in evaluated)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_frames_to_the_last_row_agree_with_duckdb(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert any(reach.running for reach in _agree(random.Random(seed), _rest, tmp_path, monkeypatch))
 
 
 def _agree(
