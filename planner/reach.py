@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.aggregates import decompose
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
-from halfjoin.sql.relation import AggregateCall, Bound, Frame, Window, WindowCall
+from halfjoin.sql.relation import AggregateCall, Bound, Frame, SortKey, Window, WindowCall
 
 # Over a frame from the first row of the partition to the current one, the result is a function of the result of the row
 # before and of this row (and its peers).
@@ -94,15 +94,20 @@ def as_aggregate(call: WindowCall) -> AggregateCall:
 def turned(window: Window) -> Window:
     """The same results in the reversed order if all calls run from the partition's last row: then from its first one.
 
-    Only of results that rows which tie have together, and in which their order does not show.
+    Over ROWS the order of rows that tie shows, so they are ordered by all columns, reversed as well. Then the new order
+    has other peers, so there are no frames of another unit.
     """
-    order = tuple(replace(key, descending=not key.descending, nulls_first=not key.nulls_first) for key in window.order)
+    frames = {call.frame for _, call in window.calls}
+    rows = {frame.unit == "rows" for frame in frames}
+    if len(rows) != 1 or {(one.start, one.end) for one in frames} != {(_END, Bound("following"))}:
+        return window
+    order = [replace(key, descending=not key.descending, nulls_first=not key.nulls_first) for key in window.order]
+    if rows == {True}:
+        order += [SortKey(column, descending=True, nulls_first=True) for column in window.input.columns]
     calls = tuple((column, replace(call, frame=replace(call.frame, start=_START, end=_END)))
-                  for column, call in window.calls
-                  if (call.frame.start, call.frame.end) == (_END, Bound("following"))
-                  and call.frame.unit != "rows")  # fmt: skip
+                  for column, call in window.calls)  # fmt: skip
     able = all(_runs(call.frame) and (call.function in ("min", "max") or adds_up(call)) for _, call in calls)
-    return replace(window, order=order, calls=calls) if able and order and len(calls) == len(window.calls) else window
+    return replace(window, order=tuple(order), calls=calls) if able and order else window
 
 
 def needs_number(call: WindowCall) -> bool:

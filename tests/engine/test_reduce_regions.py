@@ -131,8 +131,9 @@ def test_a_change_of_a_sum_reads_the_rows_behind_it(reads: list[int]) -> None:
     _whole(engine, BEHIND["sum"])
 
 
-def test_sums_to_the_last_row_read_the_rows_before(reads: list[int]) -> None:
-    calls = "sum(v) OVER (w RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
+@pytest.mark.parametrize("unit", ["ROWS", "RANGE"])
+def test_sums_to_the_last_row_read_the_rows_before(reads: list[int], unit: str) -> None:
+    calls = f"sum(v) OVER (w {unit} BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
     engine = _engine(calls)
     batches = [[_rows([place], v=1)] for place in (-1, 5, 40)] + [[_rows([place], diff=-1)] for place in (0, 31)]
     assert _changed(engine, reads, batches) < FEW

@@ -90,12 +90,15 @@ def _near(rng: random.Random) -> tuple[str, str]:
 
 
 def _rest(rng: random.Random) -> tuple[str, str]:
-    """A view over windows that run from a row and its peers to the last row of the partition."""
-    by, keys = rng.choice(["", "PARTITION BY g"]), rng.choice(KEYS)
-    frames = (f"{unit} BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING" for unit in rng.choices(("RANGE", "GROUPS"), k=2))
-    calls = (f"{rng.choice(SUMS)} OVER ({by} ORDER BY {keys} {frame})" for frame in frames)
-    shown = ", ".join(f"{call} AS r{number}" for number, call in enumerate(calls))
-    return (f"SELECT g, x, s, f, {shown} FROM t",) * 2
+    """A view over windows that run from a row to the last one of its partition, and the same with its ties settled."""
+    by, keys, rows = rng.choice(["", "PARTITION BY g"]), rng.choice(KEYS), rng.random() < 0.5
+    calls = [(rng.choice(SUMS), "ROWS" if rows else rng.choice(("RANGE", "GROUPS"))) for _ in range(2)]
+    ours, theirs = (
+        ", ".join(f"{call} OVER ({by} ORDER BY {order} {unit} BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS r{number}"
+                  for number, (call, unit) in enumerate(calls))
+        for order in (keys, f"{keys}, g, x, s, f" if rows else keys)
+    )  # fmt: skip
+    return f"SELECT g, x, s, f, {ours} FROM t", f"SELECT g, x, s, f, {theirs} FROM t"
 
 
 def _between(rng: random.Random, frame: str, offsets: Sequence[object]) -> str:
