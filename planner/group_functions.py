@@ -70,7 +70,8 @@ class Windows:
     def reach(self) -> Reach | None:
         """How far a changed row reaches; None if all rows of a group must be looked up."""
         rest = reach_of_all((call for _, call in self.calls), ordered=bool(self.order))
-        return None if rest is None else Reach.all([rest, *(Reach(0, 0, sum.peers, True) for sum in self.running)])
+        sums = (Reach(peers=sum.peers, running=True) for sum in self.running)
+        return None if rest is None else Reach.all([rest, *sums])
 
     @property
     def results(self) -> tuple[Column, ...]:

@@ -1,24 +1,24 @@
 """How far a changed row reaches in a window: which rows of the partition it gives other results.
 
-State law. Over a frame of some ROWS, and with lag and lead, a change reaches the rows whose frames hold a changed row,
-on both sides. Over a frame that begins with the partition, it reaches the rows from the first changed one on, until
-what the function keeps is what it was. Other functions see the whole partition.
+State law. Over a frame between two offsets, and with lag and lead, a change reaches the rows whose frames hold a
+changed row, on both sides. Over a frame that begins with the partition, it reaches the rows from the first changed one
+on, until what the function keeps is what it was. Other functions see the whole partition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.aggregates import decompose
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
-from halfjoin.sql.relation import AggregateCall, Bound, Frame, WindowCall
+from halfjoin.sql.relation import AggregateCall, Bound, Frame, SortKey, Window, WindowCall
 
 # Over a frame from the first row of the partition to the current one, the result is a function of the result of the row
 # before and of this row (and its peers).
 _FOLDS = frozenset(("min", "max", "any_value", "first_value", "last_value"))
-_MOST = 1 << 32  # rows; no partition has more, and sums of reaches stay small
+_MOST = 1 << 32  # rows or groups of peers; no partition has more, and sums of reaches stay small
 _START, _END = Bound("preceding"), Bound("current row")
 
 
@@ -26,28 +26,34 @@ _START, _END = Bound("preceding"), Bound("current row")
 class Reach:
     """What the results of a row depend on.
 
-    They depend on as many rows `before` it and `after` it. `peers`: rows that tie in the order have results together.
+    They depend on as many rows `before` it and `after` it. `peers`: rows that tie in the order have results together,
+    which depend on as many `groups` of peers before them and after them, and on what the frames `ranges` hold.
     `running`: they depend on the results of the row before (with `peers`, of the last row before the peers), too.
 
     >>> from halfjoin.sql.functions.window_functions import resolve_window
     >>> from halfjoin.sql.types import INTEGER
     >>> reach_of(resolve_window("lag", [Literal(7, INTEGER), Literal(2, INTEGER)], frame=Frame(), ordered=True))
-    Reach(before=2, after=0, peers=False, running=False)
+    Reach(before=2, after=0, peers=False, groups=(0, 0), ranges=(), running=False)
     >>> reach_of(resolve_window("rank", [], frame=Frame(), ordered=True))
-    Reach(before=0, after=0, peers=True, running=True)
+    Reach(before=0, after=0, peers=True, groups=(0, 0), ranges=(), running=True)
     """
 
     before: int = 0
     after: int = 0
     peers: bool = False
+    groups: tuple[int, int] = (0, 0)
+    ranges: tuple[Frame, ...] = ()
     running: bool = False
 
     @staticmethod
     def all(parts: Iterable[Reach]) -> Reach:
         """The reach of several results of a row."""
-        parts = list(parts)
-        return Reach(max((one.before for one in parts), default=0), max((one.after for one in parts), default=0),
-                     any(one.peers for one in parts), any(one.running for one in parts))  # fmt: skip
+        parts = [Reach(), *parts]
+        before, after = (max(one.groups[side] for one in parts) for side in (0, 1))
+        return Reach(max(one.before for one in parts), max(one.after for one in parts),
+                     any(one.peers for one in parts), (before, after),
+                     tuple(dict.fromkeys(frame for one in parts for frame in one.ranges)),
+                     any(one.running for one in parts))  # fmt: skip
 
 
 def reach_of_all(calls: Iterable[WindowCall], *, ordered: bool) -> Reach | None:
@@ -85,6 +91,25 @@ def as_aggregate(call: WindowCall) -> AggregateCall:
     return AggregateCall(call.function, call.args, call.type, condition=call.condition)
 
 
+def turned(window: Window) -> Window:
+    """The same results in the reversed order if all calls run from the partition's last row: then from its first one.
+
+    Over ROWS the order of rows that tie shows, so they are ordered by all columns, reversed as well. Then the new order
+    has other peers, so there are no frames of another unit.
+    """
+    frames = {call.frame for _, call in window.calls}
+    rows = {frame.unit == "rows" for frame in frames}
+    if len(rows) != 1 or {(one.start, one.end) for one in frames} != {(_END, Bound("following"))}:
+        return window
+    order = [replace(key, descending=not key.descending, nulls_first=not key.nulls_first) for key in window.order]
+    if rows == {True}:
+        order += [SortKey(column, descending=True, nulls_first=True) for column in window.input.columns]
+    calls = tuple((column, replace(call, frame=replace(call.frame, start=_START, end=_END)))
+                  for column, call in window.calls)  # fmt: skip
+    able = all(_runs(call.frame) and (call.function in ("min", "max") or adds_up(call)) for _, call in calls)
+    return replace(window, order=tuple(order), calls=calls) if able and order else window
+
+
 def needs_number(call: WindowCall) -> bool:
     """Whether a call continues from a row only if the row's number is kept, too."""
     return call.function in ("row_number", "rank") or (call.frame.unit == "rows" and adds_up(call))
@@ -106,14 +131,42 @@ def _shifted(call: WindowCall) -> Reach | None:
 
 def _of_frame(frame: Frame) -> Reach | None:
     """A function of the rows of a frame, whatever it is."""
-    if frame.unit != "rows":
-        return Reach(peers=True) if frame.start == frame.end == _END and frame.exclude == "no others" else None
+    if Bound("preceding") == frame.start or Bound("following") == frame.end:
+        return None
+    if frame.unit == "range":
+        start_at, end_at = _widened(frame.start, "preceding"), _widened(frame.end, "following")
+        if start_at is None or end_at is None:
+            return None
+        ranges = () if start_at == end_at == _END else (Frame("range", start_at, end_at),)
+        return Reach(peers=True, ranges=ranges)
     start, end = _place(frame.start), _place(frame.end)
-    return None if start is None or end is None else Reach(max(-start, 0), max(end, 0))
+    if start is None or end is None:
+        return None
+    before, after = max(-start, 0), max(end, 0)
+    return Reach(before, after) if frame.unit == "rows" else Reach(peers=True, groups=(before, after))
+
+
+def _widened(bound: Bound, outwards: str) -> Bound | None:
+    """A bound of RANGE as far out or farther, which moves on with the sort key; None if there may be none.
+
+    A bound that is months away does not always move on: of January 30, 12:00 and January 31, 10:00, the first one has
+    the later bound a month behind, as both are on February 28. But no month is longer than 31 days.
+    """
+    if bound.kind == "current row":
+        return bound
+    if not isinstance(bound.offset, Literal):
+        return None
+    match bound.offset.value:
+        case (int() as months, int() as days, int() as micros) if months:
+            if min(months, days, micros) < 0:
+                return None
+            far = Literal((0, months * 31 + days, micros), bound.offset.type)
+            return Bound(bound.kind, far) if bound.kind == outwards else _END
+    return bound
 
 
 def _place(bound: Bound) -> int | None:
-    """The constant number of rows from the current row to the bound."""
+    """The constant number of rows, or of groups of peers, from the current row to the bound."""
     if bound.kind == "current row":
         return 0
     number = None if bound.offset is None else _rows(bound.offset)
@@ -121,6 +174,6 @@ def _place(bound: Bound) -> int | None:
 
 
 def _rows(offset: Expr) -> int | None:
-    """A constant number of rows; None if it is computed, NULL or beyond all partitions."""
+    """A constant number; None if it is computed, NULL or beyond all partitions."""
     number = offset.value if isinstance(offset, Literal) else None
     return number if isinstance(number, int) and abs(number) <= _MOST else None

@@ -81,8 +81,8 @@ class Regions:
         plain[waiting] = False
         reading, updates = reading.of(waiting), updates.select(self.names)
         reading.seek(self._firsts(updates, group, waiting))
-        reach = self.reach.before + self.reach.after
-        back = np.full(len(waiting), reach + self.reach.running + _SPARE)
+        reach = self.reach.before + self.reach.after + sum(self.reach.groups)
+        back = np.full(len(waiting), reach + 1 + _SPARE)
         count = back + np.bincount(group, minlength=moments.groups)[waiting]
         count = np.where(self._moves_sums(moments, updates)[waiting], sizes[waiting], count)
         while len(waiting):

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from halfjoin.engine.reduce.extents import Extents
+from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.partitions import Partitions
 from halfjoin.engine.reduce.reading import Entries
 from halfjoin.engine.reduce.sorting import ranks_of
+from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, concat, constant
 from halfjoin.planner.reach import Reach
+from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import SortKey
-
-_MANY = 1 << 40  # more copies than any reach; counts are cut there, so that their sums stay small
 
 
 class Sight:
@@ -24,7 +27,8 @@ class Sight:
 
     Of each group: `enough_before`, `enough_after`: whether there are enough rows at hand before the changes, and after
     them. If so, `start` and `end` are the ranks of its region. `ends`: the region ends with the group. `before`: the
-    rank of the row that its results continue from; -1: there is none. `wrong`: a row has a negative count.
+    rank of the row that its results continue from; -1: there is none. `wrong`: it must be looked up whole, as a row has
+    a negative count, or a bound of a frame is out of range.
     """
 
     def __init__(
@@ -38,7 +42,7 @@ class Sight:
         total = int(ranks.row.max()) + 1
         self._first = np.empty(total, np.int64)  # the first row of each rank
         self._first[ranks.row[::-1]] = np.arange(len(number))[::-1]
-        self._group, peers = number[self._first], ranks.peers[self._first]
+        self._group = number[self._first]
         self._count = np.zeros(total, np.int64)
         np.add.at(self._count, self._of_entries[entries.mine], entries.rows.diff[entries.mine])
         begins = self._group.searchsorted(np.arange(groups + 1))
@@ -50,25 +54,30 @@ class Sight:
         start, end = begins[1:].copy(), begins[:-1].copy()  # of the changed rows
         np.minimum.at(start, group, self._own)
         np.maximum.at(end, group, self._own + 1)
+        new = np.ones(total, np.bool_)
         if reach.peers:
-            first = np.append(peers.searchsorted(peers), total)
-            after = np.append(0, peers.searchsorted(peers, "right"))  # of the rank before
-            low, high = np.where(begin, low, after[low]), np.where(self.ends, high, first[high])
-            start, end = first[start], after[end]
+            new[1:] = np.diff(ranks.peers[self._first]) > 0
+        names = [key.expr.name for key in order if isinstance(key.expr, Column)]
+        sorted_by = Groups(self._every.select(names).take(self._first).columns, constant(1, total), begins)
+        self.wrong = np.zeros(groups, np.bool_)
+        self.before = np.full(groups, -1)
+        try:
+            extents = Extents(reach, Partitions(sorted_by, np.arange(total), begins, new, tuple(order)), self._count)
+        except Failed:  # a lookup finds in which group
+            self.wrong[:] = True
+            self.start, self.end = start, end
+            self.ready = self.enough_before = self.enough_after = ~self.wrong
+            return
+        low, high = np.where(begin, low, extents.after(low)), np.where(self.ends, high, extents.first(high))
         within = np.arange(total)
         within = (low[self._group] <= within) & (within < high[self._group])
-        self.wrong = np.zeros(groups, np.bool_)
         self.wrong[self._group[within & (self._count < 0)]] = True
-        copies = np.append(0, np.cumsum(np.clip(self._count, 0, _MANY)))  # before each rank
-        beside = reach.before + reach.after
-        self.enough_before = (low <= start) & (begin | (copies[start] - copies[low] >= beside))
-        self.enough_after = (end <= high) & (self.ends | (copies[high] - copies[end] >= beside + reach.running))
-        if beside:
-            start = copies.searchsorted(copies[start] - beside, "right") - 1
+        start, end = extents.seen(*extents.touched(extents.first(start), extents.after(end)))
+        copies = extents.copies
+        behind = copies[high] - copies[np.minimum(end, high)]
+        self.enough_before = begin | (low <= start)
+        self.enough_after = self.ends | ((end <= high) & (behind >= reach.running))
         self.start, self.end = np.maximum(start, low), high
-        if reach.peers:
-            self.start = first[self.start]
-        self.before = np.full(groups, -1)
         if reach.running:
             there = copies[self.start] > copies[low]
             self.before = np.where(there, copies.searchsorted(copies[self.start]) - 1, -1)

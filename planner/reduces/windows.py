@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from halfjoin.planner.group_functions import Running, Sums, Top, Windows
-from halfjoin.planner.reach import adds_up, as_aggregate, needs_number, reach_of_all
+from halfjoin.planner.reach import adds_up, as_aggregate, needs_number, reach_of_all, turned
 from halfjoin.planner.reduces.items import (
     WORDS,
     Columns,
@@ -70,6 +70,7 @@ class _Running:
 
 def window(relation: Window) -> Lowered:
     """The reduce of a window."""
+    relation = turned(relation)
     items = Items(relation.input)
     count, _ = items.keys(relation.partition)
     passed = items.add_all(relation.input.columns)

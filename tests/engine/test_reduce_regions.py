@@ -19,6 +19,9 @@ BESIDE = {  # a change reaches rows beside it
     "frame": "sum(f) OVER (w ROWS BETWEEN 5 PRECEDING AND 2 FOLLOWING)",
     "values": "array_agg(s) OVER (w ROWS 2 PRECEDING), last_value(s) OVER (w ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING)",
     "peers": "count(*) OVER (w RANGE CURRENT ROW)",
+    "range": "sum(v) OVER (w RANGE BETWEEN 10 PRECEDING AND CURRENT ROW)",
+    "ranges": "min(v) OVER (w RANGE BETWEEN 9 PRECEDING AND 5 PRECEDING), count(*) OVER (w RANGE 3 PRECEDING)",
+    "groups": "sum(v) OVER (w GROUPS BETWEEN 5 PRECEDING AND 2 FOLLOWING)",
 }
 FAR = ("sum(v) OVER (w ROWS BETWEEN 9223372036854775807 PRECEDING AND 1 FOLLOWING)", "lag(s, 2000000000) OVER w")
 BEHIND = {  # and all rows behind it, until it is as before
@@ -126,6 +129,15 @@ def test_a_change_of_a_sum_reads_the_rows_behind_it(reads: list[int]) -> None:
     found = _changed(engine, reads, [[_rows([LENGTH - 5_000], v=1)]])
     assert 5_000 < found < 5_000 + FEW
     _whole(engine, BEHIND["sum"])
+
+
+@pytest.mark.parametrize("unit", ["ROWS", "RANGE"])
+def test_sums_to_the_last_row_read_the_rows_before(reads: list[int], unit: str) -> None:
+    calls = f"sum(v) OVER (w {unit} BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
+    engine = _engine(calls)
+    batches = [[_rows([place], v=1)] for place in (-1, 5, 40)] + [[_rows([place], diff=-1)] for place in (0, 31)]
+    assert _changed(engine, reads, batches) < FEW
+    _whole(engine, calls)
 
 
 @pytest.mark.parametrize("calls", FAR)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.reduce import reading, regions
+from halfjoin.planner.reach import Reach
 from tests.support.seeds import first_seed
 
 MORE = os.environ.get("HALFJOIN_FUZZ")
@@ -32,6 +33,21 @@ ROWS = (
     "ROWS BETWEEN 3 PRECEDING AND 2 PRECEDING", "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE CURRENT ROW",
     "RANGE BETWEEN CURRENT ROW AND CURRENT ROW",
 )  # fmt: skip
+GROUPS = (
+    "GROUPS 1 PRECEDING", "GROUPS BETWEEN 2 PRECEDING AND 1 FOLLOWING", "GROUPS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",
+    "GROUPS BETWEEN 3 PRECEDING AND 2 PRECEDING", "GROUPS BETWEEN CURRENT ROW AND 1 FOLLOWING EXCLUDE TIES",
+)  # fmt: skip
+RANGES = (
+    "RANGE {} PRECEDING", "RANGE BETWEEN {} PRECEDING AND {} FOLLOWING", "RANGE BETWEEN {} FOLLOWING AND {} FOLLOWING",
+    "RANGE BETWEEN {} PRECEDING AND {} PRECEDING", "RANGE BETWEEN CURRENT ROW AND {} FOLLOWING",
+    "RANGE BETWEEN {} PRECEDING AND CURRENT ROW EXCLUDE GROUP",
+)  # fmt: skip
+OFFSETS = {  # of RANGE, by the sort key
+    "x": (0, 1, 2, 5), "f": (0, 0.25, 1.5, 4), "(x / 4.0)::decimal(9, 2)": (0, 0.25, 1.5),
+    "date '2024-01-25' + x::integer": [f"interval '{days}'" for days in ("1 day", "3 days", "1 month", "36 hours")],
+    "timestamp '2024-01-27' + x * interval '7 hours'":
+        [f"interval '{span}'" for span in ("7 hours", "2 days 1 minute", "1 month", "1 month 1 day")],
+}  # fmt: skip
 SUMS = (
     "count(*)", "count(x)", "sum(x)", "sum(f)", "avg(x)", "var_pop(x)", "bool_and(x > 1)", "min(x)", "max(s)", "max(f)",
     "count(*) FILTER (WHERE x > 2)", "sum(x) FILTER (WHERE s = 'a')", "max(x) FILTER (WHERE f > 0)",
@@ -57,6 +73,36 @@ def _view(rng: random.Random) -> tuple[str, str]:
         shown.append([f"{call} OVER ({by} ORDER BY {order} {frame}) AS r{number}" for order in (keys, settled)])
     ours, theirs = (", ".join(texts) for texts in zip(*shown, strict=True))
     return f"SELECT g, x, s, f, {ours} FROM t", f"SELECT g, x, s, f, {theirs} FROM t"
+
+
+def _near(rng: random.Random) -> tuple[str, str]:
+    """A view over windows of which at least one is between offsets of RANGE or GROUPS."""
+    key = rng.choice(list(OFFSETS))
+    order = key + rng.choice(("", "", " DESC NULLS FIRST", " NULLS FIRST", " DESC NULLS LAST"))
+    by, calls = rng.choice(["", "PARTITION BY g", "PARTITION BY g"]), []
+    for _ in range(rng.choice([1, 1, 2])):
+        frame = rng.choice(RANGES if rng.random() < 0.7 else GROUPS)
+        calls.append(f"{rng.choice(SUMS)} OVER ({by} ORDER BY {order} {_between(rng, frame, OFFSETS[key])})")
+    if rng.random() < 0.3:
+        calls.append(f"{rng.choice(SUMS[:6])} OVER ({by} ORDER BY {order})")
+    shown = ", ".join(f"{call} AS r{number}" for number, call in enumerate(calls))
+    return (f"SELECT g, x, s, f, {shown} FROM t",) * 2
+
+
+def _rest(rng: random.Random) -> tuple[str, str]:
+    """A view over windows that run from a row to the last one of its partition, and the same with its ties settled."""
+    by, keys, rows = rng.choice(["", "PARTITION BY g"]), rng.choice(KEYS), rng.random() < 0.5
+    calls = [(rng.choice(SUMS), "ROWS" if rows else rng.choice(("RANGE", "GROUPS"))) for _ in range(2)]
+    ours, theirs = (
+        ", ".join(f"{call} OVER ({by} ORDER BY {order} {unit} BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS r{number}"
+                  for number, (call, unit) in enumerate(calls))
+        for order in (keys, f"{keys}, g, x, s, f" if rows else keys)
+    )  # fmt: skip
+    return f"SELECT g, x, s, f, {ours} FROM t", f"SELECT g, x, s, f, {theirs} FROM t"
+
+
+def _between(rng: random.Random, frame: str, offsets: Sequence[object]) -> str:
+    return frame.format(*(rng.choice(offsets) for _ in range(2)))
 
 
 def _row(rng: random.Random, wide: int) -> Row:
@@ -95,22 +141,44 @@ def _bag(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_windows_agree_with_duckdb(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = random.Random(seed)
+    assert _agree(random.Random(seed), _view, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_frames_between_offsets_agree_with_duckdb(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluated = _agree(random.Random(seed), _near, tmp_path, monkeypatch)
+    assert any(reach.ranges or any(reach.groups) for reach in evaluated)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_frames_to_the_last_row_agree_with_duckdb(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert any(reach.running for reach in _agree(random.Random(seed), _rest, tmp_path, monkeypatch))
+
+
+def _agree(
+    rng: random.Random, view: Callable[[random.Random], tuple[str, str]], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[Reach]:
+    """Four views agree with DuckDB's over a stream of changes. Returns the reaches of the regions that were evaluated.
+    """
     for name, value in {"LARGE": rng.choice([1, 8]), "_SPARE": rng.choice([0, 3])}.items():
         monkeypatch.setattr(regions, name, value)
     monkeypatch.setattr(reading, "_SAMPLES", rng.choice([2, 16]))
-    evaluated, seen = [], regions.Regions._settled
+    evaluated, seen = list[Reach](), regions.Regions._settled
 
     def counted(*args: Any) -> Any:
         found = seen(*args)
-        evaluated.append(int(found[0].sum()))
+        evaluated.extend([args[0].reach] * int(found[0].sum()))
         return found
 
     monkeypatch.setattr(regions.Regions, "_settled", counted)
-    views = {f"v{number}": _view(rng) for number in range(4)}
-    folder = tmp_path / "w" if rng.random() < 0.3 else None
+    views = {f"v{number}": view(rng) for number in range(4)}
+    place = folder / "w" if rng.random() < 0.3 else None
     retain, wide = rng.choice([1, 4, 1000]), rng.choice([3, 8, 40])
-    engine = hj.Engine(folder, clock="own", retain=retain)
+    engine = hj.Engine(place, clock="own", retain=retain)
     engine.execute("CREATE TABLE t (g bigint, x bigint, s text, f double precision)")
     there: list[Row] = []
     history: list[Row] = []
@@ -126,9 +194,9 @@ def test_windows_agree_with_duckdb(seed: int, tmp_path: Path, monkeypatch: pytes
         if rng.random() < 0.3:
             upper = engine.advance(to=max(upper, time + 1)).upper
         time = max(time + 1, upper) + rng.randrange(2)
-        if folder is not None and rng.random() < 0.2:
+        if place is not None and rng.random() < 0.2:
             engine.close()
-            engine = hj.Engine(folder)
+            engine = hj.Engine(place)
         if number < first or not upper:
             continue
         at = rng.randrange(max(upper - retain, 0, upper - 4), upper)
@@ -144,4 +212,4 @@ def test_windows_agree_with_duckdb(seed: int, tmp_path: Path, monkeypatch: pytes
             got = _bag(zip(*(found[column].to_pylist() for column in found.column_names), strict=True))
             assert got == expected, (number, at, sql)
     engine.close()
-    assert sum(evaluated)
+    return evaluated
