@@ -21,7 +21,6 @@ pytestmark = pytest.mark.xdist_group("spark")
 DDL = ("CREATE TABLE t (k int, x double precision, v int); CREATE TABLE u (k bigint, x double precision, w int);"
        " CREATE TABLE s (k int, g text)")
 LOADED = {  # every task loads the rows to look up
-    "rights": "SELECT t.v, u.k, u.w FROM t RIGHT JOIN u ON t.k = u.k AND t.x = u.x",
     "some": "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.w > 0)",
     "not_ins": "SELECT k, v FROM t WHERE k NOT IN (SELECT k FROM s)",
 }
@@ -30,7 +29,7 @@ SHUFFLED = {  # a shuffle brings them together with the rows that look them up
     "fulls": "SELECT t.v, u.w FROM t FULL JOIN u ON t.x = u.x",
     "none": "SELECT k, v FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.x = t.x)",
     "chain": "SELECT t.v, u.w, s.g FROM t LEFT JOIN u ON t.k IS NOT DISTINCT FROM u.k LEFT JOIN s ON s.k = u.w",
-    "sums": "SELECT t.k, count(u.w) AS n, sum(u.w) AS w FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k",
+    "sums": "SELECT u.k, count(t.v) AS n, sum(u.w) AS w FROM t RIGHT JOIN u ON t.k = u.k AND t.x = u.x GROUP BY u.k",
 }
 FRAMES = {
     "t": "k int, x double, v int, __time bigint, __diff bigint",
