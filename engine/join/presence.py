@@ -73,7 +73,7 @@ class PresenceOperator:
         self, stream: Updates, runs: Sequence[Part], closed: int, upper: int
     ) -> tuple[Ints, Ints, Ints]:
         """The presence of the keys of the stream's rows: positions of rows, times, diffs."""
-        arrays, alive = self._keys(stream)
+        arrays, alive = self.keys(stream)
         positions = np.flatnonzero(alive)
         keys = [array.take(indices_of(positions)) for array in arrays]
         numbers = groups(keys, len(positions))
@@ -85,7 +85,7 @@ class PresenceOperator:
         entries = np.arange(int(counts.sum())) + np.repeat(starts - (counts.cumsum() - counts), counts)
         return positions.repeat(counts), time[entries], diff[entries]
 
-    def _keys(self, stream: Updates) -> tuple[list[pa.Array], Mask]:
+    def keys(self, stream: Updates) -> tuple[list[pa.Array], Mask]:
         """The keys that rows look up, and a mask of the rows whose key may be present.
 
         A NULL is never present, unless NULL matches NULL. A key whose expression fails is not present either: it is a

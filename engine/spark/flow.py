@@ -15,11 +15,13 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import functions as F
 
+from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.runner import Held
 from halfjoin.engine.join.dataflow import RunsOf
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.spark.asking import Asked, Times, appearing, asked, by_key, by_loading
 from halfjoin.engine.spark.files import StateFiles
 from halfjoin.engine.spark.frames import arranged, mapped, null, read, summed, union
 from halfjoin.engine.spark.layout import ERROR, Frame, Layout, may_multiply, may_report
@@ -33,18 +35,23 @@ from halfjoin.engine.spark.writing import answers
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import DIFF, TIME, TOO_HEAVY
 from halfjoin.planner.linear import Linear
-from halfjoin.planner.plan import ArrangementKey, HalfJoin, Join, Path, Stage, Version
+from halfjoin.planner.plan import ArrangementKey, HalfJoin, InputKind, Join, Path, Stage, Version
 from halfjoin.sql.expr import Column, Expr, columns_of
 
+Closed: TypeAlias = Mapping[str, StoredChanges]  # the updates that a batch closes, by collection
 Spans: TypeAlias = Mapping[str, Range]  # the ranges of columns of a collection that a half-join looks up
 
+_PLAIN = InputKind.PLAIN
 _TIME2, _DIFF2 = "__time2", "__diff2"  # the time and diff of rows that a half-join finds
 _TOO_HEAVY = f"{TOO_HEAVY} {packed(TooHeavy(TOO_HEAVY))}"
 
 
 @dataclass(frozen=True, slots=True)
 class SparkFlow:
-    """A plan bound to a session and to the state's files. Frames are lazy, and valid as long as this object exists."""
+    """A plan bound to a session and to the state's files. Frames are lazy, and valid as long as this object exists.
+
+    `times`: those of lookups that ask whether keys are present, in each version of a collection.
+    """
 
     plan: Join
     registry: Registry
@@ -52,6 +59,7 @@ class SparkFlow:
     held: Held
     parts_of: RunsOf
     files: StateFiles
+    times: Mapping[Version, Times]
     _between: list[StoredRun] = field(default_factory=list)  # files that jobs have written and frames read
 
     @property
@@ -62,13 +70,27 @@ class SparkFlow:
         operators = [part for path in paths for part in (path.source, *(s.then for s in path.stages), path.final)]
         return Layout(columns, (), any(map(may_report, operators)))
 
-    def changes(self, staged: Mapping[str, Part]) -> Frame | None:
+    @property
+    def divides(self) -> bool:
+        """Whether several tasks can share each lookup that asks whether a key is present.
+
+        They cannot if every row of the stream has the same key, and the collection is too large to be loaded by each.
+        """
+        paths = [path for branch in self.plan.branches for path in branch.paths]
+        joins = [stage.half_join for path in paths for stage in path.stages if stage.half_join.kind is not _PLAIN]
+        joins += [path.appearing.half_join for path in paths if path.appearing is not None and not path.constant]
+        whole = [join.arrangement.collection for join in joins if not join.probe]
+        return all(self._is_loadable(name, self._seen(self.parts_of(name, Version.AFTER))) for name in whole)
+
+    def changes(self, staged: Mapping[str, Part], closing: Closed) -> Frame | None:
         """The view's output and failing rows for a batch's changes, summed unless the node is passing.
 
         Tasks look up small streams, those with equally many remaining stages together. Spark's joins do the rest.
         """
-        paths = [path for branch in self.plan.branches for path in branch.paths if path.collection in staged]
-        waiting = [self._resting(path, [staged[path.collection]]) for path in paths]
+        paths = [path for branch in self.plan.branches for path in branch.paths]
+        changed = [(path, self._resting(path, [staged[path.collection]]))
+                   for path in paths if path.collection in staged]  # fmt: skip
+        waiting = [stream for path, stream in changed if path.appearing is None]
         streams, results = list[Resting](), list[Frame]()
         while waiting:
             left = max(len(stream.stages) for stream in waiting)
@@ -86,8 +108,14 @@ class SparkFlow:
                 else:
                     probes.append(probe)
             waiting += self._rested(probes)
-        carried = self._carried([self._stream(stream, float(len(stream))) for stream in streams], self.parts_of)
-        return self._sum([*results, *carried])
+        moving = [self._stream(stream, float(len(stream))) for stream in streams]
+        for path, stream in changed:
+            if path.kind is InputKind.PADDED:
+                moving.append(self._entered(path, stream))
+            elif path.appearing is not None and may_report(path.source):
+                results.append(self._failures(stream))
+        moving += [found for path in paths if (found := self._appearing(path, closing)) is not None]
+        return self._sum([*results, *self._carried(moving, self.parts_of)])
 
     def fill(self) -> Frame | None:
         """The view's whole history, from one path of each branch. None if it is certainly empty.
@@ -142,11 +170,34 @@ class SparkFlow:
         spans, width = ({}, None) if size is None else (self._spans([stream]), width_of(stream.runs))
         return _Stream(frame, layout, stream.due, stream.stages, stream.final, size, width, stream.whole, spans)
 
+    def _entered(self, path: Path, stream: Resting) -> _Stream:
+        """The rows of a padded input as a stream, before the step from which appearing keys follow the same way."""
+        assert path.appearing is not None
+        frame, layout = self._apply(*self._source(stream), [path.source], ())
+        return _Stream(frame, layout, path.appearing.then, path.stages, path.final, None, None, stream.whole, {})
+
+    def _appearing(self, path: Path, closing: Closed) -> _Stream | None:
+        """The keys that appear or disappear in a path's input at times that close. None if there are none."""
+        if path.appearing is None or path.constant:
+            return None
+        changes, spec, times = closing[path.collection], path.appearing.half_join, self.times[Version.AFTER]
+        if changes.low == changes.high or not changes.most:
+            return None
+        now = self._asked(spec, self._seen(changes.parts), {})
+        within = (F.col(TIME) >= F.lit(changes.low)) & (F.col(TIME) < F.lit(changes.high))
+        now = replace(now, frame=now.frame.where(within))
+        after = self._asked(spec, self._seen(self.parts_of(path.collection, Version.AFTER)), {})
+        frame, layout = appearing(now, after, path.appearing, path.kind, times, self.registry)
+        then, whole = path.appearing.then, self.held.rows(path.collection)
+        return _Stream(frame, layout, then, path.stages, path.final, None, None, whole, {})
+
     def _probe(self, streams: Sequence[Resting]) -> Probe | None:
         """The next half-join of streams with equal remaining stages, in tasks. None if Spark's joins suit it better."""
         (first, *_) = streams
         every = width_of([run for stream in streams for run in stream.runs])
-        if not first.stages or not all(map(is_simple, streams)) or not is_small(sum(map(len, streams)), every):
+        if not first.stages or first.stages[0].half_join.kind is not _PLAIN:
+            return None
+        if not all(map(is_simple, streams)) or not is_small(sum(map(len, streams)), every):
             return None
         stage, *more = first.stages
         spec = stage.half_join
@@ -189,8 +240,9 @@ class SparkFlow:
         return [self._finished(stream) for stream in results]
 
     def _keyed(self, stream: _Stream) -> _Stream:
-        """Apply the stream's next operator, and add the keys of its next half-join."""
-        probe = stream.stages[0].half_join.probe
+        """Apply the stream's next operator, and add the keys of its next half-join, if it looks up a plain input."""
+        half_join = stream.stages[0].half_join
+        probe = half_join.probe if half_join.kind is _PLAIN else ()
         frame, layout = self._apply(stream.frame, stream.layout, [stream.due], probe)
         return replace(stream, frame=frame, layout=layout, due=Linear())
 
@@ -198,6 +250,8 @@ class SparkFlow:
         stage, frame = stream.stages[0], stream.frame
         key, how = stage.half_join.arrangement, None
         runs = self._within(stream.spans, parts_of(key.collection, stage.half_join.version))
+        if stage.half_join.kind is not _PLAIN:
+            return self._past_asked(stream, runs)
         size = width = None
         if stream.size is not None and stream.width is not None:
             # Decide by known rows. Spark goes by the bytes of compressed files, and would broadcast millions of rows.
@@ -209,6 +263,30 @@ class SparkFlow:
             size, width = self._found(stream.size, stream.whole, key), stream.width + each
         frame, layout = self._half_join(frame, stream.layout, stage, runs, stream.spans, how)
         return _Stream(frame, layout, stage.then, stream.stages[1:], stream.final, size, width, stream.whole, {})
+
+    def _past_asked(self, stream: _Stream, runs: Sequence[StoredRun]) -> _Stream:
+        """The stream after it has asked whether its keys are present."""
+        (stage, *stages), layout = stream.stages, stream.layout
+        spec, times = stage.half_join, self.times[stage.half_join.version]
+        collection = spec.arrangement.collection
+        outputs = layout.joined(self.held.schema(collection), spec.fetch)
+        if self._is_loadable(collection, runs):
+            frame = by_loading(stream.frame, layout, outputs, spec, runs, times, self.registry)
+        else:
+            found = self._asked(spec, runs, stream.spans)
+            frame = by_key(stream.frame, layout, outputs, spec, found, stream.whole, times, self.registry)
+        return replace(stream, frame=frame, layout=outputs, due=stage.then, stages=tuple(stages), size=None, width=None,
+                       spans={})  # fmt: skip
+
+    def _asked(self, spec: HalfJoin, runs: Sequence[StoredRun], spans: Spans) -> Asked:
+        frame, kinds = self._arrangement(spec, runs, spans)
+        schema = self.held.schema(spec.arrangement.collection)
+        return asked(frame, spec, [schema[name] for name, _ in spec.fetch], kinds, sum(map(len, runs)))
+
+    def _is_loadable(self, collection: str, runs: Sequence[StoredRun]) -> bool:
+        """Whether every task may load these rows of a collection."""
+        small = is_small(sum(map(len, runs)), width_of(runs))
+        return small and storable(self.held.schema(collection).values())
 
     def _finished(self, stream: _Stream) -> Frame:
         frame, layout = self._apply(stream.frame, stream.layout, [stream.due, stream.final], ())

@@ -15,11 +15,12 @@ from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.batch.flows import Flow
-from halfjoin.engine.batch.runner import LOCAL, Held, Output, Versioned
+from halfjoin.engine.batch.runner import Held, Output, Versioned
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.flow import ReduceFlow
+from halfjoin.engine.spark.asking import Times
 from halfjoin.engine.spark.batches import FrameRows, GivenFrame, checked
 from halfjoin.engine.spark.contents import changes as shown
 from halfjoin.engine.spark.contents import contents
@@ -38,7 +39,6 @@ from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, empty
-from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.plan import ArrangementKey, Join, Version
 
@@ -73,28 +73,36 @@ class SparkRunner:
     ) -> tuple[Output, Output]:
         """Like `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated.
 
-        If the node asks whether keys are present, this process computes the changes, whatever the batch.
+        If the node asks whether keys are present, this process computes the changes of few rows.
         """
         if isinstance(flow, ReduceFlow):
             return self._reduced(flow, staged, lookup, title)
-        if flow.plan.asked:
-            return LOCAL.changes(flow, held, staged, lookup, title)
-        bound = self._flow(flow, held, lookup)
-        with progress(f"changes of {title}"), suppress(TooHeavy):
-            return self._carried_out(bound, bound.changes(staged))
+        closing = {name: lookup.closing_in_files(name) for name in flow.plan.asked}
+        if closing and self._is_few(flow, staged, lookup, closing):
+            return flow.changes(staged, lookup, lookup.closing)
+        netted, before, after, *_ = lookup.closing
+        times = {Version.BEFORE: Times(netted, before), Version.AFTER: Times(netted, after)}
+        bound = self._flow(flow, held, lookup, times)
+        if bound.divides:
+            with progress(f"changes of {title}"), suppress(TooHeavy):
+                return self._carried_out(bound, bound.changes(staged, closing))
         return flow.changes(staged, lookup, lookup.closing)  # a diff may exceed an int64: this process handles that
 
     def fill(
         self, flow: Flow, held: Held, lookup: Versioned, title: str
     ) -> Iterable[tuple[Output, Output]]:
-        """Like `Dataflow.fill`: the view's whole history so far."""
+        """Like `Dataflow.fill`: the view's whole history so far.
+
+        If the node asks whether keys are present, this process computes it from few rows in files.
+        """
         if isinstance(flow, ReduceFlow):
             return self._filled(flow, lookup, title)
-        if flow.plan.asked:
-            return LOCAL.fill(flow, held, lookup, title)
-        bound = self._flow(flow, held, lookup)
-        with progress(f"filling {title}"), suppress(TooHeavy):
-            return [self._carried_out(bound, bound.fill())]
+        bound = self._flow(flow, held, lookup, _whole(lookup.closing.after))
+        parts = [part for name in flow.plan.collections for part in lookup.as_files(name, Version.AFTER)]
+        few = flow.plan.asked and sum(len(part) for part in parts if not part.in_memory) <= FEW
+        if not few and bound.divides:
+            with progress(f"filling {title}"), suppress(TooHeavy):
+                return [self._carried_out(bound, bound.fill())]
         return flow.fill(lookup, lookup.closing.after)
 
     def _reduced(
@@ -181,28 +189,29 @@ class SparkRunner:
         return shown(frame if changes.consolidated else summed(frame, layout), layout)
 
     def query(self, flow: Flow, held: Held, lookup: Versioned, time: int, name: str) -> Frame:
-        """The contents that a plan's view would have as of a time.
-
-        Raises:
-            UnsupportedSQL: the plan asks whether keys are present. Spark's joins cannot answer that for closed times
-                yet.
-        """
+        """The contents that a plan's view would have as of a time."""
         if isinstance(flow, ReduceFlow):
             parts = [self._files.hold(part) for part in lookup.as_files(flow.plan.input, Version.AFTER)]
             reducing = Reducing(flow, self.session)
             return contents(reducing.fill(self._runs(parts), time, time + 1), reducing.outputs, time, name)
-        if flow.plan.asked:
-            raise UnsupportedSQL(
-                "Spark cannot make a DataFrame of a query with an outer join, EXISTS or NOT EXISTS yet",
-                remedy="query it without Spark, or make it a materialized view and read that",
-            )
-        bound = self._flow(flow, held, lookup, hold=True)
+        bound = self._flow(flow, held, lookup, _whole(time + 1), hold=True)
         frame = bound.fill()
         if frame is None:
             frame = self.session.createDataFrame([], bound.layout.struct)
         return contents(frame, bound.layout, time, name)
 
-    def _flow(self, flow: Dataflow, held: Held, lookup: Versioned, *, hold: bool = False) -> SparkFlow:
+    def _is_few(
+        self, flow: Dataflow, staged: Mapping[str, Part], lookup: Versioned, closing: Mapping[str, StoredChanges]
+    ) -> bool:
+        """Whether few rows come and close, or all that the node reads is in memory."""
+        came = [staged[name] for name in flow.plan.collections if name in staged]
+        parts = [part for name in flow.plan.collections for part in lookup.as_files(name, Version.AFTER)]
+        few = sum(map(len, came)) + sum(change.most for change in closing.values()) <= FEW
+        return few or all(part.in_memory for part in parts)
+
+    def _flow(
+        self, flow: Dataflow, held: Held, lookup: Versioned, times: Mapping[Version, Times], *, hold: bool = False
+    ) -> SparkFlow:
         """The plan bound to the files of the parts that a lookup gives. With `hold`, the files stay."""
 
         def parts(name: str, version: Version) -> Sequence[Part]:
@@ -210,7 +219,7 @@ class SparkRunner:
             return [self._files.hold(part) for part in found] if hold else found
 
         known = _Known(held, flow.constants)
-        return SparkFlow(flow.plan, _used(flow.plan, flow.registry), self.session, known, parts, self._files)
+        return SparkFlow(flow.plan, _used(flow.plan, flow.registry), self.session, known, parts, self._files, times)
 
     def _carried_out(self, flow: SparkFlow, frame: Frame | None) -> tuple[Output, Output]:
         """Run the job. Returns its output and its errors."""
@@ -241,6 +250,11 @@ class SparkRunner:
         return run if self._direct and len(run) > FEW else self._files.loaded(run)
 
 
+def _whole(upper: int) -> Mapping[Version, Times]:
+    """The times of lookups in a fill from the history below `upper`, none of which may be added up."""
+    return dict.fromkeys(Version, Times(MINIMUM, upper))
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     """Facts about the held collections and the constants of a plan."""
@@ -266,6 +280,7 @@ def _used(plan: Join, registry: Registry) -> Registry:
     """The user's functions that the plan calls. Spark does not need the others."""
     paths = [path for branch in plan.branches for path in branch.paths]
     operators = [part for path in paths for part in (path.source, *(s.then for s in path.stages), path.final)]
+    operators += [path.appearing.then for path in paths if path.appearing is not None]
     operators += [key.through for key in plan.arrangements if key.through is not None]
     names = {name for part in operators for step in part.steps if isinstance(step, Explode) for name in step.functions}
     return {name: function for name, function in registry.items() if name in names}

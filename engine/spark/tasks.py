@@ -132,7 +132,7 @@ def _run(pickled: bytes, batches: Batches) -> Batches:
     task, run = _compiled(pickled)
     for table in gathered(batches):
         if task.inputs.errors:
-            yield from _passing(table, task.outputs)
+            yield from passing(table, task.outputs)
             table = table.filter(table.column(ERROR).is_null())
         errors: list[Updates] = []
         if len(table):
@@ -182,7 +182,7 @@ def failing(failed: Updates, layout: Layout) -> Batches:
     yield from _batches({**columns, TIME: pa.array(failed.time), DIFF: pa.array(failed.diff)}, layout)
 
 
-def _passing(table: pa.Table, layout: Layout) -> Batches:
+def passing(table: pa.Table, layout: Layout) -> Batches:
     """Pass on the failing rows of earlier operators."""
     failed = table.filter(table.column(ERROR).is_valid())
     if len(failed):
