@@ -6,25 +6,22 @@ from typing import TypeAlias
 
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.loop.reduce import RoundReduce
 from halfjoin.engine.reduce.flow import ReduceFlow
-from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.plan import Join, Node, Reduce
 
-Flow: TypeAlias = Dataflow | ReduceFlow
+Flow: TypeAlias = Dataflow | ReduceFlow | RoundReduce
 
 
 def flow_of(node: Node, registry: Registry, name: str) -> Flow:
-    """Make a node executable. `name` is for errors.
-
-    Raises:
-        UnsupportedSQL: it is a loop.
-    """
+    """Make a node executable. `name` is for errors."""
     match node:
         case Join():
             return Dataflow(node, registry, name)
-        case Reduce():
+        case Reduce(loop=""):
             return ReduceFlow(node, registry, name)
-    raise UnsupportedSQL("the plan has a loop, which is not maintained yet", remedy="write the view without recursion")
+        case Reduce():
+            return RoundReduce(node, registry, name)
 
 
 def is_passing(flow: Flow) -> bool:

@@ -23,6 +23,7 @@ from halfjoin.engine.intake.rows import Submitted, unnumbered
 from halfjoin.engine.intake.unnamed import filled
 from halfjoin.engine.intake.upserts import latest
 from halfjoin.engine.linear.failures import of_view
+from halfjoin.engine.batch.looping import loop_changes
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty
 from halfjoin.errors import DataError, InvalidRow, InvalidTime
@@ -174,10 +175,20 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     lookup = state.before_and_after(runs, upper)
     closed = state.closing(upper)
     due = state.above({*runs, *closed})
-    changed = set(runs)
+    changed, looped = set(runs), set[str]()
     for number, name in enumerate(due, 1):
         view = state.maintained[name]
         flow, passing = view.dataflow, is_passing(view.dataflow)
+        if flow.plan.loop:
+            if flow.plan.loop not in looped:
+                looped.add(flow.plan.loop)
+                for one, (output, failed) in loop_changes(state, flow.plan.loop, lookup).items():
+                    if len(output) and not is_passing(state.maintained[one].dataflow):
+                        runs[one] = _part(output, upper)
+                        changed.add(one)
+                    if len(failed):
+                        errors[one] = _part(failed, upper)
+            continue
         if not (flow.reads.isdisjoint(changed) and flow.asked.isdisjoint(closed)) or (passing and name in closed):
             title = f"{name}, view {number} of {len(due)}"
             try:

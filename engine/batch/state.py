@@ -180,11 +180,21 @@ class State:
         """The views and nodes over changed collections, and those over them, in order of dependency. A node that has
         changed itself is one of them."""
         reached, found = set(changed), list[str]()
+        loops: dict[str, list[str]] = {}
         for name, view in self.maintained.items():
-            if name in reached or any(one in reached for one in view.dataflow.plan.collections):
-                reached.add(name)
+            if view.dataflow.plan.loop:
+                loops.setdefault(view.dataflow.plan.loop, []).append(name)
+        for name, view in self.maintained.items():
+            together = loops.get(view.dataflow.plan.loop, [name])  # a loop is one node
+            if any(one in reached or not reached.isdisjoint(self.maintained[one].dataflow.plan.collections)
+                   for one in together):  # fmt: skip
+                reached.update(together)
                 found.append(name)
         return found
+
+    def loop(self, name: str) -> dict[str, Flow]:
+        """The nodes of a loop, in order of their places."""
+        return {one: node.dataflow for one, node in self.maintained.items() if node.dataflow.plan.loop == name}
 
     def _read(self, changed: Iterable[str]) -> set[str]:
         """The collections that the views over changed collections read."""

@@ -141,7 +141,7 @@ class Dataflow:
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
         self.reads = frozenset(plan.collections)
-        self.asked = frozenset(plan.asked)  # the collections whose closing updates matter
+        self.asked = frozenset(plan.collections if plan.loop else plan.asked)  # their closing updates matter
 
     def changes(
         self, staged: Mapping[str, Part], lookup: RunsOf, closing: Closing

@@ -8,13 +8,13 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind.aggregates import aggregates_in
-from halfjoin.sql.bind.context import ON_TOP, CommonTable, Context
+from halfjoin.sql.bind.context import CommonTable, Context, Looped, Stored
 from halfjoin.sql.bind.from_clause import bind_from
 from halfjoin.sql.bind.function import list_calls, numbered
 from halfjoin.sql.bind.groups import group, grouped_nodes, is_grouped
 from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
 from halfjoin.sql.bind.outputs import outputs_of, star
-from halfjoin.sql.bind.recursion import reads, recursion
+from halfjoin.sql.bind.recursion import looped, reads, recursion
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import Selected, common, one_row, project, qualified
@@ -56,13 +56,16 @@ def _with(query: exp.Expr, context: Context) -> Context:
     if clause is None:
         return context
     recursive = clause.args.get("recursive")
-    if recursive and context.recursions is None:
-        raise context.unmaintained(clause, "WITH RECURSIVE is", ON_TOP)
+    if recursive and context.in_change:
+        raise context.unmaintained(clause, "WITH RECURSIVE is")
     for item in common_tables(clause, context):
         alias = item.args["alias"]
         name, columns = name_of(alias.this), tuple(alias.args.get("columns") or ())
         itself = recursive and reads(item.this, name)
-        table = CommonTable(recursion(item.this, name, columns, context) if itself else item.this, columns, context)
+        made: exp.Query | Stored | Looped = item.this
+        if itself:
+            made = (looped if context.recursions is None else recursion)(item.this, name, columns, context)
+        table = CommonTable(made, columns, context)
         context = replace(context, common={**context.common, name: table})
     return context
 

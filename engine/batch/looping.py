@@ -1,0 +1,46 @@
+"""Takes a loop through a batch or a fill: what enters it, and what was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from halfjoin.engine.arrange.run import Part, make_run
+from halfjoin.engine.batch.state import State, Versions
+from halfjoin.engine.join.dataflow import Closing, Dataflow
+from halfjoin.engine.loop.reduce import RoundReduce
+from halfjoin.engine.loop.rounds import Made, Pass
+from halfjoin.engine.updates.updates import MINIMUM, empty
+from halfjoin.planner.plan import Version
+
+
+def loop_changes(state: State, name: str, lookup: Versions) -> dict[str, Made]:
+    """The output and error updates of each node of a loop for what a batch closes."""
+    closing = lookup.closing
+
+    def base(collection: str) -> Sequence[Part]:
+        return _closed(lookup(collection, Version.BEFORE), closing.before)
+
+    def entering(collection: str) -> Sequence[Part]:
+        updates = closing.updates(collection)
+        return [make_run(updates, closing.after)] if len(updates) else []
+
+    flows = cast("dict[str, Dataflow | RoundReduce]", state.loop(name))
+    return Pass(flows, base, entering, closing).run()
+
+
+def loop_fill(state: State, name: str, lookup: Versions) -> dict[str, Made]:
+    """The output and error updates of each node of a loop for the whole history."""
+    upper = lookup.closing.after
+    closing = Closing(MINIMUM, MINIMUM, upper, lambda _: empty({}), lambda _: False)
+
+    def entering(collection: str) -> Sequence[Part]:
+        return _closed(lookup(collection, Version.AFTER), upper)
+
+    flows = cast("dict[str, Dataflow | RoundReduce]", state.loop(name))
+    return Pass(flows, lambda _: (), entering, closing).run()
+
+
+def _closed(parts: Sequence[Part], upper: int) -> Sequence[Part]:
+    """The parts without times that have not closed."""
+    return [part if part.latest < upper else make_run(next(iter(part.pieces(high=upper))), upper) for part in parts]
