@@ -43,4 +43,10 @@ def loop_fill(state: State, name: str, lookup: Versions) -> dict[str, Made]:
 
 def _closed(parts: Sequence[Part], upper: int) -> Sequence[Part]:
     """The parts without times that have not closed."""
-    return [part if part.latest < upper else make_run(next(iter(part.pieces(high=upper))), upper) for part in parts]
+    found = list[Part]()
+    for part in parts:
+        if part.latest < upper:
+            found.append(part)
+        else:
+            found += [make_run(piece, upper) for piece in part.pieces(high=upper)]
+    return found

@@ -144,4 +144,4 @@ class Pass:
 
 def replace_updates(closing: Closing) -> Closing:
     """The same, where nothing closes: what does is taken in the first round."""
-    return closing._replace(updates=lambda _: empty({}))
+    return closing._replace(before=closing.after, updates=lambda _: empty({}))
