@@ -19,7 +19,8 @@ def loop_changes(state: State, name: str, lookup: Versions) -> dict[str, Made]:
     closing = lookup.closing
 
     def base(collection: str) -> Sequence[Part]:
-        return _closed(lookup(collection, Version.BEFORE), closing.before)
+        found = lookup(collection, Version.BEFORE)
+        return found if collection in flows else _closed(found, closing.before)  # a loop takes what closes, no more
 
     def entering(collection: str) -> Sequence[Part]:
         updates = closing.updates(collection)
@@ -38,7 +39,7 @@ def loop_fill(state: State, name: str, lookup: Versions) -> dict[str, Made]:
         return _closed(lookup(collection, Version.AFTER), upper)
 
     flows = cast("dict[str, Dataflow | RoundReduce]", state.loop(name))
-    return Pass(flows, lambda _: (), entering, closing).run()
+    return Pass(flows, lambda _: (), entering, closing, first=True).run()
 
 
 def _closed(parts: Sequence[Part], upper: int) -> Sequence[Part]:

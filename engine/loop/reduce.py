@@ -16,13 +16,12 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.join.dataflow import RunsOf
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents, contents_of
-from halfjoin.engine.reduce.law import Moments, moments_of
+from halfjoin.engine.reduce.law import moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift, sums_of
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
 from halfjoin.engine.reduce.totals import Totals
@@ -43,6 +42,7 @@ class RoundReduce:
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.reads = self.asked = frozenset(plan.collections)
         self._keys = [key.name for key in plan.keys]
+        self.always = not plan.keys and isinstance(plan.function, Aggregates)
         self._fetch = [name for name in self.schema if name != ROUND] if not isinstance(plan.function, Aggregates) else []
         assert plan.state is not None  # inside a loop it always asks
         self._kept = lookup_of(plan.state, plan.keys, self.schema, Version.AFTER, registry)

@@ -12,18 +12,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
-from halfjoin.engine.arrange.run import Part, Run, make_run
+from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.loop.reduce import RoundReduce
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import Updates, concat, empty
+from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import ROUND, Version
 
@@ -49,7 +48,7 @@ class Pass:
 
     def __init__(
         self, flows: Mapping[str, Dataflow | RoundReduce], base: Callable[[str], Sequence[Part]],
-        entering: Callable[[str], Sequence[Part]], closing: Closing,
+        entering: Callable[[str], Sequence[Part]], closing: Closing, *, first: bool = False,
     ) -> None:  # fmt: skip
         self.flows, self.closing = flows, closing
         self.made: dict[str, list[Updates]] = {name: [] for name in flows}
@@ -62,6 +61,9 @@ class Pass:
         self._later: dict[str, dict[int, list[Updates]]] = {name: {} for name in flows}
         self._again: dict[str, dict[int, list[Updates]]] = {name: {} for name in flows}
         self._rows = 0
+        if first:
+            for name, flow in flows.items():
+                self._begin(name, flow)
 
     def run(self) -> dict[str, Made]:
         """The output and error updates of each node, consolidated."""
@@ -77,6 +79,22 @@ class Pass:
             )
             for name, flow in self.flows.items()
         }
+
+    def _begin(self, name: str, flow: Dataflow | RoundReduce) -> None:
+        """What is there before anything enters: what constants make, and the group of an aggregate without keys."""
+        if isinstance(flow, Dataflow):
+            made, failed = flow.begin()
+            self.errors[name].append(failed)
+            if len(made):
+                self._wait(name, made)
+        elif flow.always:
+            self._again[name][0] = [Updates({}, np.array([MINIMUM]), np.array([1]))]
+
+    def _wait(self, name: str, made: Updates) -> None:
+        """Keep what a node makes for its rounds."""
+        rounds = made.columns[ROUND].to_numpy()
+        for round in np.unique(rounds).tolist():
+            self._later[name].setdefault(round, []).append(made.filter(rounds == round))
 
     def _take(self, name: str, round: int) -> None:
         flow = self.flows[name]
@@ -105,8 +123,7 @@ class Pass:
         if len(failed):
             self.errors[name].append(failed)
         rounds = made.columns[ROUND].to_numpy()
-        for later in np.unique(rounds[rounds > round]).tolist():
-            self._later[name].setdefault(later, []).append(made.filter(rounds == later))
+        self._wait(name, made.filter(rounds > round))
         return [made.filter(rounds <= round)]
 
     def _reduced(
