@@ -15,8 +15,10 @@ from dataclasses import dataclass, field, replace
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.plan import ROUND
+from halfjoin.planner.rules.sides import Side, alternatives, asked
 from halfjoin.sql.bind.context import Aliases
-from halfjoin.sql.expr import Call, Column, Expr, Literal
+from halfjoin.sql.expr import TRUE, Call, Column, Expr, Literal, conjunction
+from halfjoin.sql.functions import resolve
 from halfjoin.sql.relation import (
     Aggregate,
     Fed,
@@ -108,20 +110,57 @@ class Rounds:
                 right, second = self.carried(other)
                 if second is None:
                     return Semi(left, right, on, anti), first
-                return self._semi(left, first, right, second, on, anti=anti)
-            case Outer(left, right, on, full):
+                choices = (alternatives(on) if anti else [on]) or [on]
+                for choice in choices:
+                    pairs, round = self._matched(left, first, right, second, other.columns, choice)
+                    if not anti:
+                        return pairs, round
+                    left, first = self._without(input.columns, left, first, pairs, round)
+                return left, first
+            case Outer(left, right, on, full=False):
                 below, first = self.carried(left)
                 side, second = self.carried(right)
-                if second is None and not full:
+                if second is None:
                     return Outer(below, side, on), first
-        raise UnsupportedSQL("an outer join whose right side reads a recursive query is not maintained yet",
-                             remedy="write UNION ALL of the inner join and NOT EXISTS")
+                joined = Filter(Join((below, side)), on)
+                pairs, round = self._matched(below, first, side, second, right.columns, on)
+                lonely, last = self._without(left.columns, below, first, pairs, round)
+                nulls = Project(lonely, (*((c, c) for c in left.columns),
+                                         *((c, Literal(None, c.type)) for c in relation.columns[len(left.columns):]),
+                                         (column := self._column(), last or START)))  # fmt: skip
+                both = self.shown((*left.columns, *right.columns), joined, _greatest([first, second]))
+                return UnionAll((both, nulls), (*relation.columns, column)), column
+        raise UnsupportedSQL(f"{type(relation).__name__} of a recursive query is not maintained")
 
-    def _semi(
-        self, left: Relation, first: Expr | None, right: Relation, second: Expr, on: Expr, *, anti: bool
+    def _matched(
+        self, left: Relation, first: Expr | None, right: Relation, second: Expr, columns: Sequence[Column], on: Expr
     ) -> tuple[Relation, Expr]:
-        """A semi-join as a join with the distinct keys of the other side; an anti-join takes these rows away."""
-        raise UnsupportedSQL("EXISTS and IN of a recursive query inside it are not maintained yet")
+        """The left rows that have a partner: a join with the distinct keys of the right side."""
+        asks = asked(on, Side(Scan("", "", tuple(columns)), (), {column.name: column for column in columns}))
+        alias = self.aliases.fresh("=keys")
+        keys = tuple((Column(f"{alias}.column{number}", match.key.type), match.key)
+                     for number, match in enumerate(asks.matches, 1))  # fmt: skip
+        rows = Filter(right, conjunction(asks.conditions)) if asks.conditions else right
+        plain = tuple((column, column) for column in columns)
+        only = Aggregate(Project(rows, plain), keys or ((Column(f"{alias}.any", BOOLEAN), TRUE),))
+        distinct = Rounded(only, self.shown(columns, rows, second), self._column())
+        same = [resolve("is not distinct from" if match.null_safe else "=", (match.probe, column))
+                for match, (column, _) in zip(asks.matches, keys, strict=True)]  # fmt: skip
+        pairs: Relation = Join((left, distinct))  # type: ignore[arg-type]
+        if conditions := (*asks.own, *asks.rest, *same):
+            pairs = Filter(pairs, conjunction(conditions))
+        round = _greatest([first, distinct.column])
+        assert round is not None
+        return pairs, round
+
+    def _without(
+        self, columns: Sequence[Column], left: Relation, first: Expr | None, pairs: Relation, round: Expr
+    ) -> tuple[Relation, Expr]:
+        """The left rows, and once more each that has a partner, taken away."""
+        gone = TableFunction(pairs, "repeat_row", self.aliases.fresh("repeat_row"), (Literal(-1, BIGINT),), ())
+        column = self._column()
+        arms = (self.shown(columns, left, first), self.shown(columns, gone, round))
+        return UnionAll(arms, (*columns, column)), column
 
     def _column(self) -> Column:
         return Column(f"{self.aliases.fresh('=round')}.{ROUND}", BIGINT, nullable=False)

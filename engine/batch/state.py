@@ -109,6 +109,9 @@ class State:
         for view in self.maintained.values():
             view.errors.retain = view.contents.retain
         for view in reversed(self.maintained.values()):
+            for one in self.loop(view.dataflow.plan.loop) if view.dataflow.plan.loop else ():  # each reads all of them
+                errors = self.maintained[one].errors
+                errors.retain = view.errors.retain = max(errors.retain, view.errors.retain)
             for below in view.dataflow.plan.collections:
                 if below in self.maintained:
                     errors = self.maintained[below].errors
