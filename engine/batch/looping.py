@@ -10,7 +10,7 @@ from halfjoin.engine.batch.state import State, Versions
 from halfjoin.engine.join.dataflow import Closing, Dataflow
 from halfjoin.engine.loop.reduce import RoundReduce
 from halfjoin.engine.loop.rounds import Made, Pass
-from halfjoin.engine.updates.updates import MINIMUM, empty
+from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
 from halfjoin.planner.plan import Version
 
 
@@ -33,12 +33,15 @@ def loop_changes(state: State, name: str, lookup: Versions) -> dict[str, Made]:
 def loop_fill(state: State, name: str, lookup: Versions) -> dict[str, Made]:
     """The output and error updates of each node of a loop for the whole history."""
     upper = lookup.closing.after
-    closing = Closing(MINIMUM, MINIMUM, upper, lambda _: empty({}), lambda _: False)
 
     def entering(collection: str) -> Sequence[Part]:
         return _closed(lookup(collection, Version.AFTER), upper)
 
+    def updates(collection: str) -> Updates:
+        return concat([piece for part in entering(collection) for piece in part.pieces()] or [empty({})])
+
     flows = cast("dict[str, Dataflow | RoundReduce]", state.loop(name))
+    closing = Closing(MINIMUM, MINIMUM, upper, updates, lambda _: False)
     return Pass(flows, lambda _: (), entering, closing, first=True).run()
 
 
