@@ -19,6 +19,7 @@ import numpy as np
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.failures import of_rows
 from halfjoin.engine.loop.reduce import RoundReduce
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
@@ -71,6 +72,8 @@ class Pass:
         while round is not None:
             for name in self.flows:
                 self._take(name, round)
+            for name in self.flows:
+                self._merge(name)
             round = self._next(round)
         return {
             name: (
@@ -110,6 +113,9 @@ class Pass:
                 self._seen[name, one] = len(self._parts[one])
         updates = consolidate(concat([empty(flow.schema), *found])) if found else empty(flow.schema)
         if len(updates):
+            if isinstance(flow, Dataflow) and flow.plan.last == round:
+                shown = updates.select([column for column in flow.schema if column != ROUND])
+                self.errors[name].append(of_rows(shown, f"a recursive query changes after {round + 1:,} rounds still"))
             self._rows += len(updates)
             if self._rows > limits.MOST_ROWS:
                 raise DataError(f"a loop makes more than {limits.MOST_ROWS:,} rows")
@@ -149,6 +155,18 @@ class Pass:
             return (*self._base(name), *parts)
 
         return lookup
+
+    def _merge(self, name: str) -> None:
+        """Merge the last parts that all readers have seen, so that there are few, however many rounds there are."""
+        parts = self._parts[name]
+        readers = [(reader, name) for reader, flow in self.flows.items() if name in flow.plan.collections]
+        seen = min((self._seen[reader] for reader in readers), default=len(parts))
+        while seen > 1 and len(parts[seen - 2]) <= 2 * len(parts[seen - 1]):
+            both = concat([piece for part in parts[seen - 2 : seen] for piece in part.pieces()])
+            parts[seen - 2 : seen] = [make_run(consolidate(both), self.closing.after)]
+            for reader in readers:
+                self._seen[reader] -= 1
+            seen -= 1
 
     def _next(self, round: int) -> int | None:
         """The next round in which something happens."""
