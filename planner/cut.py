@@ -29,7 +29,7 @@ from halfjoin.planner.linear import Explode
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import ROUND, Reduce
-from halfjoin.planner.reduces import lowered, output_columns
+from halfjoin.planner.reduces.lower import lowered, output_columns
 from halfjoin.planner.rounds import Rounded, Rounds
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
@@ -41,6 +41,7 @@ from halfjoin.sql.expr import Column, Expr, is_temporal
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import (
     Aggregate,
+    Fed,
     Filter,
     Join,
     Loop,
@@ -203,7 +204,7 @@ class _Cutter:
                 return replace(relation, input=self.sides(input), other=self.side(other))
             case Join(inputs):
                 return replace(relation, inputs=tuple(map(self.sides, inputs)))
-            case UnionAll() | Scan() | Values():
+            case UnionAll() | Scan() | Values() | Fed() | Loop():
                 return relation
             case Filter(input, predicate):
                 return Filter(self.joined(input, unkeyed(relation)), predicate)
@@ -262,8 +263,8 @@ def _read(node: CutNode | Reduce) -> set[str]:
 
 
 def _shown(blocks: Blocks) -> tuple[str, tuple[Column, ...]] | None:
-    """The collection whose rows the blocks show unchanged, and the columns of it that they show; None if they do more
-    than that."""
+    """The collection whose rows the blocks show unchanged, and the columns of it that they show, each once; None if
+    they do more than that."""
     if len(blocks) != 1:
         return None
     (block,) = blocks
@@ -276,6 +277,8 @@ def _shown(blocks: Blocks) -> tuple[str, tuple[Column, ...]] | None:
         if not isinstance(expr, Column):
             return None
         columns.append(Column(item.bare(expr.name), expr.type, expr.nullable))
+    if len({column.name for column in columns}) < len(columns):  # what reads them tells columns apart by name
+        return None
     return item.collection, tuple(columns)
 
 

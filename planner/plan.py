@@ -31,10 +31,11 @@ from enum import Enum
 from itertools import chain
 from typing import TypeAlias
 
+from halfjoin.planner.group_functions import Aggregates, Top, Windows
 from halfjoin.planner.linear import Linear
+from halfjoin.planner.reach import Reach
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import render
-from halfjoin.sql.relation import SortKey, WindowCall
 
 ROUND = "__round"  # the column of rounds, the last one of each collection of a loop
 
@@ -187,64 +188,6 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
-    """What adds up: one number, or a few, for each group. `kind` is one of `sql.functions.aggregates.SUMS`.
-
-    `args` are columns of the input. A row in which one of them is NULL adds nothing.
-    """
-
-    column: Column  # of the node's output; a bigint for a count, otherwise bytes
-    kind: str
-    args: tuple[Column, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Ordered:
-    """A function of all rows of a group, one value for each group: min, max, array_agg, DISTINCT, the user's own.
-
-    `args` are columns of the input, or constants; `order` has columns. `condition`: a boolean column; only rows where
-    it is true count.
-    """
-
-    column: Column  # of the node's output
-    function: str
-    args: tuple[Expr, ...]
-    distinct: bool = False
-    order: tuple[SortKey, ...] = ()
-    condition: Column | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregates:
-    """One output row for each group: the keys, the number of its rows, and the parts."""
-
-    count: Column  # of the node's output; a bigint
-    sums: tuple[Sums, ...] = ()
-    ordered: tuple[Ordered, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """The rows of each group with the results of window functions, as in `sql.relation.Window`.
-
-    `order` and the calls read columns of the input.
-    """
-
-    order: tuple[SortKey, ...]
-    calls: tuple[tuple[Column, WindowCall], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Top:
-    """The first rows of each group in an order, as in `sql.relation.TopK`."""
-
-    order: tuple[SortKey, ...]
-    limit: int | None
-    offset: int = 0
-    with_ties: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Reduce:
     """A function of each group of `input`, by the columns `keys`: aggregates, DISTINCT, set operations, top-k, windows.
 
@@ -276,12 +219,14 @@ class Reduce:
 
     @property
     def state(self) -> ArrangementKey | None:
-        """The arrangement of the output in which it finds what a group was: an aggregate its row, LIMIT the first rows.
-        None if it does not ask."""
+        """The arrangement of the output in which it finds what a group was: an aggregate its row, LIMIT the first rows,
+        a window the rows that a change reaches. None if it does not ask."""
         match self.function:
             case _ if self.loop:
                 return ArrangementKey(self.output, self.keys)
             case Aggregates() | Top(limit=int(), offset=0):
+                return ArrangementKey(self.output, self.keys)
+            case Windows(reach=Reach()):
                 return ArrangementKey(self.output, self.keys)
             case _:
                 return None

@@ -9,6 +9,7 @@ from halfjoin.planner.cost import path_cost
 from halfjoin.planner.cut import cut
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.facts import Facts
+from halfjoin.planner.group_functions import Aggregates
 from halfjoin.planner.paths import branch
 from halfjoin.planner.plan import ArrangementKey, Constant, Join, Node, Reduce, ViewPlan
 from halfjoin.planner.rules import normal_form
@@ -41,8 +42,8 @@ def trace(relation: Relation, facts: Facts, name: str = "query") -> tuple[tuple[
         steps += [(f"{rule} of {one.name}", blocks) for rule, blocks in one.steps]
         node = facts.node(one.name)
         if not isinstance(node, Join):
-            node = replace(_join(one.name, one.relation, one.steps[-1][1], estimates), passing=one.passing, loop=one.loop,
-                           last=one.last)  # fmt: skip
+            made = _join(one.name, one.relation, one.steps[-1][1], estimates)
+            node = replace(made, passing=one.passing, loop=one.loop, last=one.last)
         nodes.append(node)
         estimates = estimates.with_node(one.name, _rows(node, estimates))
     own = normal_form(relation)
@@ -70,7 +71,7 @@ def _rows(join: Join, estimates: Estimates) -> float:
 
 def _identifying(reduce: Reduce) -> frozenset[str] | None:
     """The columns that identify a row of a reduce's output, if there are such columns."""
-    return frozenset(key.name for key in reduce.keys) if reduce.state is not None else None
+    return frozenset(key.name for key in reduce.keys) if isinstance(reduce.function, Aggregates) else None
 
 
 def _constants(blocks: Blocks) -> tuple[Constant, ...]:

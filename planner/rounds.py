@@ -1,11 +1,11 @@
 """Gives the relations inside a loop their round, as one more column.
 
-Loop law. Inside a loop a time is `(batch time, round)`, and the time of what several rows make is the maximum of theirs,
-coordinate by coordinate. Batch times are the engine's. Rounds are a column of the collections: a join takes the greatest
-of its inputs', a linear operator passes it on, and what enters the loop has round 0.
+Loop law. Inside a loop a time is `(batch time, round)`, and the time of what several rows make is the maximum of
+theirs, coordinate by coordinate. Batch times are the engine's. Rounds are a column of the collections: a join takes the
+greatest of its inputs', a linear operator passes it on, and what enters the loop has round 0.
 
-A binding's rows of the round before are its rows with the next round. The rows of the last round that is allowed are not
-fed back.
+A binding's rows of the round before are its rows with the next round. The rows of the last round that is allowed are
+not fed back.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ class Rounds:
                 if round is None:
                     return replace(relation, input=below), None
                 plain = Project(below, tuple((column, column) for column in relation.input.columns))
-                made = Rounded(replace(relation, input=plain), self.shown(relation.input.columns, below, round), self._column())
+                input = self.shown(plain.columns, below, round)
+                made = Rounded(replace(relation, input=plain), input, self._column())
                 return made, made.column  # type: ignore[return-value]  # the cutter takes it out at once
             case Semi(input, other, on, anti):
                 left, first = self.carried(input)

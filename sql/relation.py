@@ -273,8 +273,8 @@ class Binding:
 class Loop:
     """The rows of a binding after the last round of a loop.
 
-    The bindings begin empty, and are updated in sequence, round after round, until no round changes anything. A relation
-    reads the bindings by `Fed`. `limit`: at most so many rounds; a loop that would go on is an error if `strict`.
+    The bindings begin empty, and are updated in sequence, round after round, until no round changes anything. They read
+    each other by `Fed`. `limit`: at most so many rounds; a loop that would go on is an error if `strict`.
     """
 
     name: str  # unique in the view

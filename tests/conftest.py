@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
-settings.register_profile("everyday", max_examples=50, derandomize=True, deadline=None, database=None,
+settings.register_profile("everyday", max_examples=30, derandomize=True, deadline=None, database=None,
                           suppress_health_check=_SLOW)  # fmt: skip
 settings.register_profile("fuzz", max_examples=int(os.environ.get("HALFJOIN_FUZZ", "1000")), deadline=None,
                           print_blob=True, suppress_health_check=_SLOW)  # fmt: skip

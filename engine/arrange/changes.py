@@ -37,6 +37,11 @@ class StoredChanges:
         for part in self.parts:
             yield from part.pieces(self.low, self.high)
 
+    @property
+    def most(self) -> int:
+        """At most so many updates, as far as is known without reading files."""
+        return sum(map(len, self.parts))
+
     def updates(self) -> Updates:
         """All the changes, in memory."""
         found = concat([empty(self.schema), *self.pieces()])

@@ -16,7 +16,7 @@ from halfjoin.engine.arrange.merging import merge_runs
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.updates.consolidate import cancel, consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty, fits, fitting
+from halfjoin.engine.updates.updates import ARRAY_BYTES, MINIMUM, Updates, concat, empty, fits, fitting
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import ArrangementKey
 
@@ -167,7 +167,8 @@ class Collection:
         count = min(len(runs), 1)
         size = len(runs[-1]) if runs else 0
         while count < len(runs) and len(runs[-count - 1]) < GROWTH * size:
-            if not fits([run.updates for run in runs[-count - 1 :]]):
+            some = runs[-count - 1 :]
+            if sum(run.row_bytes for run in some) > ARRAY_BYTES and not fits([run.updates for run in some]):
                 break
             count += 1
             size += len(runs[-count])

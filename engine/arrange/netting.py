@@ -83,8 +83,9 @@ def net(updates: Updates, closed: int, known: Net | None = None, index: Index | 
         return as_known
     rows = np.flatnonzero(candidates)
     if index is not None:
-        beside = np.unique(index.sharing(gone))
-        rows = beside[candidates[beside]]
+        beside = np.zeros(len(updates), np.bool_)
+        beside[index.sharing(gone)] = True
+        rows = np.flatnonzero(beside & candidates)
     part = updates if len(rows) == len(updates) else updates.take(rows)
     part = Updates(part.columns, part.time, diffs[rows])
     # A sum may not fit into an int64. Then do not net; whoever needs the sum gets the error.

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.arrange.index import Index, build, build_from_codes, merge
+from halfjoin.engine.arrange.index import Index, RowNumbers, build, build_from_codes, merge
 from halfjoin.engine.arrange.netting import NET_FROM, Net, net, together
 from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
 from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat, constant, fitting
@@ -172,19 +172,23 @@ class Run:
         index = self.index(key, columns)
         return index.codes.searchsorted(probes), index.codes.searchsorted(probes, "right"), index.exact
 
+    def live(self, key: ArrangementKey, columns: KeyColumns) -> tuple[Ints, RowNumbers]:
+        """The codes of the groups of the live rows, and these rows, group after group in any order."""
+        if key.keys:
+            index = self.index(key, columns)
+            return index.codes, index.rows
+        there = None if self.net is None else self.net.there
+        rows = (np.arange(len(self)) if there is None else np.flatnonzero(there)).astype(np.uint32)
+        return constant(0, len(rows)), rows
+
     def order(self, key: OrderKey, columns: KeyColumns, sort: Sort) -> Order:
         """The order index, over the live rows; it is built now if the run does not have it."""
         found = self.orders.get(key)
         if found is None:
-            there = None if self.net is None else self.net.there
-            if key.arrangement.keys:
-                index = self.index(key.arrangement, columns)
-                groups, live = index.codes, index.rows
-            else:
-                live = (np.arange(len(self)) if there is None else np.flatnonzero(there)).astype(np.uint32)
-                groups = constant(0, len(live))
+            groups, live = self.live(key.arrangement, columns)
+            exact = not key.arrangement.keys or self.index(key.arrangement, columns).exact
             diffs = self.updates.diff[live] if self.net is None else self.net.diffs_of(self.updates, live)
-            found = self.orders[key] = order_of(key, self.updates, groups, live, diffs, sort)
+            found = self.orders[key] = order_of(key, self.updates, groups, live, diffs, sort, exact=exact)
         return found
 
     def orders_below(self, closed: int) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
 
 from halfjoin.engine.arrange.run import Part, make_run
+from halfjoin.engine.batch.flows import Inner
 from halfjoin.engine.batch.state import State, Versions
-from halfjoin.engine.join.dataflow import Closing, Dataflow
-from halfjoin.engine.loop.reduce import RoundReduce
+from halfjoin.engine.join.dataflow import Closing, RunsOf
 from halfjoin.engine.loop.rounds import Made, Pass
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
 from halfjoin.planner.plan import Version
@@ -26,13 +25,12 @@ def loop_changes(state: State, name: str, lookup: Versions) -> dict[str, Made]:
         updates = closing.updates(collection)
         return [make_run(updates, closing.after)] if len(updates) else []
 
-    flows = cast("dict[str, Dataflow | RoundReduce]", state.loop(name))
+    flows = state.loop(name)
     return Pass(flows, base, entering, closing).run()
 
 
-def loop_fill(state: State, name: str, lookup: Versions) -> dict[str, Made]:
-    """The output and error updates of each node of a loop for the whole history."""
-    upper = lookup.closing.after
+def loop_fill(flows: Mapping[str, Inner], lookup: RunsOf, upper: int) -> dict[str, Made]:
+    """The output and error updates of each node of a loop for the whole history below `upper`."""
 
     def entering(collection: str) -> Sequence[Part]:
         return _closed(lookup(collection, Version.AFTER), upper)
@@ -40,7 +38,6 @@ def loop_fill(state: State, name: str, lookup: Versions) -> dict[str, Made]:
     def updates(collection: str) -> Updates:
         return concat([piece for part in entering(collection) for piece in part.pieces()] or [empty({})])
 
-    flows = cast("dict[str, Dataflow | RoundReduce]", state.loop(name))
     closing = Closing(MINIMUM, MINIMUM, upper, updates, lambda _: False)
     return Pass(flows, lambda _: (), entering, closing, first=True).run()
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from halfjoin.catalog.models import Table
+from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.batch.flows import Flow
 from halfjoin.engine.intake.fingerprint import Partial
@@ -38,6 +39,12 @@ class Versioned(Protocol):
 
     def as_files(self, name: str, version: Version) -> Sequence[Part]:
         """The parts; those in files stay there."""
+
+    def since(self, name: str) -> int:
+        """The least time at which a collection can be read. Earlier times may be moved up to it."""
+
+    def closing_in_files(self, name: str) -> StoredChanges:
+        """A collection's updates that the batch closes; those of a job stay in its files."""
 
 
 class Runner(Protocol):

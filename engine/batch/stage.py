@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from halfjoin.engine.arrange.changes import Changes
+from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
-from halfjoin.engine.batch.flows import is_passing
+from halfjoin.engine.batch.flows import alone, is_passing
 from halfjoin.engine.batch.looping import loop_changes
 from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.state import MaintainedView, State
@@ -182,23 +182,24 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
         if flow.plan.loop:
             if flow.plan.loop not in looped:
                 looped.add(flow.plan.loop)
-                for one, (output, failed) in loop_changes(state, flow.plan.loop, lookup).items():
-                    if len(output) and not is_passing(state.maintained[one].dataflow):
-                        runs[one] = _part(output, upper)
+                for one, (added, wrong) in loop_changes(state, flow.plan.loop, lookup).items():
+                    if len(added) and not is_passing(state.maintained[one].dataflow):
+                        runs[one] = make_run(added, upper)
                         changed.add(one)
-                    if len(failed):
-                        errors[one] = _part(failed, upper)
+                    if len(wrong):
+                        errors[one] = make_run(wrong, upper)
             continue
         if not (flow.reads.isdisjoint(changed) and flow.asked.isdisjoint(closed)) or (passing and name in closed):
             title = f"{name}, view {number} of {len(due)}"
             try:
-                output, failed = runner.changes(flow, state, runs, lookup, title)
+                output, failed = runner.changes(alone(flow), state, runs, lookup, title)
             except DataError as problem:
                 start = state.upper if flow.asked else _earliest(state, runs)
                 output, failed = empty(flow.schema), of_view(str(problem), start)
             if passing:
-                lookup.passed[name], output = _passed(view, _part(output, upper), state.upper, upper)
-                if len(lookup.passed[name]):
+                passed, output = _passed(view, _part(output, upper), state.upper, upper)
+                lookup.passed[name] = passed
+                if isinstance(passed, StoredChanges) or len(passed):
                     changed.add(name)
             if len(output):
                 runs[name] = _part(output, upper)
@@ -219,13 +220,20 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     return staged
 
 
-def _passed(node: MaintainedView, output: Part, low: int, upper: int) -> tuple[Updates, Updates]:
+def _passed(node: MaintainedView, output: Part, low: int, upper: int) -> tuple[Updates | StoredChanges, Updates]:
     """What a passing node passes on when `upper` goes from `low` to `upper`, and the change of what is pending: the
-    output that does not close, and without the updates that were pending and close now."""
+    output that does not close, and without the updates that were pending and close now.
+
+    What a job has left in files stays there, and equal updates of it may be apart.
+    """
     was = node.contents.closing(low, upper)
-    now = [*output.pieces(low, upper)]
     later = [*output.pieces(upper)]
     gone = Updates(was.columns, was.time, -was.diff)
+    if not output.in_memory and low < upper:
+        parts = (make_run(was, upper), output)
+        passed = StoredChanges(node.contents.schema, parts, low, upper, consolidated=False)
+        return passed, consolidate(concat([gone, *later]))
+    now = [*output.pieces(low, upper)]
     return consolidate(concat([was, *now])), concat([gone, *later])
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, cast
 
 import pyarrow as pa
 
 from halfjoin.catalog.catalog import Catalog
+from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.memory import Memory
-from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.batch.clock import Clock
 from halfjoin.engine.batch.clock import Closing as Closed
-from halfjoin.engine.batch.flows import Flow
+from halfjoin.engine.batch.flows import Flow, Inner
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing, reason
 from halfjoin.engine.join.dataflow import Closing
@@ -38,7 +39,7 @@ class MaintainedView:
     (`planner.drift`).
     """
 
-    dataflow: Flow
+    dataflow: Flow | Inner
     contents: Collection
     errors: Collection
     standing: Standing | None = None
@@ -195,9 +196,10 @@ class State:
                 found.append(name)
         return found
 
-    def loop(self, name: str) -> dict[str, Flow]:
+    def loop(self, name: str) -> dict[str, Inner]:
         """The nodes of a loop, in order of their places."""
-        return {one: node.dataflow for one, node in self.maintained.items() if node.dataflow.plan.loop == name}
+        nodes = {one: node.dataflow for one, node in self.maintained.items() if node.dataflow.plan.loop == name}
+        return cast("dict[str, Inner]", nodes)
 
     def _read(self, changed: Iterable[str]) -> set[str]:
         """The collections that the views over changed collections read."""
@@ -260,7 +262,7 @@ class Versions:
     state: State
     staged: Mapping[str, Part]
     upper: int  # times below it are closed after the batch
-    passed: dict[str, Updates] = field(default_factory=dict)
+    passed: dict[str, Updates | StoredChanges] = field(default_factory=dict)
     found: dict[str, Sequence[Part]] = field(default_factory=dict)  # results of `as_files`, the same for a whole batch
 
     @property
@@ -270,9 +272,24 @@ class Versions:
 
     def updates(self, name: str) -> Updates:
         """A collection's updates that the batch closes, those of the staged run included."""
-        if name in self.passed:
-            return self.passed[name]
-        return self.state.collection(name).closing(self.state.upper, self.upper, self.staged.get(name))
+        found = self.passed.get(name)
+        if found is None:
+            return self.state.collection(name).closing(self.state.upper, self.upper, self.staged.get(name))
+        return found.updates() if isinstance(found, StoredChanges) else found
+
+    def since(self, name: str) -> int:
+        """The least time at which a collection can be read."""
+        return self.state.collection(name).since
+
+    def closing_in_files(self, name: str) -> StoredChanges:
+        """As `updates`; those of a run that a job has left in files stay there."""
+        collection, staged, found = self.state.collection(name), self.staged.get(name), self.passed.get(name)
+        if isinstance(found, StoredChanges):
+            return found
+        if found is None and staged is not None and not staged.in_memory:
+            return collection.closing_in_files(self.state.upper, self.upper, staged)
+        run = Run(self.updates(name))
+        return StoredChanges(collection.schema, (run,), self.state.upper, self.upper, consolidated=True)
 
     def failing(self, name: str) -> bool:
         """Whether a view or node has errors of its own at the last time that was closed before the batch."""

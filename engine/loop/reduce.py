@@ -3,24 +3,27 @@
 Loop law. A time is `(batch time, round)`. A group touched at `a` that has history at `b` is looked at again at `max(a,
 b)`, coordinate by coordinate. At each such time: `output diff = f(input at or below) - output at or below`.
 
-A round takes all batch times together. What was made of a group in a round before is in the output, so the difference to
-it is one more sum. Sums are linear, so the sum of the output's rows, each as often as it counts, is what all updates
-before have added; for sums the input need not be kept.
+A round takes all batch times together. What was made of a group in rounds before is in the output, so what the function
+gives now is compared with the sum of the output's rows. Sums are linear: what the output's rows keep, each as often as
+it counts, adds up to what all updates before have added. So for sums the input need not be kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.join.dataflow import RunsOf
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents, contents_of
+from halfjoin.engine.reduce.flow import columns_read
 from halfjoin.engine.reduce.law import moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift, sums_of
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
@@ -30,7 +33,8 @@ from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.lattice import looked_at
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, indices_of
 from halfjoin.errors import DataError
-from halfjoin.planner.plan import ROUND, Aggregates, Reduce, Top, Version, Windows
+from halfjoin.planner.group_functions import Aggregates, Top, Windows
+from halfjoin.planner.plan import ROUND, Reduce, Version
 from halfjoin.sql.types import BIGINT
 
 
@@ -43,13 +47,12 @@ class RoundReduce:
         self.reads = self.asked = frozenset(plan.collections)
         self._keys = [key.name for key in plan.keys]
         self.always = not plan.keys and isinstance(plan.function, Aggregates)
-        self._fetch = [name for name in self.schema if name != ROUND] if not isinstance(plan.function, Aggregates) else []
         assert plan.state is not None  # inside a loop it always asks
         self._kept = lookup_of(plan.state, plan.keys, self.schema, Version.AFTER, registry)
-        read = [*_columns_of(plan), ROUND]
+        own = columns_read(replace(plan, columns=plan.columns[:-1]))
+        self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *own)}
         self._rows = None if plan.groups is None else lookup_of(
-            plan.groups, plan.keys, dict.fromkeys([*self._keys, *read]), Version.AFTER, registry)  # fmt: skip
-        self._read = list(dict.fromkeys([*self._keys, *_columns_of(plan)]))
+            plan.groups, plan.keys, [*self._types, ROUND], Version.AFTER, registry)  # fmt: skip
 
     def round(
         self, updates: Updates, again: Updates, lookup: RunsOf, round: int, before: int
@@ -92,7 +95,7 @@ class RoundReduce:
 
     def nothing(self) -> Updates:
         """No updates of the input."""
-        return empty({**{name: self._type(name) for name in self._read}, ROUND: pa.int64()})
+        return empty({**self._types, ROUND: pa.int64()})
 
     def _made(self, updates: Updates, here: Updates, was: Updates, rows: Updates | None, round: int) -> Updates:
         """What the function makes of the groups at these times, as if nothing had been there."""
@@ -104,10 +107,10 @@ class RoundReduce:
             lifted, moments = None, moments_of(here, self._keys)
         contents: Contents | None = None
         if self.plan.groups is not None:
-            found = empty({n: self._type(n) for n in self._read}) if rows is None else rows
+            found = self.nothing() if rows is None else rows
             seen = np.ones(len(found), np.bool_) if rows is None else _rounds(found) <= round
             group = np.zeros(0, np.int64) if rows is None else group_of(found)[seen]
-            contents = contents_of(moments, found.select(self._read).filter(seen), group, MINIMUM)
+            contents = contents_of(moments, found.select(self._types).filter(seen), group, MINIMUM)
         match function:
             case Aggregates():
                 each = [contents] * len(function.ordered) if contents is not None else []
@@ -115,19 +118,15 @@ class RoundReduce:
             case Windows():
                 assert contents is not None
                 rows_ = contents.evaluated(partial(windows.evaluate, function, registry=self.registry))
-                made, failed = moments.changes(rows_.columns, rows_.numbers, rows_.count), None
+                made, failed = moments.changes(rows_.columns, rows_.numbers, rows_.count), empty(ERROR_SCHEMA)
             case Top():
                 assert contents is not None
                 positions, count = top.evaluate(function, contents.groups)
                 made, failed = moments.changes(
-                    contents.rows.take(positions).columns, contents.moment[positions], count), None
-        if (failed is not None and len(failed)) or (contents is not None and len(contents.errors())):
+                    contents.rows.take(positions).columns, contents.moment[positions], count), empty(ERROR_SCHEMA)
+        if len(failed) or (contents is not None and len(contents.errors())):
             raise DataError(f"{self.name}: a group inside a loop fails")
         return made
-
-    def _type(self, name: str) -> pa.DataType:
-        known = {column.name: arrow_type(column.type) for column in (*self.plan.keys, *_columns_of_(self.plan))}
-        return known[name]
 
     def _lifted(self, function: Aggregates, updates: Updates, here: Updates, was: Updates) -> Lifted:
         """What the sums are made of: nothing at each time, what is there, and what the round adds."""
@@ -143,16 +142,6 @@ class RoundReduce:
             ]))  # fmt: skip
         rows = concat([here.select(self._keys), was.select(self._keys), own.rows])
         return Lifted(Updates(rows.columns, rows.time, constant(1, len(rows))), tuple(totals))
-
-
-def _columns_of_(plan: Reduce) -> list:
-    from halfjoin.engine.reduce.flow import _columns_read
-    return _columns_read(plan) if not isinstance(plan.function, (Windows, Top)) else list(
-        plan.columns[: -1 - len(plan.function.calls)] if isinstance(plan.function, Windows) else plan.columns[:-1])
-
-
-def _columns_of(plan: Reduce) -> list[str]:
-    return [column.name for column in _columns_of_(plan)]
 
 
 def _rounds(rows: Updates) -> Ints:

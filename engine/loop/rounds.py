@@ -1,8 +1,8 @@
 """Runs a loop: round after round, each node that has something new, in order of their places.
 
-Loop law. A pass takes all that closes, at all its times, round by round, and within a round in order of place. A loop is
-one node of the plan around it: all that enters it is there before its first round, and its rounds end before what
-follows goes on. (With rounds begun earlier, rows about to be retracted keep each other alive.)
+Loop law. A pass takes all that closes, at all its times, round by round, and within a round in order of place. A loop
+is one node of the plan around it: all that enters it is there before its first round, and its rounds end before what
+follows goes on. Wrong: to begin rounds earlier, since rows about to be retracted would keep each other alive.
 
 What a node makes for a later round waits for that round. So all updates of a collection arrive in the order of their
 rounds, and a node that runs takes what has arrived since it ran last: that is *after*, the rest is *before*.

@@ -24,7 +24,7 @@ from halfjoin.engine.reduce.lifted import Lifted, sums_of
 from halfjoin.engine.reduce.ordered import evaluate
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, empty, indices_of
-from halfjoin.planner.plan import Aggregates, Sums
+from halfjoin.planner.group_functions import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
 
 _UNCANCELLED = "the counts of a group's rows add up to 0, but the rows do not cancel: some have negative counts"

@@ -18,7 +18,7 @@ from halfjoin.engine.linear.failures import SCHEMA, of_rows
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.radix import argsort, of_integers
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, indices_of
 
@@ -30,11 +30,13 @@ Made = TypeVar("Made")
 @dataclass
 class Contents:
     """The rows of groups at their moments, in order of the moments; `rows.diff` counts copies. Equal rows may be apart.
+    `negative`: the moments of rows with negative counts.
     """
 
     moments: Moments
     rows: Updates
     moment: Ints
+    negative: Ints
     failed: list[Updates] = field(default_factory=list)
 
     @property
@@ -78,9 +80,10 @@ def of_groups(moments: Moments, moment: Ints, messages: str | NDArray[Any]) -> U
 def contents_of(moments: Moments, rows: Updates, group: Ints, before: int) -> Contents:
     """The contents of groups at their moments, given all rows of the groups at closed times, and each row's group.
     Times below `before` were closed before these moments."""
-    opens = np.flatnonzero(moments.was)
-    if before == MINIMUM and len(moments) == 2 * len(opens):  # nothing was there, and each group has one moment
-        which, moment = np.arange(len(rows)), opens[group] + 1
+    opens, which = np.flatnonzero(moments.was), None
+    if before == MINIMUM and len(moments) == 2 * len(opens) + moments.begins:
+        # Nothing was there, and each group has one moment with updates, its last one.
+        moment = (np.append(opens[1:], len(moments)) - 1)[group]
     else:
         counts = np.diff(np.append(opens, len(moments)))[group]
         which = np.arange(len(rows)).repeat(counts)
@@ -89,16 +92,17 @@ def contents_of(moments: Moments, rows: Updates, group: Ints, before: int) -> Co
         time = rows.time[which]
         there = np.where(moments.was[moment], time < before, time <= moments.time[moment])
         which, moment = which[there], moment[there]
-    by_moment = argsort([of_integers(moment)], len(moment))
-    which, moment = which[by_moment], moment[by_moment]
-    found = rows.take(which)
+    if bool((moment[1:] < moment[:-1]).any()):
+        by_moment = argsort([of_integers(moment)], len(moment))
+        which, moment = by_moment if which is None else which[by_moment], moment[by_moment]
+    found = rows if which is None else rows.take(which)
     if bool((found.diff < 0).any()):
-        found = consolidate(found.with_columns({_MOMENT: pa.array(moment)}), by_time=False)  # the order stays
+        found = cancel(found.with_columns({_MOMENT: pa.array(moment)}), by_time=False)  # the order stays
         moment = found.columns[_MOMENT].to_numpy()
         found = found.select(rows.columns)
     positive = np.flatnonzero(found.diff > 0)
-    contents = Contents(moments, found.filter(found.diff > 0), moment[positive])
     negative = np.flatnonzero(found.diff < 0)
+    contents = Contents(moments, found.filter(found.diff > 0), moment[positive], moment[negative])
     if len(negative):
         told = of_rows(found.take(negative), _NEGATIVE)
         contents.failed.append(moments.changes(told.columns, moment[negative], -told.diff))

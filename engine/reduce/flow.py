@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -16,14 +17,17 @@ from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.front import Front
+from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments, moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift, lift_all
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
+from halfjoin.engine.reduce.regions import Regions, regions_of
 from halfjoin.engine.reduce.seen import Seen, seen_by
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
-from halfjoin.planner.plan import Aggregates, Reduce, Top, Version, Windows
+from halfjoin.planner.group_functions import Aggregates, Top, Windows
+from halfjoin.planner.plan import Reduce, Version
 from halfjoin.sql.expr import Column
 
 
@@ -38,9 +42,11 @@ class ReduceFlow:
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.reads = self.asked = frozenset(plan.collections)
         self._keys = [key.name for key in plan.keys]
-        self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *_columns_read(plan))}
-        self._names = list(self._types)
-        self._kept = None if plan.state is None else lookup_of(
+        self.always = not plan.keys and isinstance(plan.function, Aggregates)  # its only group is always there
+        self.columns = {column.name: arrow_type(column.type) for column in (*plan.keys, *columns_read(plan))}
+        self._names = list(self.columns)
+        self._regions = regions_of(plan, self._names, registry)
+        self._kept = None if plan.state is None or self._regions is not None else lookup_of(
             plan.state, plan.keys, self.schema, Version.BEFORE, registry)  # fmt: skip
         self._rows = None if plan.groups is None else lookup_of(
             plan.groups, plan.keys, self._names, Version.AFTER, registry)  # fmt: skip
@@ -51,19 +57,56 @@ class ReduceFlow:
         updates = closing.updates(self.plan.input)
         if not len(updates):
             return empty(self.schema), empty(ERROR_SCHEMA)
+        if self._rows is None:  # the sums are all that it needs
+            return self.added(lift(self._sums, self._keys, updates), lookup, closing)
         moments = moments_of(updates, self._keys)
-        stream, was = stream_of(moments), empty({**self.schema, GROUP: pa.int64()})
-        if self._kept is not None:
-            found = self._kept(stream, lookup(self.plan.output, Version.BEFORE), closing.netted)
-            was = consolidate(concat([was, *found]), by_time=False)
+        stream = stream_of(moments)
+        if self._regions is not None:
+            return self._in_regions(self._regions, stream, updates, moments, lookup, closing)
+        was = self._was(moments, stream, lookup, closing)
         kept = _by_group(was, moments.groups, self.schema) if isinstance(self.plan.function, Aggregates) else None
-        if not self._seen:  # the sums are all that it needs
-            return self._made(self._lifted(updates), moments, kept, {})
         fronts = self._fronts(updates, moments, was, kept, lookup, closing)
         rows = self._looked_up(stream, updates, fronts.values(), lookup, closing)
         group = group_of(rows)
         contents = {seen: seen.contents(moments, front, rows, group, closing.before) for seen, front in fronts.items()}
         return self._made(self._lifted(updates), moments, kept, contents)
+
+    def _in_regions(
+        self, regions: Regions, stream: Updates, updates: Updates, moments: Moments, lookup: RunsOf, closing: Closing
+    ) -> tuple[Updates, Updates]:
+        """The updates of a window that sees no more of large groups than what the changes reach."""
+        runs = lookup(self.plan.output, Version.BEFORE)
+        found, plain = regions.evaluated(moments, updates, moments.group_of_rows(len(updates)), runs, closing)
+        if not plain.any():
+            return self._made(None, moments, None, {}, found)
+        (seen,) = self._seen
+        front = replace(seen.nothing(moments, updates), plain=plain)
+        rows = self._looked_up(stream, updates, [front], lookup, closing)
+        contents = seen.contents(moments, front, rows, group_of(rows), closing.before)
+        return self._made(None, moments, None, {seen: contents}, found)
+
+    @property
+    def _sums(self) -> Aggregates:
+        assert isinstance(self.plan.function, Aggregates)  # no other function adds up
+        return self.plan.function
+
+    def added(self, lifted: Lifted, lookup: RunsOf, closing: Closing) -> tuple[Updates, Updates]:
+        """As `changes`, for a reduce of sums alone, given what the closing updates add."""
+        moments = moments_of(lifted.rows, self._keys)
+        was = self._was(moments, stream_of(moments), lookup, closing)
+        return self._made(lifted, moments, _by_group(was, moments.groups, self.schema), {})
+
+    def read(self, sums: Updates) -> Lifted:
+        """What rows of sums add (`Lifted.kept`)."""
+        return Lifted.read(self._sums, self._keys, sums)
+
+    def _was(self, moments: Moments, stream: Updates, lookup: RunsOf, closing: Closing) -> Updates:
+        """The rows of the output of the groups as they were, with `GROUP`; no rows if the function does not ask."""
+        was = empty({**self.schema, GROUP: pa.int64()})
+        if self._kept is None:
+            return was
+        found = self._kept(stream, lookup(self.plan.output, Version.BEFORE), closing.netted)
+        return consolidate(concat([was, *found]), by_time=False)
 
     def _fronts(
         self, updates: Updates, moments: Moments, was: Updates, kept: Mapping[str, pa.Array] | None, lookup: RunsOf,
@@ -80,16 +123,17 @@ class ReduceFlow:
             if seen.wanted is None or failing:
                 fronts[seen] = seen.nothing(moments, updates)
                 continue
+            runs = lookup(self.plan.input, Version.BEFORE)
             match self.plan.function:
                 case Aggregates(ordered=ordered):
                     assert kept is not None  # the output has a row for each group
-                    known = seen.known_value(kept[ordered[number].column.name], updates)
+                    values = kept[ordered[number].column.name]
+                    fronts[seen] = seen.front_of_value(moments, updates, group, values, runs, closing)
                 case Top(offset=offset):
                     known = seen.known_rows(was, group_of(was), moments.groups, offset=offset)
+                    fronts[seen] = seen.front(moments, updates, group, known, runs, closing)
                 case Windows():
                     raise AssertionError("a window sees whole groups")
-            runs = lookup(self.plan.input, Version.BEFORE)
-            fronts[seen] = seen.front(moments, updates, group, known, runs, closing)
         return fronts
 
     def _looked_up(
@@ -109,23 +153,26 @@ class ReduceFlow:
     ) -> Iterator[tuple[Updates, Updates]]:
         """The output and error updates of the whole history below `upper`, in one part. Updates below `closed` may be
         added up; then their times are not told apart. `gathered`: the caller adds up equal updates."""
-        always = not self._keys and isinstance(self.plan.function, Aggregates)
-        contents: dict[Seen, Contents] = {}
         pieces = self._history(lookup, upper, closed)
-        if self._rows is None and isinstance(self.plan.function, Aggregates):
-            lifted = lift_all(self.plan.function, self._keys, pieces)
-            updates = empty({name: self._types[name] for name in self._keys}) if lifted is None else lifted.rows
-            moments = moments_of(updates, self._keys, always=always)
-        else:
-            updates = concat(list(pieces) or [empty(self._types)])
-            moments = moments_of(updates, self._keys, always=always)
-            lifted = self._lifted(updates)
-            group = moments.group_of_rows(len(updates))
-            contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
-        if len(moments):
-            yield self._made(lifted, moments, None, contents, gathered=gathered)
-        else:
+        if self._rows is None:
+            yield self.filled(lift_all(self._sums, self._keys, pieces))
+            return
+        updates = concat(list(pieces) or [empty(self.columns)])
+        moments = moments_of(updates, self._keys, always=self.always)
+        if not len(moments):
             yield empty(self.schema), empty(ERROR_SCHEMA)
+            return
+        group = moments.group_of_rows(len(updates))
+        contents = {seen: seen.contents(moments, None, updates, group, MINIMUM) for seen in self._seen}
+        yield self._made(self._lifted(updates), moments, None, contents, gathered=gathered)
+
+    def filled(self, lifted: Lifted | None) -> tuple[Updates, Updates]:
+        """As `fill`, for a reduce of sums alone, given what the history adds; None if it is empty."""
+        rows = empty({name: self.columns[name] for name in self._keys}) if lifted is None else lifted.rows
+        moments = moments_of(rows, self._keys, always=self.always)
+        if not len(moments):
+            return empty(self.schema), empty(ERROR_SCHEMA)
+        return self._made(lifted, moments, None, {})
 
     def _history(self, lookup: RunsOf, upper: int, closed: int) -> Iterator[Updates]:
         """The input's updates below `upper`, one piece at a time."""
@@ -141,25 +188,28 @@ class ReduceFlow:
 
     def _made(
         self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
-        contents: Mapping[Seen, Contents], *, gathered: bool = False,
+        contents: Mapping[Seen, Contents], regions: Iterable[Groups] = (), *, gathered: bool = False,
     ) -> tuple[Updates, Updates]:  # fmt: skip
-        """The output and error updates of groups at their moments."""
-        seen, failed = [contents[one] for one in self._seen], empty(ERROR_SCHEMA)
+        """The output and error updates of groups at their moments. `regions`: results of a window that are there
+        already."""
+        seen, failed = [contents[one] for one in self._seen if one in contents], empty(ERROR_SCHEMA)
         match self.plan.function:
             case Aggregates() as function:
                 made, failed = aggregated(function, lifted, moments, kept, seen, self.registry)
             case Windows() as function:
-                found = seen[0].evaluated(partial(windows.evaluate, function, registry=self.registry))
-                made = moments.changes(found.columns, found.numbers, found.count, distinct=gathered)
+                evaluate = partial(windows.evaluate, function, registry=self.registry)
+                found = [*(one.evaluated(evaluate) for one in seen), *regions]
+                rows = concat([Updates(dict(one.columns), one.numbers, one.count) for one in found])  # at its moment
+                made = moments.changes(rows.columns, rows.time, rows.diff, distinct=gathered)
             case Top() as function:
                 positions, count = top.evaluate(function, seen[0].groups)
                 columns = seen[0].rows.take(positions).columns
                 made = moments.changes(columns, seen[0].moment[positions], count, distinct=gathered)
-        errors = consolidate(concat([failed, *(one.errors() for one in contents.values())]))
-        return made.select(self.schema), errors
+        errors = [failed, *(one.errors() for one in contents.values())]
+        return made.select(self.schema), consolidate(concat(errors))
 
 
-def _columns_read(plan: Reduce) -> list[Column]:
+def columns_read(plan: Reduce) -> list[Column]:
     """The columns of the input that the function reads, in the order that breaks ties."""
     match plan.function:
         case Aggregates(_, sums, ordered):
@@ -167,8 +217,8 @@ def _columns_read(plan: Reduce) -> list[Column]:
             keys = [key.expr for part in ordered for key in part.order]
             conditions = [part.condition for part in ordered if part.condition is not None]
             return [column for column in (*args, *keys, *conditions) if isinstance(column, Column)]
-        case Windows(_, calls):
-            return list(plan.columns[: len(plan.columns) - len(calls)])
+        case Windows() as function:
+            return list(plan.columns[: len(plan.columns) - len(function.results)])
         case Top():
             return list(plan.columns)
 

@@ -11,17 +11,16 @@ there. A group in which one does not is *plain*: its rows are looked up, all of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.reading import Entries, Reading
-from halfjoin.engine.reduce.sorting import ranked
+from halfjoin.engine.reduce.sorting import ranks_of
 from halfjoin.engine.scalar.values import valid
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Updates, concat, constant, indices_of
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Updates, concat, constant
 from halfjoin.sql.relation import SortKey
 
 LARGE = 256  # entries; smaller groups are looked up whole
@@ -95,7 +94,7 @@ def front_of(
             reading = readable()
             sizes = sizes if reading is None else reading.sizes
         if len(behind.group):
-            bad[behind.group[~_are_there(behind, wanted, reading, sizes, before)]] = True
+            bad[behind.group[~_are_there(behind, reading, sizes, before)]] = True
         rows, numbers = sight.rows
         good = (waiting & ~few & ~bad)[numbers]
         found.append((rows.filter(good), numbers[good]))
@@ -113,30 +112,20 @@ def front_of(
                 ongoing = ongoing.of(np.flatnonzero(on[np.flatnonzero(waiting)]))
             numbers = np.flatnonzero(on)
             read = ongoing.take(count[on], before)
-            entries = Entries(read.rows, numbers[read.probe], read.mine, read.last, read.adds)
+            entries = replace(read, probe=numbers[read.probe])
         waiting = on
     return Front(concat([rows for rows, _ in found]), np.concatenate([numbers for _, numbers in found]), plain)
 
 
-def _are_there(
-    behind: _Behind, wanted: Wanted, reading: Reading | None, sizes: Ints, before: int
-) -> Mask:
-    """For each row that updates take, whether there are as many copies as they take.
-
-    This is the first row of a group that begins at it, of which nothing is known.
-    """
+def _are_there(behind: _Behind, reading: Reading | None, sizes: Ints, before: int) -> Mask:
+    """For each row that updates take, whether there are as many copies as they take."""
     there = np.zeros(len(behind.group), np.bool_)
     searches = np.bincount(behind.group, minlength=len(sizes)) * _SEARCH
     worth = np.flatnonzero((searches < sizes)[behind.group])
-    if reading is None or not len(worth):
-        return there
-    rows = behind.rows.take(worth)
-    numbers = np.arange(len(worth))
-    known = Known(Updates(rows.columns, rows.time, constant(0, len(worth))), numbers,
-                  np.zeros(len(worth), np.bool_), counted=False)  # fmt: skip
-    only = Wanted(wanted.order, 0, subject=wanted.subject)
-    begins = reading.of(behind.group[worth])
-    there[worth] = ~front_of(only, known, rows, numbers, lambda: begins, before).plain
+    counted = None if reading is None or not len(worth) else reading.of(behind.group[worth]).counted()
+    if counted is not None:
+        rows = behind.rows.take(worth)
+        there[worth] = counted.copies(*counted.equal(rows.columns), before) >= -rows.diff
     return there
 
 
@@ -163,13 +152,8 @@ class _Sight:
         numbers = [known.group, group] if entries is None else [known.group, group, entries.probe]
         every = concat([part.select(known.rows.columns) for part in parts])
         number = np.concatenate(numbers)
-        order = np.argsort(number, kind="stable")
-        starts = number[order].searchsorted(np.arange(groups + 1))
-        indices = indices_of(order)
-        columns = {name: column.take(indices) for name, column in every.columns.items()}
-        found = ranked(Groups(columns, constant(1, len(order)), starts), wanted.order)
-        rank, peers = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
-        rank[order], peers[order] = found.row, found.peers
+        found = ranks_of(every.columns, number, groups, wanted.order)
+        rank, peers = found.row, found.peers
         self.groups, self._every, self._updates, self._number = groups, every, updates, number
         length, first = len(known.rows), len(known.rows) + len(updates)
         self._rank = rank[length:first]
@@ -180,7 +164,7 @@ class _Sight:
         self._last = np.full(groups, -1)  # the rank of the last row known
         np.maximum.at(self._last, known.group, rank[:length])
         self.count = np.zeros(ranks, np.int64)
-        self.depth = _depth(self._rank, updates, ranks)
+        self.depth = depth_of(self._rank, updates.time, updates.diff, ranks)
         self.missing = np.zeros(groups, np.int64)
         if entries is None:
             np.add.at(self.count, rank[:length], known.rows.diff)
@@ -255,13 +239,13 @@ class _Sight:
         return self._every.take(self.first[self._last[groups]]).columns
 
 
-def _depth(rank: Ints, updates: Updates, ranks: int) -> Ints:
-    """How many copies of each rank the updates take at most, at any moment."""
+def depth_of(rank: Ints, time: Ints, diff: Ints, ranks: int) -> Ints:
+    """How many copies of each rank updates take at most, at any moment."""
     depth = np.zeros(ranks, np.int64)
-    if not len(updates) or not (updates.diff < 0).any():
+    if not len(diff) or not (diff < 0).any():
         return depth
-    order = np.lexsort((-updates.diff, updates.time, rank))  # of one time, what comes is first
-    rank, running = rank[order], np.cumsum(updates.diff[order])
+    order = np.lexsort((-diff, time, rank))  # of one time, what comes is first
+    rank, running = rank[order], np.cumsum(diff[order])
     starts = np.flatnonzero(np.concatenate([[True], rank[1:] != rank[:-1]]))
     before = np.concatenate([[0], running[starts[1:] - 1]])
     depth[rank[starts]] = np.maximum(before - np.minimum.reduceat(running, starts), 0)

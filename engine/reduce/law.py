@@ -62,12 +62,16 @@ class Moments:
         """A value of each group as a value of each moment."""
         return array.take(indices_of(self.group))
 
+    def moment_of_rows(self, length: int) -> Ints:
+        """The moment of each of the input's updates."""
+        moment = np.empty(length, np.int64)
+        counts = np.diff(np.append(self.starts, length))
+        moment[self.rows] = np.flatnonzero(~self.was)[int(self.begins):].repeat(counts)
+        return moment
+
     def group_of_rows(self, length: int) -> Ints:
         """The group of each of the input's updates."""
-        group = np.empty(length, np.int64)
-        counts = np.diff(np.append(self.starts, length))
-        group[self.rows] = self.group[~self.was][int(self.begins):].repeat(counts)
-        return group
+        return self.group[self.moment_of_rows(length)]
 
     def interleaved(self) -> Ints:
         """For each moment its place in a list of what all groups were, followed by the other moments."""

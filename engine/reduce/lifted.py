@@ -11,7 +11,7 @@ from halfjoin.engine.reduce.law import moments_of
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.updates import Updates, concat, constant
-from halfjoin.planner.plan import Aggregates, Sums
+from halfjoin.planner.group_functions import Aggregates, Sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,21 @@ class Lifted:
         totals = tuple(one.take(moments.rows).added(moments.starts) for one in self.totals)
         return Lifted(self.rows.take(firsts), totals)
 
+    def kept(self, function: Aggregates) -> Updates:
+        """The entries as rows with the columns in which the function keeps its sums.
+
+        Raises:
+            DataError: a count is out of the range of bigint.
+        """
+        sums = {part.column.name: one.kept() for part, one in zip(sums_of(function), self.totals, strict=True)}
+        return self.rows.with_columns(sums)
+
+    @classmethod
+    def read(cls, function: Aggregates, keys: Sequence[str], rows: Updates) -> Lifted:
+        """The entries that `kept` gave."""
+        totals = tuple(Totals.read(part.kind, rows.columns[part.column.name]) for part in sums_of(function))
+        return cls(rows.select(keys), totals)
+
 
 def sums_of(function: Aggregates) -> tuple[Sums, ...]:
     """What adds up in an aggregate: the number of rows, then its sums."""
@@ -49,13 +64,19 @@ def lift(function: Aggregates, keys: Sequence[str], updates: Updates) -> Lifted:
 
 def lift_all(function: Aggregates, keys: Sequence[str], pieces: Iterable[Updates]) -> Lifted | None:
     """What all updates of a history add, by group and time; None if there are none. Only one piece is in memory."""
+    morsels = (piece.slice(start, min(start + limits.MORSEL_ROWS, len(piece)))
+               for piece in pieces for start in range(0, len(piece), limits.MORSEL_ROWS))  # fmt: skip
+    return add_up(lift(function, keys, morsel) for morsel in morsels)
+
+
+def add_up(parts: Iterable[Lifted]) -> Lifted | None:
+    """One entry for each group and time of all parts; None if there are no parts. Only one part is in memory."""
     found, due = list[Lifted](), limits.PIECE_ROWS
-    for piece in pieces:
-        for start in range(0, len(piece), limits.MORSEL_ROWS):
-            found.append(lift(function, keys, piece.slice(start, min(start + limits.MORSEL_ROWS, len(piece)))).summed())
-            if sum(map(len, found)) > due:
-                found = [_together(found)]
-                due = 2 * len(found[0]) + limits.PIECE_ROWS
+    for part in parts:
+        found.append(part.summed())
+        if sum(map(len, found)) > due:
+            found = [_together(found)]
+            due = 2 * len(found[0]) + limits.PIECE_ROWS
     return _together(found) if found else None
 
 

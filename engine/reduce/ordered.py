@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
 from halfjoin.engine.linear.tables import NO_FUNCTIONS, Registry, group_function
 from halfjoin.engine.reduce import user
@@ -20,7 +21,7 @@ from halfjoin.engine.scalar import evaluate as scalar
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import mask_of, valid
-from halfjoin.planner.plan import Ordered
+from halfjoin.planner.group_functions import Ordered
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions.aggregates import AGGREGATES, ORDERED_SETS, decompose
 from halfjoin.sql.relation import AggregateCall
@@ -120,5 +121,7 @@ def _rows(groups: Groups, *args: Expr) -> Arguments:
 def _of_sorted(part: Ordered, rows: Arguments) -> pa.Array:
     if part.function == "mode":
         return mode(rows)
+    if part.function == "percentile_cont" and not pt.is_floating(rows.args[0].type):  # integers
+        rows = Arguments((rows.args[0].cast(pa.float64(), safe=False),), rows.count, rows.starts)
     fractions = scalar.compile(part.args[0]).evaluate({}, 1).values[0].as_py()
     return (percentile_cont if part.function == "percentile_cont" else percentile_disc)(rows, fractions)

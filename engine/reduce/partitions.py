@@ -98,7 +98,7 @@ def partitions(groups: Groups, order: Sequence[SortKey]) -> Partitions:
     Raises:
         Failed: a partition has too many copies of rows; the mask marks the groups.
     """
-    copies = sums(np.minimum(groups.count, RESULT_ROWS + 1) - 1, groups.starts)
+    copies = sums(np.minimum(groups.count - 1, RESULT_ROWS + 1), groups.starts)
     if (copies > RESULT_ROWS).any():
         raise Failed(_TOO_MANY, copies > RESULT_ROWS)
     found = sort(groups, order)

@@ -29,11 +29,11 @@ def percentile_cont(rows: Arguments, fractions: Fractions) -> pa.Array:
     def at(fraction: float) -> pa.Array:
         if not len(values):
             return pa.nulls(len(rows), pa.float64())
-        place = fraction * np.maximum(rows.sizes - 1, 0)
-        low, high = np.floor(place), np.ceil(place)
-        first, last = (values[_position(rows, side.astype(np.int64))] for side in (low, high))
+        low, high = places("percentile_cont", fraction, rows.sizes)
+        first, last = (values[_position(rows, side)] for side in (low, high))
+        part = fraction * np.maximum(rows.sizes - 1, 0) - low
         with np.errstate(invalid="ignore", over="ignore"):
-            between = first + (place - low) * (last - first)
+            between = first + part * (last - first)
         return pa.array(np.where(low == high, first, between), mask=empty)
 
     return _of_each(fractions, at, rows)
@@ -50,10 +50,19 @@ def percentile_disc(rows: Arguments, fractions: Fractions) -> pa.Array:
     empty = rows.sizes == 0
 
     def at(fraction: float) -> pa.Array:
-        place = np.maximum(np.ceil(fraction * rows.sizes).astype(np.int64), 1) - 1
+        place, _ = places("percentile_disc", fraction, rows.sizes)
         return rows.args[0].take(pa.array(_position(rows, place), mask=empty))
 
     return _of_each(fractions, at, rows)
+
+
+def places(function: str, fraction: float, sizes: Ints) -> tuple[Ints, Ints]:
+    """The first and the last place, from 0, of the values that a percentile of so many values reads."""
+    if function == "percentile_disc":
+        place: Ints = np.maximum(np.ceil(fraction * sizes).astype(np.int64), 1) - 1
+        return place, place
+    exact = fraction * np.maximum(sizes - 1, 0)
+    return np.floor(exact).astype(np.int64), np.ceil(exact).astype(np.int64)
 
 
 def mode(rows: Arguments) -> pa.Array:

@@ -7,9 +7,9 @@ in each round, `_SAMPLES` entries divide what is left of a range, and one sort c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,40 +17,75 @@ import pyarrow as pa
 from halfjoin.engine.arrange.index import RowNumbers
 from halfjoin.engine.arrange.keys import key_columns
 from halfjoin.engine.arrange.order import Order, OrderKey
-from halfjoin.engine.arrange.run import Part, Run
+from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.reduce.bisection import keys_of, place
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.sorting import precede, sort
 from halfjoin.engine.updates.codes import codes, is_exact, same
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, constant, gather, indices_of
+from halfjoin.planner.plan import ArrangementKey
+
+Begins: TypeAlias = Sequence[Ints]  # for each run, an entry of each group
 
 _SAMPLES = 16  # entries of a range that a round of a search looks at
+_FEW = 64  # searches; so few are done one by one
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
     """What was read. `rows`: of the order's columns, with their diffs. `probe`: the position of the group asked for.
 
-    `mine`: whether the row was there, in this group and not one with the same code. `last`: the run has more rows of
-    the group after this one. `adds`: none of those has a negative diff.
+    `mine`: whether the row was there, in this group and not one with the same code. `first`: the run has more rows of
+    the group before this one; `last`: after it. `adds`: none of those has a negative diff. `run`, `row`: where it lies.
     """
 
     rows: Updates
     probe: Ints
     mine: Mask
+    first: Mask
     last: Mask
     adds: Mask
+    run: Ints
+    row: RowNumbers
 
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """The entries of each group in a run. `order`: of the run; it is built when a row is read."""
+    """The entries of each group in a run. `order`: of the run, `live`: its rows in any order; made when needed."""
 
     run: Run
     order: Callable[[], Order]
+    live: Callable[[], RowNumbers]
     low: Ints
     high: Ints
     exact: bool  # equal codes mean equal groups
+
+    def entries(self, places: Ints, *, ordered: bool) -> tuple[RowNumbers, bool]:
+        """The rows at these places, and whether no diff is negative. Unless it must be `ordered`: of small groups all
+        rows are read, so their order is not made."""
+        if not ordered and self.is_small():
+            return self.live()[places], False
+        order = self.order()
+        return order.rows[places], order.adds
+
+    def is_small(self) -> bool:
+        """Whether a reading from a place on takes all rows of each group."""
+        return int((self.high - self.low).max(initial=0)) <= _SAMPLES
+
+    def copies(self, begins: Ints, ends: Ints, closed: int, before: int) -> Ints:
+        """The sums of the diffs between entries. In a run with open times, this adds up the entries."""
+        order = self.order()
+        if self.run.future is None:
+            sums: Ints = ends - begins if order.sums is None else order.sums[ends] - order.sums[begins]
+            return sums
+        counts = ends - begins
+        stops = counts.cumsum()
+        rows = order.rows[np.arange(counts.sum()) + (begins - (stops - counts)).repeat(counts)]
+        there = np.where(self.run.updates.time[rows] < before, self.run.diffs(rows, closed), 0)
+        running = np.concatenate([constant(0, 1), there.cumsum()])
+        sums = running[stops] - running[stops - counts]
+        return sums
 
     def rows(self, names: Iterable[str], rows: RowNumbers) -> dict[str, pa.Array]:
         indices = indices_of(rows)
@@ -62,7 +97,7 @@ class Reading:
 
     def __init__(self, reader: Reader, keys: Sequence[pa.Array], ranges: Sequence[_Range], closed: int) -> None:
         self._reader, self._keys, self._ranges, self._closed = reader, keys, ranges, closed
-        self._begin = [one.low for one in ranges]
+        self._begin: Begins = [one.low for one in ranges]
 
     @property
     def sizes(self) -> Ints:
@@ -70,22 +105,46 @@ class Reading:
         found: Ints = np.sum([one.high - one.low for one in self._ranges], axis=0)
         return found
 
+    @property
+    def begins(self) -> Begins:
+        """The first entry of each group, in each run."""
+        return [one.low for one in self._ranges]
+
+    @property
+    def ends(self) -> Begins:
+        """The entry after the last one of each group, in each run."""
+        return [one.high for one in self._ranges]
+
     def of(self, probes: Ints) -> Reading:
         """The reading of some of the groups, or of the same group several times."""
         keys = [key.take(indices_of(probes)) for key in self._keys]
-        ranges = [_Range(one.run, one.order, one.low[probes], one.high[probes], one.exact) for one in self._ranges]
+        ranges = [replace(one, low=one.low[probes], high=one.high[probes]) for one in self._ranges]
         made = Reading(self._reader, keys, ranges, self._closed)
         made._begin = [begin[probes] for begin in self._begin]
         return made
 
     def seek(self, rows: Mapping[str, pa.Array]) -> None:
-        """Begin at the first entries that are not less than these rows, one for each group, or a few entries before."""
-        names, order = self._reader.key.columns, self._reader.key.order
+        """Begin at the first entries that are not less than these rows, one for each group, or a few entries before.
+
+        The rows may have no more than the columns of the sort keys. Then their peers are not less.
+        """
+        self._begin = self._search(rows, _SAMPLES, None)
+
+    def find(self, rows: Mapping[str, pa.Array], after: Mask) -> Begins:
+        """In each run, the first entry that is not less than these rows, one for each group; where it is `after`, the
+        first that is greater."""
+        return self._search(rows, 0, after)
+
+    def _search(self, rows: Mapping[str, pa.Array], width: int, after: Mask | None) -> Begins:
+        """The least entries of the ranges in which the first entries lie. These are at most `width` entries wide."""
+        names, order = list(rows), self._reader.key.order
         low = np.concatenate([one.low for one in self._ranges])
         high = np.concatenate([one.high for one in self._ranges])
         number = np.arange(len(self._ranges)).repeat([len(one.low) for one in self._ranges])
         probe = np.concatenate([np.arange(len(one.low)) for one in self._ranges])
-        while len(wide := np.flatnonzero(high - low > _SAMPLES)):
+        if len(probe) <= _FEW and (places := self._one_by_one(rows, width, after)) is not None:
+            return places
+        while len(wide := np.flatnonzero(high - low > width)):
             steps = (high - low)[wide, None] * np.arange(1, _SAMPLES + 1) // (_SAMPLES + 1)
             places = low[wide, None] + steps
             sampled = list[dict[str, pa.Array]]()
@@ -94,43 +153,126 @@ class Reading:
                 sampled.append(range.rows(names, range.order().rows[places[number[wide] == one].ravel()]))
             others = {name: pa.concat_arrays([one[name] for one in sampled]) for name in names}
             asked = {name: column.take(indices_of(probe[wide])) for name, column in rows.items()}
-            less = precede(asked, others, order).sum(1)
+            less = precede(asked, others, order, None if after is None else after[probe[wide]]).sum(1)
             edges = np.column_stack([low[wide], places + 1, high[wide]])  # after the last lesser one, it begins
             low[wide] = edges[np.arange(len(wide)), less]
             edges = np.column_stack([places, high[wide]])
             high[wide] = edges[np.arange(len(wide)), less]
-        self._begin = np.split(low, np.cumsum([len(one.low) for one in self._ranges])[:-1])
+        return np.split(low, np.cumsum([len(one.low) for one in self._ranges])[:-1])
 
-    def take(self, count: Ints, before: int) -> Entries:
-        """From where each group begins, `count` entries of each run, and those within the reach of a search.
+    def _one_by_one(self, rows: Mapping[str, pa.Array], width: int, after: Mask | None) -> Begins | None:
+        """The first entries; None if rows cannot be compared one by one."""
+        key = self._reader.key
+        keys = keys_of([rows, *(one.run.updates.columns for one in self._ranges)], key.order, list(rows))
+        if keys is None:
+            return None
+        asked = list(map(keys[0], range(len(self._ranges[0].low))))
+        ties = [False] * len(asked) if after is None else after.tolist()
+        found = list[Ints]()
+        for one, own in zip(self._ranges, keys[1:], strict=True):
+            if width and one.is_small():
+                found.append(one.low)
+                continue
+            entries, low, high = one.order().rows, one.low.tolist(), one.high.tolist()
+            found.append(np.array([place(entries, *at, own, wanted, after=tie)
+                                   for at, wanted, tie in zip(zip(low, high, strict=True), asked, ties, strict=True)],
+                                  np.int64))  # fmt: skip
+        return found
+
+    def take(
+        self, count: Ints, before: int, *, back: Ints | None = None, names: Sequence[str] | None = None
+    ) -> Entries:
+        """From where each group begins, `count` entries of each run, and those within the reach of a search; and `back`
+        entries before them. `names`: the columns to read (None: all).
 
         Rows whose times are not below `before` are not there yet.
         """
-        names, keys = self._reader.key.columns, self._reader.keys
-        parts, probes, mine, last, adds = [], [], [], [], []
-        for one, begin in zip(self._ranges, self._begin, strict=True):
-            end = np.minimum(one.high, begin + count + _SAMPLES)
-            counts = end - begin
+        pairs = list(zip(self._ranges, self._begin, strict=True))
+        begins = self._begin if back is None else [np.maximum(one.low, begin - back) for one, begin in pairs]
+        ends = [np.minimum(one.high, begin + count + _SAMPLES) for one, begin in pairs]
+        return self._taken(begins, ends, before, self._reader.key.columns if names is None else names, ordered=False)
+
+    def between(self, begins: Begins, ends: Begins, before: int) -> Entries:
+        """The entries from a place of each run up to another, in each group, as `take`."""
+        return self._taken(begins, ends, before, self._reader.key.columns, ordered=True)
+
+    def _taken(self, begins: Begins, ends: Begins, before: int, names: Sequence[str], *, ordered: bool) -> Entries:
+        keys = self._reader.keys
+        parts, probes, mine, first, last, adds, runs, places = [], [], [], [], [], [], [], []
+        for number, (one, start, end) in enumerate(zip(self._ranges, begins, ends, strict=True)):
+            counts = end - start
             stops = counts.cumsum()
-            probe = np.arange(len(begin)).repeat(counts)
-            entries = np.arange(len(probe)) + (begin - (stops - counts)).repeat(counts)
-            order = one.order()
-            rows = order.rows[entries]
+            probe = np.arange(len(start)).repeat(counts)
+            entries = np.arange(len(probe)) + (start - (stops - counts)).repeat(counts)
+            rows, no_negative = one.entries(entries, ordered=ordered)
             found = Updates(one.rows(names, rows), one.run.updates.time[rows], one.run.diffs(rows, self._closed))
             equal = found.time < before
             if not (one.exact and (not self._keys or is_exact(self._keys))):
                 given = one.rows(keys, rows)
                 for name, key in zip(keys, self._keys, strict=True):
                     equal &= same(key.take(indices_of(probe)), given[name])
-            final = np.zeros(len(probe), np.bool_)
+            opening, final = np.zeros((2, len(probe)), np.bool_)
+            opening[(stops - counts)[(start > one.low) & (counts > 0)]] = True
             final[stops[(end < one.high) & (counts > 0)] - 1] = True
             parts.append(found)
             probes.append(probe)
             mine.append(equal)
+            first.append(opening)
             last.append(final)
-            adds.append(np.full(len(probe), order.adds))
-        return Entries(concat(parts), np.concatenate(probes), np.concatenate(mine), np.concatenate(last),
-                       np.concatenate(adds))  # fmt: skip
+            adds.append(np.full(len(probe), no_negative))
+            runs.append(np.full(len(probe), number))
+            places.append(rows)
+        columns = (probes, mine, first, last, adds, runs, places)
+        return Entries(concat(parts), *(np.concatenate(each) for each in columns))
+
+    def values(self, entries: Entries, positions: Ints, names: Sequence[str]) -> tuple[Updates, Ints]:
+        """Columns of some of the entries that were taken, and their groups."""
+        parts, probes = [], []
+        for number, one in enumerate(self._ranges):
+            some = positions[entries.run[positions] == number]
+            parts.append(Updates(one.rows(names, entries.row[some]), entries.rows.time[some], entries.rows.diff[some]))
+            probes.append(entries.probe[some])
+        return concat(parts), np.concatenate(probes)
+
+    def counted(self) -> Reading | None:
+        """The reading of the groups, in ranges of which all rows are theirs. None if two groups share a code."""
+        ranges = []
+        for one in self._ranges:
+            if not (one.exact and (not self._keys or is_exact(self._keys))):
+                if not one.order().whole:
+                    return None
+                firsts, mine = np.flatnonzero(one.low < one.high), np.zeros(len(one.low), np.bool_)
+                mine[firsts] = True
+                given = one.rows(self._reader.keys, one.order().rows[one.low[firsts]])
+                for name, key in zip(self._reader.keys, self._keys, strict=True):
+                    mine[firsts] &= same(key.take(indices_of(firsts)), given[name])
+                one = replace(one, high=np.where(mine, one.high, one.low))
+            ranges.append(one)
+        return Reading(self._reader, self._keys, ranges, self._closed)
+
+    def until(self, ends: Begins) -> Reading:
+        """The same groups without the entries from `ends` on."""
+        ranges = [replace(one, high=end) for one, end in zip(self._ranges, ends, strict=True)]
+        return Reading(self._reader, self._keys, ranges, self._closed)
+
+    def holds_null(self, name: str) -> bool:
+        """Whether a column of the runs has NULLs."""
+        return any(one.run.updates.columns[name].null_count > 0 for one in self._ranges)
+
+    def copies(self, begins: Begins, ends: Begins, before: int) -> Ints:
+        """The number of rows between entries of each run, with their copies; `counted` groups only."""
+        found = constant(0, len(begins[0]))
+        for one, begin, end in zip(self._ranges, begins, ends, strict=True):
+            found = found + one.copies(begin, end, self._closed, before)
+        return found
+
+    def equal(self, rows: Mapping[str, pa.Array]) -> tuple[Begins, Begins]:
+        """In each run, where the rows that equal these begin, and where they end; one row for each group."""
+        length = len(next(iter(rows.values())))
+        both = self.of(np.tile(np.arange(length), 2))
+        twice = {name: pa.concat_arrays([column, column]) for name, column in rows.items()}
+        places = both.find(twice, np.arange(2 * length) >= length)
+        return [one[:length] for one in places], [one[length:] for one in places]
 
 
 class Reader:
@@ -152,9 +294,14 @@ class Reader:
                 return None
             order = partial(run.order, self.key, self._columns, self._sort)
             low, high, exact = run.ranges(self.key.arrangement, self._columns, probes)
-            ranges.append(_Range(run, order, low, high, exact))
+            live = partial(_live, run, self.key.arrangement, self._columns)
+            ranges.append(_Range(run, order, live, low, high, exact))
         return Reading(self, keys, ranges, closed) if ranges else None
 
 
 def _places(key: OrderKey, rows: Updates, starts: Ints) -> Ints:
     return sort(Groups(rows.columns, constant(1, len(rows)), starts), key.order).positions
+
+
+def _live(run: Run, key: ArrangementKey, columns: KeyColumns) -> RowNumbers:
+    return run.live(key, columns)[1]

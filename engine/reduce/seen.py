@@ -1,12 +1,13 @@
-"""What a reduce sees of its groups: all their rows, or no more than the first rows.
+"""What a reduce sees of its groups: all their rows, or no more than the first rows, or the rows around a place.
 
-Min, max and LIMIT need the first rows of a group, and the output tells which those were. So a batch reads about as many
-rows as it takes of them, and not the group. The functions of whole groups see the whole groups.
+Min, max and LIMIT need the first rows of a group, and the output tells which those were. A percentile needs the rows
+around a place, which is near the value that the output has. So a batch reads about as many rows as it takes of them,
+and not the group. The functions of whole groups see the whole groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,13 +18,16 @@ from halfjoin.engine.arrange.order import OrderKey
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.join.dataflow import Closing
 from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.reduce.around import Place, around
 from halfjoin.engine.reduce.contents import Contents, contents_of
 from halfjoin.engine.reduce.front import Front, Known, Wanted, front_of
 from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.reading import Reader, Reading
+from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.values import valid
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, indices_of
-from halfjoin.planner.plan import Aggregates, Ordered, Reduce, Top
+from halfjoin.planner.group_functions import Aggregates, Ordered, Top
+from halfjoin.planner.plan import Reduce
 from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import SortKey
 
@@ -32,25 +36,42 @@ MOST_FIRST = 1 << 16  # first rows; of more, all rows are looked up
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Seen:
-    """The columns `names` of the groups' rows. `reader`: reads the first rows that are `wanted`; None: all are."""
+    """The columns `names` of the groups' rows. `reader`: reads the rows that are `wanted`; None: all are."""
 
     names: Sequence[str]
-    wanted: Wanted | None = None
+    wanted: Wanted | Place | None = None
     reader: Reader | None = None
 
     def front(
         self, moments: Moments, updates: Updates, group: Ints, known: Known, runs: Sequence[Part], closing: Closing
     ) -> Front:
         """The first rows of the groups, and which groups must be looked up."""
-        wanted, reader = self.wanted, self.reader
-        assert wanted is not None and reader is not None  # not all rows are wanted
+        assert isinstance(self.wanted, Wanted)
+        found = front_of(self.wanted, known, updates, group, self._readable(moments, runs, closing), closing.before)
+        return self._keyed(moments, found)
 
+    def front_of_value(
+        self, moments: Moments, updates: Updates, group: Ints, values: pa.Array, runs: Sequence[Part], closing: Closing
+    ) -> Front:
+        """The rows that decide on a value, and which groups must be looked up. `values`: as kept, of each group."""
+        if not isinstance(self.wanted, Place):
+            return self.front(moments, updates, group, self._known(values, updates), runs, closing)
+        readable = self._readable(moments, runs, closing)
+        return self._keyed(moments, around(self.wanted, values, moments, updates, readable, closing.before))
+
+    def _readable(
+        self, moments: Moments, runs: Sequence[Part], closing: Closing
+    ) -> Callable[[], Reading | None]:
         @cache
         def readable() -> Reading | None:
-            return reader.reading(list(moments.keys.values()), moments.groups, runs, closing.netted)
+            assert self.reader is not None  # not all rows are wanted
+            return self.reader.reading(list(moments.keys.values()), moments.groups, runs, closing.netted)
 
-        found = front_of(wanted, known, updates, group, readable, closing.before)
-        keys = {name: moments_keys.take(indices_of(found.group)) for name, moments_keys in moments.keys.items()}
+        return readable
+
+    def _keyed(self, moments: Moments, found: Front) -> Front:
+        """The rows with the keys of their groups."""
+        keys = {name: array.take(indices_of(found.group)) for name, array in moments.keys.items()}
         rows = Updates({**keys, **found.rows.columns}, found.rows.time, found.rows.diff)
         return Front(rows.select(self.names), found.group, found.plain)
 
@@ -70,7 +91,7 @@ class Seen:
             rows, group = concat([front.rows, rows]), np.concatenate([front.group, group])
         return contents_of(moments, rows, group, before)
 
-    def known_value(self, values: pa.Array, updates: Updates) -> Known:
+    def _known(self, values: pa.Array, updates: Updates) -> Known:
         """What the kept least or greatest values tell of groups; NULL: the group has no value."""
         assert self.wanted is not None and self.wanted.subject is not None  # the least value of a column
         there = np.flatnonzero(valid(values))
@@ -80,7 +101,7 @@ class Seen:
 
     def known_rows(self, rows: Updates, group: Ints, groups: int, *, offset: int) -> Known:
         """What the output tells of groups, given its rows. With an OFFSET it does not have the first rows."""
-        assert self.wanted is not None and self.reader is not None
+        assert isinstance(self.wanted, Wanted) and self.reader is not None
         copies = np.zeros(groups, np.int64)
         np.add.at(copies, group, rows.diff)
         rows = rows.select(self.reader.key.columns)
@@ -95,29 +116,37 @@ def seen_by(plan: Reduce, names: Sequence[str], registry: Registry) -> tuple[See
     `names`: the columns that the function reads. Parts that see the same have one object.
     """
     match plan.function:
-        case Aggregates(ordered=ordered) if all(map(_is_extreme, ordered)):
-            return tuple(_extreme(plan, part, registry) for part in ordered)
+        case Aggregates(ordered=ordered) if None not in (found := [_wanted(part) for part in ordered]):
+            return tuple(_of_column(plan, wanted, registry) for wanted in found if wanted is not None)
         case Aggregates(ordered=ordered):
             return (Seen(names),) * len(ordered)
         case Top(order, int() as limit, offset, with_ties) if limit + offset <= MOST_FIRST:
-            return (_first(plan, names, Wanted(order, limit + offset, with_ties), registry),)
+            return (_first(plan, names, Wanted(order, limit + offset, with_ties), registry, names),)
         case _:
             return (Seen(names),)
 
 
-def _is_extreme(part: Ordered) -> bool:
-    return part.function in ("min", "max") and isinstance(part.args[0], Column)
+def _wanted(part: Ordered) -> Wanted | Place | None:
+    """The rows that decide on the part's value; None: all do."""
+    match part:
+        case Ordered(function="min" | "max", args=(Column(name) as column, *_)):
+            return Wanted((SortKey(column, descending=part.function == "max"),), 1, subject=name)
+        case Ordered(function="percentile_cont" | "percentile_disc", order=(SortKey(Column(name) as column, down),)):
+            fraction = compile(part.args[0]).evaluate({}, 1).values[0].as_py()
+            if part.condition is None and isinstance(fraction, float) and 0 <= fraction <= 1:
+                return Place((SortKey(column, down),), name, part.function, fraction)
+    return None
 
 
-def _extreme(plan: Reduce, part: Ordered, registry: Registry) -> Seen:
-    column = part.args[0]
-    assert isinstance(column, Column)
-    wanted = Wanted((SortKey(column, descending=part.function == "max"),), 1, subject=column.name)
-    found = _first(plan, [column.name], wanted, registry)
-    return Seen(list(dict.fromkeys([*(key.name for key in plan.keys), column.name])), wanted, found.reader)
+def _of_column(plan: Reduce, wanted: Wanted | Place, registry: Registry) -> Seen:
+    assert wanted.subject is not None
+    names = dict.fromkeys([*(key.name for key in plan.keys), wanted.subject])
+    return _first(plan, [wanted.subject], wanted, registry, list(names))
 
 
-def _first(plan: Reduce, names: Sequence[str], wanted: Wanted, registry: Registry) -> Seen:
+def _first(
+    plan: Reduce, read: Sequence[str], wanted: Wanted | Place, registry: Registry, names: Sequence[str]
+) -> Seen:
     assert plan.groups is not None  # it reads groups
-    key = OrderKey(plan.groups, wanted.order, tuple(names))
+    key = OrderKey(plan.groups, wanted.order, tuple(read))
     return Seen(names, wanted, Reader(key, [key.name for key in plan.keys], registry))

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.reduce.bisection import keys_of
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.words import differ, look, ordered_words
 from halfjoin.engine.updates.radix import argsort, of_integers
 from halfjoin.engine.updates.updates import Ints, Mask, constant, gather, indices_of
 from halfjoin.sql.relation import SortKey
+
+FEW = 64  # rows; so few are sorted faster one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,9 @@ class Sorted:
 
 def sort(groups: Groups, order: Sequence[SortKey]) -> Sorted:
     """The rows of each group by the sort keys, then by all columns in declared order (ascending, NULLs last)."""
+    few = _few(groups, order) if len(groups.count) <= FEW else None
+    if few is not None:
+        return Sorted(few.positions, few.begins(few.peers))
     by_keys = _by_keys(groups, order)
     return Sorted(_by_rows(groups, by_keys).positions, by_keys.new)
 
@@ -38,14 +45,56 @@ class Ranks:
     row: Ints
 
 
+def ranks_of(
+    columns: Mapping[str, pa.Array], group: Ints, groups: int, order: Sequence[SortKey]
+) -> Ranks:
+    """The ranks of rows in any order, given the group of each."""
+    by_group = np.argsort(group, kind="stable")
+    starts = group[by_group].searchsorted(np.arange(groups + 1))
+    indices = indices_of(by_group)
+    sorted = {name: gather(column, indices) for name, column in columns.items()}
+    found = ranked(Groups(sorted, constant(1, len(group)), starts), order)
+    peers, row = np.empty_like(found.peers), np.empty_like(found.row)
+    peers[by_group], row[by_group] = found.peers, found.row
+    return Ranks(peers, row)
+
+
 def ranked(groups: Groups, order: Sequence[SortKey]) -> Ranks:
     """The ranks of rows in the order of `sort`. Rows of different groups have different ranks."""
-    by_keys = _by_keys(groups, order)
-    by_rows = _by_rows(groups, by_keys)
+    few = _few(groups, order) if len(groups.count) <= FEW else None
+    if few is not None:
+        by_keys, by_rows = (Sorted(few.positions, few.begins(keys)) for keys in (few.peers, few.rows))
+    else:
+        by_keys = _by_keys(groups, order)
+        by_rows = _by_rows(groups, by_keys)
     peers, row = np.empty_like(by_rows.positions), np.empty_like(by_rows.positions)
     peers[by_keys.positions] = np.cumsum(by_keys.new) - 1
     row[by_rows.positions] = np.cumsum(by_rows.new) - 1
     return Ranks(peers, row)
+
+
+class _Few(NamedTuple):
+    """Few rows in order: their positions, and at each place the keys of the row's peers, and of its equal rows."""
+
+    positions: Ints
+    peers: list[Any]
+    rows: list[Any]
+
+    def begins(self, keys: list[Any]) -> Mask:
+        """Whether the keys at a place differ from those before."""
+        return np.array([place == 0 or keys[place - 1] != key for place, key in enumerate(keys)], np.bool_)
+
+
+def _few(groups: Groups, order: Sequence[SortKey]) -> _Few | None:
+    """The rows, compared one by one; None if they cannot be."""
+    peers, rows = (keys_of([groups.columns], order, names) for names in ((), list(groups.columns)))
+    if peers is None or rows is None:
+        return None
+    numbers = groups.numbers.tolist()
+    keys = [(number, rows[0](position)) for position, number in enumerate(numbers)]
+    positions = sorted(range(len(keys)), key=keys.__getitem__)
+    return _Few(np.array(positions, np.int64), [(numbers[at], peers[0](at)) for at in positions],
+                [keys[at] for at in positions])  # fmt: skip
 
 
 def _by_keys(groups: Groups, order: Sequence[SortKey]) -> Sorted:
@@ -69,8 +118,13 @@ def _by_rows(groups: Groups, state: Sorted) -> Sorted:
     return Sorted(positions, new)
 
 
-def precede(asked: Mapping[str, pa.Array], others: Mapping[str, pa.Array], order: Sequence[SortKey]) -> Mask:
-    """Whether rows come before a row: as many `others` for each row of `asked`, which a row of the result is about."""
+def precede(
+    asked: Mapping[str, pa.Array], others: Mapping[str, pa.Array], order: Sequence[SortKey], ties: Mask | None = None
+) -> Mask:
+    """Whether rows come before a row: as many `others` for each row of `asked`, which a row of the result is about.
+
+    `ties`: the rows of `asked` that equal rows come before, too.
+    """
     rows, length = len(next(iter(asked.values()))), len(next(iter(others.values())))
     columns = {name: pa.concat_arrays([column, others[name]]) for name, column in asked.items()}
     groups = Groups(columns, constant(1, rows + length), np.array([0, rows + length]))
@@ -82,7 +136,7 @@ def precede(asked: Mapping[str, pa.Array], others: Mapping[str, pa.Array], order
         equal &= other == own
         if not equal.any():  # computes no words in vain
             break
-    return less
+    return less if ties is None else less | (equal & ties[:, None])
 
 
 def _all_words(groups: Groups, order: Sequence[SortKey]) -> Iterator[Ints]:

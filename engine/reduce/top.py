@@ -7,7 +7,7 @@ import numpy as np
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.sorting import sort
 from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask
-from halfjoin.planner.plan import Top
+from halfjoin.planner.group_functions import Top
 
 
 def evaluate(spec: Top, groups: Groups) -> tuple[Ints, Ints]:

@@ -12,17 +12,20 @@ from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.offsets import of_frame, shifted
 from halfjoin.engine.reduce.partitions import Partitions, partitions
 from halfjoin.engine.reduce.ranks import RANKS, ntile
+from halfjoin.engine.reduce.running import Starts, continued, summed
 from halfjoin.engine.reduce.words import look, ordered_words
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.updates import gather, indices_of
-from halfjoin.planner.plan import Windows
+from halfjoin.planner.group_functions import Windows
 from halfjoin.sql.relation import WindowCall
 
 
-def evaluate(spec: Windows, groups: Groups, registry: Registry = NO_FUNCTIONS) -> Groups:
-    """The rows with a column for each call, in the window's order. Each group is one partition. `registry` has the
-    user's aggregates.
+def evaluate(
+    spec: Windows, groups: Groups, registry: Registry = NO_FUNCTIONS, starts: Starts | None = None
+) -> Groups:
+    """The rows with a column for each result, in the window's order. Each group is one partition. `registry` has the
+    user's aggregates. `starts`: the groups are parts of partitions, and these are the results before them.
 
     Copies of a row are separate rows of the partition, so they may get different results: the output has a row for each
     different result, with the number of copies that have it.
@@ -44,8 +47,10 @@ def evaluate(spec: Windows, groups: Groups, registry: Registry = NO_FUNCTIONS) -
     """
     rows = partitions(groups, spec.order)
     try:
-        made = ((column, _call(call, rows, registry)) for column, call in spec.calls)
-        results = {column.name: values.cast(arrow_type(column.type)) for column, values in made}
+        results = {part.sums.column.name: summed(part, rows, starts) for part in spec.running}
+        for column, call in spec.calls:
+            found = _call(call, rows, registry).cast(arrow_type(column.type))
+            results[column.name] = found if starts is None else continued(spec, column, call, found, rows, starts)
     except Failed as failed:
         raise Failed.of(failed.failures(len(rows)).of_groups(rows.numbers), len(groups)) from None
     return _together(rows, results)

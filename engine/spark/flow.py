@@ -63,7 +63,7 @@ class SparkFlow:
         return Layout(columns, (), any(map(may_report, operators)))
 
     def changes(self, staged: Mapping[str, Part]) -> Frame | None:
-        """The view's output and failing rows for a batch's changes, summed.
+        """The view's output and failing rows for a batch's changes, summed unless the node is passing.
 
         Tasks look up small streams, those with equally many remaining stages together. Spark's joins do the rest.
         """
@@ -105,7 +105,10 @@ class SparkFlow:
         return self._sum([*self._carried(streams, lambda name, _: self.parts_of(name, Version.AFTER)), *failures])
 
     def _sum(self, parts: list[Frame]) -> Frame | None:
-        return summed(union(parts), self.layout) if parts else None
+        """All rows, summed by a shuffle. What is passed on to reduces needs no sum of rows: they add up sums."""
+        if not parts or self.plan.passing:
+            return union(parts) if parts else None
+        return summed(union(parts), self.layout)
 
     def _seen(self, parts: Sequence[Part]) -> list[StoredRun]:
         return [run for part in parts for run in self.files.runs(part)]

@@ -29,12 +29,14 @@ from halfjoin.engine.spark.frames import read, summed
 from halfjoin.engine.spark.layout import Frame, Layout
 from halfjoin.engine.spark.primary_keys import keyed
 from halfjoin.engine.spark.progress import progress
+from halfjoin.engine.spark.reducing import Reducing
 from halfjoin.engine.spark.session import is_stopped, sees, start_session
 from halfjoin.engine.spark.task_errors import TooHeavy
 from halfjoin.engine.spark.writing import written
 from halfjoin.engine.storage.encoding import from_table
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
+from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import DIFF, MAXIMUM, MINIMUM, TIME, empty
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.linear import Explode
@@ -71,9 +73,11 @@ class SparkRunner:
     ) -> tuple[Output, Output]:
         """Like `Dataflow.changes`: the view's output and error updates for a batch's staged runs, both consolidated.
 
-        If the node is a reduce or asks whether keys are present, this process computes the changes, whatever the batch.
+        If the node asks whether keys are present, this process computes the changes, whatever the batch.
         """
-        if isinstance(flow, ReduceFlow) or flow.plan.asked:
+        if isinstance(flow, ReduceFlow):
+            return self._reduced(flow, staged, lookup, title)
+        if flow.plan.asked:
             return LOCAL.changes(flow, held, staged, lookup, title)
         bound = self._flow(flow, held, lookup)
         with progress(f"changes of {title}"), suppress(TooHeavy):
@@ -84,12 +88,47 @@ class SparkRunner:
         self, flow: Flow, held: Held, lookup: Versioned, title: str
     ) -> Iterable[tuple[Output, Output]]:
         """Like `Dataflow.fill`: the view's whole history so far."""
-        if isinstance(flow, ReduceFlow) or flow.plan.asked:
+        if isinstance(flow, ReduceFlow):
+            return self._filled(flow, lookup, title)
+        if flow.plan.asked:
             return LOCAL.fill(flow, held, lookup, title)
         bound = self._flow(flow, held, lookup)
         with progress(f"filling {title}"), suppress(TooHeavy):
             return [self._carried_out(bound, bound.fill())]
         return flow.fill(lookup, lookup.closing.after)
+
+    def _reduced(
+        self, flow: ReduceFlow, staged: Mapping[str, Part], lookup: Versioned, title: str
+    ) -> tuple[Output, Output]:
+        """The changes of a reduce. If they are many, and rows or their groups are in files: of sums, tasks add up what
+        closes, and this process adds that to what is kept; of whole groups, tasks compute everything, if there are
+        several groups. Otherwise this process computes the changes."""
+        change, bound = lookup.closing_in_files(flow.plan.input), Reducing(flow, self.session)
+        rows = () if flow.plan.groups is None else lookup.as_files(flow.plan.input, Version.AFTER)
+        if change.most <= FEW or all(part.in_memory for part in (*change.parts, *rows)):
+            return flow.changes(staged, lookup, lookup.closing)
+        if flow.plan.groups is None:
+            with progress(f"changes of {title}"), suppress(TooHeavy):
+                frame, layout = bound.sums(self._runs(change.parts), change.low, change.high)
+                sums, _ = written(frame, layout, self._scratch.fresh())
+                return flow.added(flow.read(self._files.loaded(sums)), lookup, lookup.closing)
+        elif flow.plan.keys:
+            with progress(f"changes of {title}"), suppress(TooHeavy):
+                was = lookup.as_files(flow.plan.output, Version.BEFORE)
+                frame = bound.changes(self._runs(change.parts), self._runs(rows), self._runs(was), lookup.closing)
+                return self._written(frame, bound.outputs)
+        return flow.changes(staged, lookup, lookup.closing)
+
+    def _filled(self, flow: ReduceFlow, lookup: Versioned, title: str) -> Iterable[tuple[Output, Output]]:
+        """The history of a reduce. Tasks compute it, if many rows of its input are in files."""
+        parts, upper = lookup.as_files(flow.plan.input, Version.AFTER), lookup.closing.after
+        if sum(len(part) for part in parts if not part.in_memory) > FEW:
+            with progress(f"filling {title}"), suppress(TooHeavy):
+                bound = Reducing(flow, self.session)
+                frame = bound.fill(self._runs(parts), lookup.since(flow.plan.input), upper)
+                found = self._written(frame, bound.outputs)
+                return [found] if any(map(len, found)) or not flow.always else flow.fill(lambda *_: (), upper)
+        return flow.fill(lookup, upper)
 
     def checked(self, given: Sequence[GivenFrame], time: int, *, marked: bool) -> list[FrameRows]:
         """Evaluate and check the rows of a batch that come as DataFrames, except against the tables' keys."""
@@ -148,7 +187,11 @@ class SparkRunner:
             UnsupportedSQL: the plan asks whether keys are present. Spark's joins cannot answer that for closed times
                 yet.
         """
-        if isinstance(flow, ReduceFlow) or flow.plan.asked:
+        if isinstance(flow, ReduceFlow):
+            parts = [self._files.hold(part) for part in lookup.as_files(flow.plan.input, Version.AFTER)]
+            reducing = Reducing(flow, self.session)
+            return contents(reducing.fill(self._runs(parts), time, time + 1), reducing.outputs, time, name)
+        if flow.plan.asked:
             raise UnsupportedSQL(
                 "Spark cannot make a DataFrame of a query with an outer join, EXISTS or NOT EXISTS yet",
                 remedy="query it without Spark, or make it a materialized view and read that",
@@ -174,8 +217,25 @@ class SparkRunner:
         check_names(dict(flow.layout.columns))
         if frame is None:
             return empty(dict(flow.layout.columns)), empty(ERROR_SCHEMA)
-        output, errors = written(frame, flow.layout, self._scratch.fresh())
-        return self._taken(output), self._taken(errors)
+        return self._written(frame, flow.layout, passing=flow.plan.passing)
+
+    def _written(self, frame: Frame, layout: Layout, *, passing: bool = False) -> tuple[Output, Output]:
+        """Run a job. Returns its output and its errors.
+
+        `passing`: the job has not added up equal rows; the output goes to other jobs, and not into a collection.
+        """
+        output, errors = written(frame, layout, self._scratch.fresh())
+        if not passing:
+            return self._taken(output), self._taken(errors)
+        if len(errors):
+            layout = Layout(tuple(ERROR_SCHEMA.items()))
+            rows = read(self.session, self._files.runs(errors), ERROR_SCHEMA, layout.names)
+            errors, _ = written(summed(rows, layout), layout, self._scratch.fresh())
+        kept = output if len(output) > FEW else consolidate(self._files.loaded(output))
+        return kept, self._taken(errors)
+
+    def _runs(self, parts: Iterable[Part]) -> list[StoredRun]:
+        return [run for part in parts for run in self._files.runs(part)]
 
     def _taken(self, run: StoredRun) -> Output:
         return run if self._direct and len(run) > FEW else self._files.loaded(run)

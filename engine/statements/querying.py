@@ -16,7 +16,7 @@ from halfjoin.engine.statements.reading import QUERY_NAME, check_memory, evaluat
 from halfjoin.engine.statements.recursion import with_recursions
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import bounded
-from halfjoin.planner.plan import Top
+from halfjoin.planner.group_functions import Top
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.bind.tables import tables_of
 from halfjoin.sql.relation import Relation, TopK

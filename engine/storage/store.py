@@ -110,7 +110,7 @@ class Nowhere:
             closing = Closing(state.upper, staged.upper, now(), None if batch is None else batch.text)
 
         def follow() -> None:
-            if closing is not None and closing not in self._closings:
+            if closing is not None and (not self._closings or self._closings[-1] != closing):
                 self._closings.append(closing)
             if batch is not None:
                 self._answers[batch.text] = (batch.mark, applied)

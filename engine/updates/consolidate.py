@@ -14,12 +14,13 @@ the weight of a row at a time does not fit into an int64, reading the row is an 
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from halfjoin.engine.updates.codes import codes, factorize, same_rows
+from halfjoin.engine.updates.codes import codes, factorize, integers, is_integral, same_rows
 from halfjoin.engine.updates.updates import (
     MAXIMUM,
     MINIMUM,
@@ -33,6 +34,8 @@ from halfjoin.engine.updates.updates import (
     indices_of,
 )
 from halfjoin.errors import DataError
+
+_FEW = 32  # updates; so few are added up faster one by one
 
 
 def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:
@@ -63,7 +66,7 @@ def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
     count = int(np.count_nonzero(negative))
     if not count:
         return np.arange(len(updates)), updates.diff
-    if count * 4 > len(updates):
+    if count * 4 > len(updates) or len(updates) <= _FEW:
         return _sums(updates, by_time)
     narrow = [column for column in updates.columns.values() if not _is_wide(column.type)]
     keys = codes(narrow or list(updates.columns.values()), len(updates))
@@ -87,6 +90,8 @@ def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:
 
 def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
     """Positions of the rows that stay, in order, and the sums of their diffs."""
+    if 1 < len(updates) <= _FEW and (few := _few_sums(updates, by_time)) is not None:
+        return few
     found = _groups(updates, by_time) if len(updates) > 1 else None
     if found is None:
         positions = np.flatnonzero(updates.diff != 0)
@@ -110,6 +115,31 @@ def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
         positions, sums = positions[alive], sums[alive]
     back = np.argsort(positions)
     return positions[back], sums[back]
+
+
+def _few_sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints] | None:
+    """As `_sums`, one by one; None if some value or sum is not a simple one."""
+    rows = list[list[Any]]()
+    for column in updates.columns.values():
+        if pt.is_floating(column.type):
+            rows.append([None if value is None else "NaN" if value != value else value for value in column.to_pylist()])
+        elif is_integral(column.type):
+            rows.append(integers(column).tolist())
+            if column.null_count:
+                rows.append(column.is_null().to_pylist())
+        elif pt.is_string(column.type) or pt.is_binary(column.type) or pt.is_decimal(column.type):
+            rows.append(column.to_pylist())
+        else:
+            return None
+    rows.append(updates.time.tolist() if by_time else [0] * len(updates))
+    sums, first = dict[Any, int](), dict[Any, int]()
+    for position, (row, diff) in enumerate(zip(zip(*rows, strict=True), updates.diff.tolist(), strict=True)):
+        sums[row] = sums.get(row, 0) + diff
+        first.setdefault(row, position)
+    kept = {first[row]: diff for row, diff in sums.items() if diff}
+    if any(abs(diff) > MAXIMUM for diff in kept.values()):
+        return None
+    return np.array(list(kept), np.int64), np.array(list(kept.values()), np.int64)
 
 
 def _wide(diffs: Ints, starts: Ints) -> Ints:

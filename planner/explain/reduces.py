@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from halfjoin.planner.plan import Aggregates, Ordered, Sums, Top, Windows
+from halfjoin.planner.group_functions import Aggregates, Ordered, Running, Sums, Top, Windows
+from halfjoin.planner.reach import Reach
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions import render
 from halfjoin.sql.relation import SortKey
@@ -17,13 +18,29 @@ def reduce_steps(function: Aggregates | Windows | Top) -> Iterator[str]:
             yield f"keep for each group: {', '.join(['its number of rows', *map(_sum, sums), *map(_call, ordered)])}"
             if ordered:
                 yield f"from the rows of a changed group: {', '.join(map(_call, ordered))}"
-        case Windows(order, calls):
-            shown = ", ".join(f"{call.function}({_list(call.args)})" for _, call in calls)
+        case Windows(order, calls, running):
+            shown = ", ".join([*map(_running, running), *(f"{call.function}({_list(call.args)})" for _, call in calls)])
             yield f"compute {shown} over each changed group{_by(order)}"
+            if function.reach is not None:
+                yield f"of a large group only {_reached(function.reach)}"
         case Top(order, limit, offset, with_ties):
             count = "all rows" if limit is None else f"the first {limit:,} rows"
             ties = " with ties" if with_ties else ""
             yield f"take {count}{ties}{f' after {offset:,}' if offset else ''} of each changed group{_by(order)}"
+
+
+def _running(part: Running) -> str:
+    if part.sums.kind == "count" and not part.sums.args:
+        return "the row's number" if not part.peers else "the number of the last peer"
+    return f"{_sum(part.sums)} up to the {'last peer' if part.peers else 'row'}"
+
+
+def _reached(reach: Reach) -> str:
+    """The rows of a large group that a change reaches."""
+    rows = "the changed rows" if not reach.peers else "the changed rows and their peers"
+    beside = [f"{count:,} {side}" for count, side in ((reach.after, "before"), (reach.before, "after")) if count]
+    behind = ", and on until all is as before" if reach.running else ""
+    return rows + (f" with {' and '.join(beside)} them" if beside else "") + behind
 
 
 def _sum(part: Sums) -> str:

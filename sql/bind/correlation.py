@@ -44,7 +44,8 @@ from halfjoin.sql.types import BIGINT
 
 @dataclass(frozen=True)
 class Inner:
-    """A subquery that reads no outer columns. For an outer row it means the rows of `relation` for which `on` is true.
+    """A subquery that reads no columns of the rows around it; it may read those of queries further out. For an outer
+    row it means the rows of `relation` for which `on` is true.
 
     `single`: it is an aggregate without GROUP BY, which has one row for each outer row, even if `relation` has none for
     it. `meanings` then computes the columns of this row, where those of `relation` are NULL if it has no row; the row

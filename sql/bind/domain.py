@@ -5,13 +5,15 @@ This serves a subquery that reads outer columns otherwise than in equalities wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, cast
 
 from halfjoin.sql import functions
+from halfjoin.sql.bind.context import Aliases
 from halfjoin.sql.bind.correlation import Inner, filtered, is_single, needs_domain, over_nothing, projected
 from halfjoin.sql.bind.reading import changed, outer_columns
-from halfjoin.sql.expr import Column, columns_of, conjunction, conjuncts, is_temporal, substitute
+from halfjoin.sql.expr import Column, Expr, columns_of, conjunction, conjuncts, is_temporal, substitute
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import (
     Aggregate,
@@ -29,28 +31,39 @@ from halfjoin.sql.relation import (
     with_inputs,
 )
 
+Pairs: TypeAlias = tuple[tuple[Column, Column], ...]  # the columns of a domain, and of a copy of it
 
-def in_domain(relation: Relation, domain: Relation, outer: Mapping[str, Column]) -> Inner:
+
+def in_domain(relation: Relation, domain: Aggregate, outer: Mapping[str, Column], aliases: Aliases) -> Inner:
     """The subquery, joined to the distinct values of the outer columns that it reads. `outer` has the domain's column
-    for each of them.
-
-    Raises:
-        UnsupportedSQL: two parts of a join read them, or the right side of an outer or semi-join does.
+    for each of them. Columns of queries further out stay outer columns.
     """
     if is_single(relation):
         match relation:
             case Filter(input, predicate):
-                return filtered(in_domain(input, domain, outer), predicate)
+                return filtered(in_domain(input, domain, outer, aliases), predicate)
             case Project(input, items):
-                return projected(in_domain(input, domain, outer), items)
-    inside = _renamed(relation, outer)
+                return projected(in_domain(input, domain, outer, aliases), items)
+    inside, values = _renamed(relation, outer), _Domain(domain, aliases)
     on = tuple(
         functions.resolve("is not distinct from", (Column(name, column.type), column)) for name, column in outer.items()
     )
-    found = Inner(_with_domain(inside, domain), on)
-    if isinstance(relation, Aggregate) and not relation.keys:
-        return replace(found, single=True, meanings=over_nothing(relation))
-    return found
+    if isinstance(inside, Aggregate) and not inside.keys:
+        return Inner(values.grouped(inside), on, single=True, meanings=over_nothing(inside))
+    return Inner(values.beside(inside), on)
+
+
+def constant(relation: Relation) -> Inner:
+    """A subquery that is the same for all rows here. It may read columns of queries further out."""
+    if is_single(relation):
+        match relation:
+            case Filter(input, predicate):
+                return filtered(constant(input), predicate)
+            case Project(input, items):
+                return projected(constant(input), items)
+            case Aggregate(_, _, calls):
+                return Inner(relation, single=True, meanings={column.name: column for column, _ in calls})
+    return Inner(relation)
 
 
 def _renamed(relation: Relation, names: Mapping[str, Column]) -> Relation:
@@ -59,43 +72,113 @@ def _renamed(relation: Relation, names: Mapping[str, Column]) -> Relation:
     return with_inputs(own, lambda below: _renamed(below, names))
 
 
-def _with_domain(relation: Relation, domain: Relation) -> Relation:
-    """The rows of a subquery beside the row of the domain that they are for. It reads the domain's columns as outer
-    ones.
-    """
-    names = {column.name for column in domain.columns}
-    own = tuple((column, column) for column in domain.columns)
+@dataclass(frozen=True)
+class _Domain:
+    """Distinct values of outer columns. Relations read the domain's columns as outer ones."""
 
-    def reads(one: Relation) -> bool:
-        return bool(outer_columns(one).keys() & names)
+    rows: Aggregate
+    aliases: Aliases
 
-    if not reads(relation):
-        return Join((domain, relation))
-    match relation:
-        case Join(inputs) if sum(map(reads, inputs)) == 1:
-            return Join(tuple(_with_domain(item, domain) if reads(item) else item for item in inputs))
-        case UnionAll(inputs, columns):
-            arms = (_with_domain(item, domain) for item in inputs)
-            shown = tuple(
-                Project(arm, (*own, *zip(columns, item.columns, strict=True)))
-                for arm, item in zip(arms, inputs, strict=True)
-            )
-            return UnionAll(shown, (*domain.columns, *columns))
-        case Project(input, items):
-            return Project(_with_domain(input, domain), (*own, *items))
-        case Aggregate(input, keys):
-            return replace(relation, input=_with_domain(input, domain), keys=(*own, *keys))
-        case TopK(input, partition) | Window(input, partition):
-            return replace(relation, input=_with_domain(input, domain), partition=(*domain.columns, *partition))
-        case Filter(input) | TableFunction(input):
-            return replace(relation, input=_with_domain(input, domain))
-        case Outer(left, right, full=False) if not reads(right):
-            return replace(relation, left=_with_domain(left, domain))
-        case Semi(input, other) if not reads(other):
-            return replace(relation, input=_with_domain(input, domain))
-        case Values(columns=columns, rows=rows) if len(rows) == 1:
-            return Project(domain, (*own, *zip(columns, rows[0], strict=True)))
-    raise needs_domain()
+    def is_read(self, relation: Relation) -> bool:
+        return bool(outer_columns(relation).keys() & {column.name for column in self.rows.columns})
+
+    def beside(self, relation: Relation) -> Relation:
+        """The rows of a relation beside the row of the domain that they are for."""
+        own = tuple((column, column) for column in self.rows.columns)
+        if not self.is_read(relation):
+            return Join((self.rows, relation))
+        match relation:
+            case Join(inputs):
+                return self.joined(inputs)
+            case UnionAll(inputs, columns):
+                shown = tuple(
+                    Project(self.beside(arm), (*own, *zip(columns, arm.columns, strict=True))) for arm in inputs
+                )
+                return UnionAll(shown, (*self.rows.columns, *columns))
+            case Project(input, items):
+                return Project(self.beside(input), (*own, *items))
+            case Aggregate(keys=()):
+                return self.single(relation)
+            case Aggregate():
+                return self.grouped(relation)
+            case TopK(input, partition) | Window(input, partition):
+                return replace(relation, input=self.beside(input), partition=(*self.rows.columns, *partition))
+            case Filter(input) | TableFunction(input):
+                return replace(relation, input=self.beside(input))
+            case Outer(left, right, on, full):
+                return self.outer(left, right, on, full)
+            case Semi(input, other, on):
+                input = self.beside(input)
+                if self.is_read(other):
+                    other, pairs = self.again(other)
+                    on = conjunction((_same(pairs), *conjuncts(on)))
+                return replace(relation, input=input, other=other, on=on)
+            case Values(columns=columns, rows=values):
+                each = tuple(Project(self.rows, (*own, *zip(columns, row, strict=True))) for row in values)
+                return UnionAll(each, (*self.rows.columns, *columns)) if len(each) != 1 else each[0]
+        raise needs_domain()
+
+    def joined(self, inputs: Sequence[Relation]) -> Relation:
+        """A join, of which several inputs may read the domain."""
+        readers = [number for number, item in enumerate(inputs) if self.is_read(item)]
+        made, equal = list(inputs), list[Expr]()
+        made[readers[0]] = self.beside(inputs[readers[0]])
+        for number in readers[1:]:
+            made[number], pairs = self.again(inputs[number])
+            equal.append(_same(pairs))
+        return Filter(Join(tuple(made)), conjunction(tuple(equal))) if equal else Join(tuple(made))
+
+    def grouped(self, relation: Aggregate) -> Aggregate:
+        """An aggregate of the rows for each row of the domain. It has no row where there are none."""
+        keys = tuple((column, column) for column in self.rows.columns)
+        return replace(relation, input=self.beside(relation.input), keys=(*keys, *relation.keys))
+
+    def single(self, relation: Aggregate) -> Relation:
+        """An aggregate without GROUP BY. It has a row for each row of the domain."""
+        copy, pairs = self.copied()
+        alias = self.aliases.fresh("single")
+        calls = tuple((replace(column, name=f"{alias}.column{number}"), call)
+                      for number, (column, call) in enumerate(relation.calls, 1))  # fmt: skip
+        rows = copy.grouped(cast(Aggregate, _renamed(replace(relation, calls=calls), dict(_renaming(pairs)))))
+        meanings = over_nothing(rows)
+        shown = zip(relation.columns, (meanings[column.name] for column, _ in calls), strict=True)
+        own = ((column, column) for column in self.rows.columns)
+        return Project(Outer(self.rows, rows, _same(pairs)), (*own, *shown))
+
+    def outer(self, left: Relation, right: Relation, on: Expr, full: bool) -> Relation:
+        """LEFT or FULL JOIN. Of FULL, the row of the domain is that of the side that is there."""
+        if not full and not self.is_read(right):
+            return Outer(self.beside(left), right, on)
+        rows, pairs = self.again(right)
+        made = Outer(self.beside(left), rows, conjunction((_same(pairs), *conjuncts(on))), full)
+        if not full:
+            return made
+        names = {column.name for pair in pairs for column in pair}
+        either = ((pair[0], functions.resolve("coalesce", pair)) for pair in pairs)
+        return Project(made, (*either, *((column, column) for column in made.columns if column.name not in names)))
+
+    def again(self, relation: Relation) -> tuple[Relation, Pairs]:
+        """A relation beside a copy of the domain, and the columns of both."""
+        copy, pairs = self.copied()
+        return copy.beside(_renamed(relation, dict(_renaming(pairs)))), pairs
+
+    def copied(self) -> tuple[_Domain, Pairs]:
+        alias = self.aliases.fresh("domain")
+        copies = [replace(c, name=f"{alias}.column{number}") for number, c in enumerate(self.rows.columns, 1)]
+        keys = tuple(zip(copies, (expr for _, expr in self.rows.keys), strict=True))
+        pairs = tuple(zip(self.rows.columns, copies, strict=True))
+        return _Domain(replace(self.rows, keys=keys), self.aliases), pairs
+
+
+def _same(pairs: Pairs) -> Expr:
+    """Whether two copies of the domain have the same row."""
+    return conjunction(tuple(functions.resolve("is not distinct from", pair) for pair in pairs))
+
+
+def _renaming(pairs: Pairs) -> Iterator[tuple[str, Column]]:
+    return ((mine.name, copy) for mine, copy in pairs)
+
+
 def supplier(relation: Relation, names: set[str]) -> Relation:
     """The least part of a relation that gives all of these columns, with the conditions on it alone."""
     match relation:

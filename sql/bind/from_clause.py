@@ -17,14 +17,14 @@ from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import CommonTable, Context, Looped, Stored
 from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
 from halfjoin.sql.bind.reading import outer_columns
-from halfjoin.sql.bind.rows import Rows
+from halfjoin.sql.bind.rows import BothSides, Rows
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope, Visible
 from halfjoin.sql.bind.selected import column_for
 from halfjoin.sql.bind.subqueries import bind_values, filtered
 from halfjoin.sql.bind.unmaintained import refuse_join, side_of
 from halfjoin.sql.bind.windows import windows_in
-from halfjoin.sql.expr import Column, Expr, Literal, conjunction, conjuncts, substitute
+from halfjoin.sql.expr import TRUE, Column, Expr, Literal, conjunction, conjuncts, substitute
 from halfjoin.sql.parse.locate import bare_values, name_of, only, written
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.relation import Filter, Join, Outer, Project, Relation, Scan, Values
@@ -98,7 +98,10 @@ class From:
             return relation, scope
 
     def outer_join(self, join: exp.Join, relation: Relation, group: Scope, left: Scope) -> Bound:
-        """LEFT, RIGHT or FULL JOIN. The right side is bound by itself; if it reads the left one, it is LATERAL."""
+        """LEFT, RIGHT or FULL JOIN. The right side is bound by itself; if it reads the left one, it is LATERAL.
+
+        So is the side that may be missing if a subquery in ON reads both sides.
+        """
         side = side_of(join)
         right, item = self.item(join.this, None, left if side == "LEFT" else Scope())
         with self.context.at(join):
@@ -106,9 +109,13 @@ class From:
             if join.args.get("using") or join.text("method"):
                 merged, on = self.using(join, group, item)
             else:
-                rows = Rows([relation, right], Scalars(self.context, (group.beside(item), *self.outer)))
-                bind_values(rows, [join.args["on"]])
-                (relation, right), on = rows.relations, rows.scalars.condition(join.args["on"])
+                scalars = Scalars(self.context, (group.beside(item), *self.outer))
+                rows = Rows([relation, right], scalars)
+                try:
+                    bind_values(rows, [join.args["on"]])
+                    (relation, right), on = rows.relations, rows.scalars.condition(join.args["on"])
+                except BothSides:
+                    return self.within(join, relation, right, group, item, scalars)
             if self.reads(right, relation):
                 made = self.beside(relation, right, left, item, on)
             elif side == "RIGHT":
@@ -120,6 +127,19 @@ class From:
             if side != "LEFT":
                 merged = [_merged(column, group, item, side) for column in merged]
             return self.named_merged(join, made, group.merged(item, merged), merged)
+
+    def within(self, join: exp.Join, left: Relation, right: Relation, group: Scope, item: Scope,
+               scalars: Scalars) -> Bound:  # fmt: skip
+        """LEFT or RIGHT JOIN, of which ON is a condition in the side that may be missing, which is LATERAL."""
+        condition, side = join.args["on"], side_of(join)
+        if side == "FULL":
+            raise self.context.refuse(condition, "a subquery in the condition of a FULL JOIN may read one side only",
+                                      "compute it in a subquery in FROM, and compare with its column")
+        if side == "RIGHT":
+            made = self.beside(right, filtered(left, scalars, condition), item, group, TRUE)
+            return made, group.nullable().beside(item)
+        made = self.beside(left, filtered(right, scalars, condition), group, item, TRUE)
+        return made, group.beside(item.nullable())
 
     def named_merged(self, join: exp.Join, relation: Relation, scope: Scope, merged: list[Visible]) -> Bound:
         """USING (...) AS name: the name has the merged columns, and is seen beside the joined items."""

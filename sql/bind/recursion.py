@@ -58,6 +58,7 @@ def shaped(selected: Selected, values: Sequence[Expr]) -> Project:
 
 
 def held(type: SqlType) -> SqlType:
+    """The type in which a collection can hold values of a type."""
     if type.kind is Kind.INTERVAL:
         raise UnsupportedSQL("WITH RECURSIVE cannot hold an interval", remedy="take its length: extract(epoch from x)")
     if type.kind is not Kind.NUMERIC or (type.precision or 0) <= STORED_DIGITS:

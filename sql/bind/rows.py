@@ -10,8 +10,8 @@ from sqlglot import exp
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # the two modules call each other
-from halfjoin.sql.bind.correlation import Inner, needs_domain, pair_of, taken_out
-from halfjoin.sql.bind.domain import in_domain, supplier
+from halfjoin.sql.bind.correlation import Inner, pair_of, taken_out
+from halfjoin.sql.bind.domain import constant, in_domain, supplier
 from halfjoin.sql.bind.quantified import Quantified
 from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.scalar import Scalars
@@ -19,6 +19,10 @@ from halfjoin.sql.bind.selected import Selected, known
 from halfjoin.sql.expr import TRUE, Column, Expr, columns_of, conjunction, substitute
 from halfjoin.sql.relation import Aggregate, AggregateCall, Filter, Join, Outer, Project, Relation, TopK
 from halfjoin.sql.types import BOOLEAN
+
+
+class BothSides(Exception):
+    """A subquery in the condition of an outer join reads both sides, so it can be joined to neither."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,7 @@ class Rows:
         for number, columns in enumerate(inside):
             if read <= columns:
                 return number
-        raise UnsupportedSQL("a subquery in the condition of an outer join may read one side only",
-                             remedy="compute it in a subquery in FROM, and compare with its column")
+        raise BothSides
 
     def found(self, query: exp.Expr, *, loose: bool = False, distinct: bool = False, joined: bool = False) -> Found:
         """A subquery, bound, without outer columns.
@@ -90,18 +93,19 @@ class Rows:
         return self.domain(relation)
 
     def domain(self, relation: Relation) -> Inner:
-        """A subquery beside the distinct values of the outer columns that it reads."""
-        read = outer_columns(relation)
+        """A subquery beside the distinct values of the columns here that it reads. Those of queries further out stay
+        outer columns."""
+        outer, aliases = outer_columns(relation), self.scalars.context.aliases
+        source = self.relations[self.place(outer)]
+        there = {column.name for column in source.columns}
+        read = {name: column for name, column in outer.items() if name in there}
         if not read:
-            return taken_out(relation, self.scalars.context.aliases)
-        source = self.relations[self.place(read)]
-        if not read.keys() <= {column.name for column in source.columns}:
-            raise needs_domain()
-        alias = self.scalars.context.aliases.fresh("domain")
+            return constant(relation)
+        alias = aliases.fresh("domain")
         names = {name: Column(f"{alias}.column{number}", column.type, column.nullable)
                  for number, (name, column) in enumerate(read.items(), 1)}  # fmt: skip
         keys = tuple((names[name], column) for name, column in read.items())
-        return in_domain(relation, Aggregate(supplier(source, set(read)), keys), names)
+        return in_domain(relation, Aggregate(supplier(source, set(read)), keys), names, aliases)
 
     def join(self, inner: Inner) -> None:
         """Join the rows with a subquery that has at most one row for each. It has one if nothing correlates it."""

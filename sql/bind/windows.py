@@ -151,9 +151,9 @@ def _call(node: exp.Window, defined: Mapping[str, _Definition], scalars: Scalars
         what = "DISTINCT" if distinct else "aggregate ORDER BY"
         raise context.wrong(call, f"{what} is not implemented for window functions",
                             "compute it in a subquery with GROUP BY, and join with it")
-    if nodes and isinstance(nodes[0], (exp.IgnoreNulls, exp.RespectNulls)):
-        ignore_nulls = isinstance(nodes[0], exp.IgnoreNulls)
-        nodes[0] = nodes[0].this
+    if nodes and isinstance(nodes[-1], (exp.IgnoreNulls, exp.RespectNulls)):  # DuckDB's, after the last argument
+        ignore_nulls = isinstance(nodes[-1], exp.IgnoreNulls)
+        nodes[-1] = nodes[-1].this
     args = () if name == "count" and is_star(name, nodes, False, call, scalars) else scalars.values(nodes)
     partition = tuple(dict.fromkeys(known(value) for value in scalars.values(window.partition)))
     order = sort_keys(window.order, scalars)
@@ -191,7 +191,7 @@ def alias_columns(condition: exp.Expr, outputs: Sequence[Output], scalars: Scala
     """The binder of QUALIFY, which may name outputs; a column of FROM wins."""
     bound: dict[int, Expr] = {}
     for node in condition.find_all(exp.Column):
-        if scalars.scopes[0].column(name_of(node)) is None:
+        if not node.table and scalars.scopes[0].column(name_of(node)) is None:
             place = named(node, outputs, "QUALIFY", scalars)
             if place is not None:
                 bound[id(node)] = scalars.value(outputs[place].node)

@@ -15,7 +15,7 @@ from halfjoin.engine.reduce.ordered import evaluate as ordered
 from halfjoin.engine.reduce.windows import evaluate as windows
 from halfjoin.engine.scalar import bounds
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.planner.plan import Ordered, Windows
+from halfjoin.planner.group_functions import Ordered, Windows
 from halfjoin.sql.expr import Call, Column, Literal
 from halfjoin.sql.functions.aggregates import resolve_aggregate
 from halfjoin.sql.functions.frames import resolve_frame

@@ -11,7 +11,7 @@ import pytest
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.ordered import evaluate
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.planner.plan import Ordered
+from halfjoin.planner.group_functions import Ordered
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import resolve_aggregate
 from halfjoin.sql.relation import SortKey

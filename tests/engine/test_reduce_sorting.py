@@ -20,7 +20,7 @@ from halfjoin.engine.reduce.sorting import first_rows, sort
 from halfjoin.engine.reduce.windows import evaluate as windows
 from halfjoin.engine.reduce.words import ordered_words
 from halfjoin.engine.scalar.arrow_types import arrow_type
-from halfjoin.planner.plan import Ordered, Windows
+from halfjoin.planner.group_functions import Ordered, Windows
 from halfjoin.sql.expr import Column, Literal
 from halfjoin.sql.functions.aggregates import resolve_aggregate
 from halfjoin.sql.functions.window_functions import resolve_window

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from halfjoin.engine.reduce.top import evaluate
-from halfjoin.planner.plan import Top
+from halfjoin.planner.group_functions import Top
 from tests.support.whole_groups import COLUMNS, TYPES, groups_of, key_text, order_text, random_key, random_rows
 
 if TYPE_CHECKING:

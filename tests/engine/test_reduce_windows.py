@@ -16,7 +16,7 @@ import pytest
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.windows import evaluate
 from halfjoin.engine.scalar import evaluate as scalar
-from halfjoin.planner.plan import Windows
+from halfjoin.planner.group_functions import Windows
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.casting import cast
 from halfjoin.sql.functions.frames import resolve_frame

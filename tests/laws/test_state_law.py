@@ -28,9 +28,13 @@ KEPT = {
     "SELECT k FROM t UNION SELECT k FROM u": GROUPS,
     # an order over a table: its own output. Over a join: the distinct rows that it reads, once
     "SELECT k, min(v) AS a, max(v) AS b FROM t GROUP BY k": GROUPS,
+    "SELECT k, any_value(v) AS a, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) AS p FROM t GROUP BY k": GROUPS,
     "SELECT k, count(DISTINCT z) AS n FROM t GROUP BY k": GROUPS,
     "SELECT v FROM t ORDER BY v DESC LIMIT 7": 7,
     f"SELECT t.k, max(w) AS m FROM {JOINED} GROUP BY t.k": GROUPS * PARTNERS + GROUPS,
+    # windows: their rows with the results, and the rows of a join once more
+    "SELECT v, rank() OVER w AS r, sum(z) OVER w AS s FROM t WINDOW w AS (PARTITION BY k ORDER BY v)": ROWS,
+    f"SELECT v, lag(w) OVER (PARTITION BY t.k ORDER BY v, w) AS b FROM {JOINED}": 2 * ROWS * PARTNERS,
 }
 
 

@@ -33,13 +33,16 @@ def condition(rng: random.Random, column: str) -> str:
     return rng.choice([f"{column} > 0", f"{column} IS NULL", f"{column} = 1", f"coalesce({column}, 0) <> 2"])
 
 
-def inside(rng: random.Random, depth: int, outer: str, *, equal: bool) -> tuple[Texts, str]:
-    """FROM and WHERE of a random subquery that may read `outer.k` and `outer.x`, and its alias."""
+def inside(rng: random.Random, depth: int, *outers: str, equal: bool) -> tuple[Texts, str]:
+    """FROM and WHERE of a random subquery that may read `k` and `x` of the aliases around it, and its alias."""
+    outer = rng.choice(outers)
     alias = f"s{depth}"
     table, parts = f"{rng.choice(TABLES)} AS {alias}", list[Texts]()
     if rng.random() < 0.75:
         operator = "=" if equal or rng.random() < 0.7 else rng.choice(["<", "<>", ">="])
         parts.append(both(f"{alias}.{rng.choice('kx')} {operator} {outer}.{rng.choice('kx')}"))
+    if rng.random() < 0.3:
+        parts.append(both(f"{alias}.{rng.choice('kx')} = {rng.choice(outers)}.{rng.choice('kx')}"))
     if rng.random() < 0.3:
         parts.append(both(condition(rng, f"{alias}.{rng.choice('kx')}")))
     if rng.random() < 0.1:
@@ -47,15 +50,16 @@ def inside(rng: random.Random, depth: int, outer: str, *, equal: bool) -> tuple[
     if rng.random() < 0.25:
         table += f" {rng.choice(['JOIN', 'LEFT JOIN'])} {rng.choice(TABLES)} AS j{depth} ON j{depth}.k = {alias}.x"
     if depth < 2 and rng.random() < 0.25:
-        parts.append(asked(rng, depth + 1, alias))
+        parts.append(asked(rng, depth + 1, alias, *outers))
     where = " WHERE " * bool(parts)
     ours, duckdb = zip(*parts, strict=True) if parts else ((), ())
     return Texts(*(f"{table}{where}{' AND '.join(texts)}" for texts in (ours, duckdb))), alias
 
 
-def asked(rng: random.Random, depth: int, outer: str) -> Texts:
+def asked(rng: random.Random, depth: int, *outers: str) -> Texts:
     """EXISTS, IN, ANY or ALL."""
-    texts, alias = inside(rng, depth, outer, equal=False)
+    texts, alias = inside(rng, depth, *outers, equal=False)
+    outer = rng.choice(outers)
     value, output = f"{outer}.{rng.choice('kx')}", f"{alias}.{rng.choice('kx')}"
     negated = rng.choice(["", "NOT "])
     operator, word = rng.choice(["=", "<>", "<", ">="]), rng.choice(["ANY", "ALL"])
@@ -144,6 +148,26 @@ def test_lateral_subqueries_agree_with_duckdb(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_subqueries_in_on_agree_with_duckdb(seed: int) -> None:
     rng = random.Random(seed)
-    join, side = rng.choice(["JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN"]), rng.choice("tu")
-    form = f"SELECT t.k, t.x, u.x AS y FROM a AS t {join} b AS u ON u.k = t.k AND {{}}"
-    assert not run(seed, [wrapped(form, asked(rng, 1, side))])
+    join, sides = rng.choice(["JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN"]), rng.choice(["t", "u", "tu", "ut"])
+    form = f"SELECT t.k, t.x, u.x AS y FROM a AS t {join} b AS u ON {rng.choice(['u.k = t.k AND', ''])} {{}}"
+    assert not run(seed, [wrapped(form, asked(rng, 1, *sides))])
+
+
+FURTHER = [
+    "SELECT t.k, (SELECT count(*) FROM b AS u WHERE u.x < (SELECT avg(w.x) FROM a AS w WHERE w.k = u.k AND w.x > t.x)) "
+    "AS n FROM a AS t",
+    "SELECT t.k, (SELECT count(*) FROM b AS u WHERE u.x <= (SELECT count(*) FROM a AS w WHERE w.x > t.x)) "
+    "AS n FROM a AS t",
+    "SELECT t.k, (SELECT count(p.x) + 10 * count(q.x) FROM (SELECT * FROM b AS u WHERE u.x < t.k) AS p "
+    "FULL JOIN (SELECT * FROM a AS w WHERE w.x > t.k) AS q ON q.k = p.k) AS n FROM a AS t",
+    "SELECT t.k FROM a AS t WHERE EXISTS (SELECT 1 FROM b AS u, (SELECT count(*) AS n FROM b AS w WHERE w.x < t.k) "
+    "AS q WHERE q.n = u.x)",
+    "SELECT t.k FROM a AS t WHERE EXISTS (SELECT 1 FROM b AS u, (VALUES (t.k), (t.x)) AS z (y) WHERE z.y < u.x)",
+    "SELECT t.k, u.x FROM a AS t LEFT JOIN b AS u ON u.k = t.k OR t.x NOT IN (SELECT w.k FROM b AS w WHERE w.x = u.x)",
+]
+
+
+@pytest.mark.parametrize("sql", FURTHER)
+def test_queries_further_out_agree_with_duckdb(sql: str) -> None:
+    for seed in range(5):
+        assert not run(seed, [both(sql)])

@@ -13,7 +13,8 @@ from halfjoin.engine.batch.flows import flow_of
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner import cut
 from halfjoin.planner.explain import as_json, html, mermaid, text
-from halfjoin.planner.plan import Aggregates, Binding, Join, Loop, Ordered, Reduce, Sums, ViewPlan
+from halfjoin.planner.group_functions import Aggregates, Ordered, Sums
+from halfjoin.planner.plan import Binding, Join, Loop, Reduce, ViewPlan
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import BIGINT, BYTEA, INTEGER
 from tests.planner.test_plan_laws import DDL, TABLES, all_updates, contents, random_stream, run

@@ -64,3 +64,46 @@ def test_sums_survive_a_count_of_rows_that_is_0() -> None:
         engine.read("v")
     engine.apply({"t": [{"k": 1, "v": None, "__diff": 1}]}, time=1)
     assert bag(engine.read("v")) == {(1, 1, 5, 5): 1}
+
+
+TWICE = {
+    "SELECT a, b, count(*) AS n FROM q GROUP BY a, b": [(1, 1, 2), (2, 2, 1)],
+    "SELECT a, b, max(v) AS n FROM q GROUP BY a, b": [(1, 1, 3), (2, 2, 2)],
+    "SELECT a, b, rank() OVER (PARTITION BY a, b ORDER BY v) AS n FROM q": [(1, 1, 1), (1, 1, 2), (2, 2, 1)],
+}
+
+
+@pytest.mark.parametrize("sql", TWICE)
+def test_a_column_may_be_two_keys_of_a_group(sql: str) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k int, v int); CREATE VIEW q AS SELECT k AS a, k AS b, v FROM t")
+    engine.execute(f"CREATE MATERIALIZED VIEW w AS {sql}")
+    engine.execute("INSERT INTO t VALUES (1, 2), (1, 4), (2, 2)")
+    engine.execute("UPDATE t SET v = 3 WHERE v = 4")
+    assert sorted(bag(engine.read("w"))) == TWICE[sql]
+
+
+def test_an_aggregate_over_nothing_in_a_join_has_its_row() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k int); CREATE TABLE u (x int); CREATE TABLE w (x int)")
+    engine.execute("""CREATE MATERIALIZED VIEW v AS SELECT k FROM t WHERE EXISTS (
+        SELECT 1 FROM u, (SELECT count(*) AS n, sum(w.x) AS s FROM w WHERE w.x < t.k) AS q
+        WHERE q.n = u.x AND q.s IS NULL)""")
+    engine.execute("INSERT INTO t VALUES (1), (2), (NULL); INSERT INTO u VALUES (0)")
+    assert bag(engine.read("v")) == {(1,): 1, (2,): 1, (None,): 1}
+    engine.execute("INSERT INTO w VALUES (1)")
+    assert bag(engine.read("v")) == {(1,): 1, (None,): 1}
+    engine.execute("DELETE FROM w")
+    assert bag(engine.read("v")) == {(1,): 1, (2,): 1, (None,): 1}
+
+
+@pytest.mark.parametrize("copies", [10_000_002, 2**31 - 1])
+def test_a_window_over_too_many_copies_of_one_row_fails(copies: int) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k int, v int)")
+    engine.execute("CREATE MATERIALIZED VIEW w AS SELECT k, rank() OVER (PARTITION BY k ORDER BY v) AS r FROM t")
+    engine.apply({"t": [{"k": 1, "v": 1, "__diff": copies}]})
+    with pytest.raises(hj.DataError, match=r"a window over more than 10,000,000 copies of rows, for a row with k = 1"):
+        engine.read("w")
+    engine.apply({"t": [{"k": 1, "v": 1, "__diff": 1 - copies}]})
+    assert bag(engine.read("w")) == {(1, 1): 1}

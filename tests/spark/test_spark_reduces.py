@@ -10,11 +10,18 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.spark import runner
 from tests.oracle.histories import DDL, random_history, told
 from tests.oracle.judges import Answers, normal
 from tests.oracle.rows import tuples, updates
 
 pytestmark = pytest.mark.xdist_group("spark")
+
+
+@pytest.fixture(autouse=True)
+def _everything_stays_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "FEW", 0)
+
 
 VIEWS = (
     "SELECT k, count(*) AS n, sum(v) AS s, max(v) AS m FROM a WHERE mz_now() <= v + 3 OR v IS NULL GROUP BY k",

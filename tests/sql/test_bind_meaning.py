@@ -129,8 +129,10 @@ ONLY_DUCKDB = queries("""
 SELECT a, c, x FROM u QUALIFY row_number() OVER (PARTITION BY a ORDER BY c, x) <= 2;
 SELECT a, c, rank() OVER (PARTITION BY a ORDER BY c) AS r FROM u QUALIFY r <= 2;
 SELECT a, count(*) AS n FROM u GROUP BY a HAVING count(*) > 1 QUALIFY rank() OVER (ORDER BY count(*)) = 1;
+SELECT u.a, t.b FROM u JOIN t ON t.a = u.a QUALIFY count(*) OVER (PARTITION BY t.a) > 1;
 SELECT a, c, x, last_value(c IGNORE NULLS) OVER (PARTITION BY a ORDER BY x, c) AS v FROM u;
-SELECT a, c, x, lag(c IGNORE NULLS) OVER (ORDER BY a, x, c) AS v FROM u
+SELECT a, c, x, lag(c IGNORE NULLS) OVER (ORDER BY a, x, c) AS v FROM u;
+SELECT a, c, x, lag(c, 2 IGNORE NULLS) OVER (ORDER BY a, x, c) AS v FROM u
 """)
 
 DDL = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from halfjoin.engine.reduce import front
+from halfjoin.engine.reduce import around, front, regions
 
 
 def read_in_order(patch: pytest.MonkeyPatch, small: bool) -> None:
@@ -13,3 +13,7 @@ def read_in_order(patch: pytest.MonkeyPatch, small: bool) -> None:
         patch.setattr(front, "LARGE", 2)
         patch.setattr(front, "_SEARCH", 0)
         patch.setattr(front, "_SPARE", 0)
+        patch.setattr(around, "_SEARCH", 0)
+        patch.setattr(around, "_SPARE", 1)
+        patch.setattr(regions, "LARGE", 1)
+        patch.setattr(regions, "_SPARE", 0)

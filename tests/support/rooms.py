@@ -25,7 +25,8 @@ FACE = "face"  # what users import or type: the files directly in `halfjoin/` an
 BASE = "base"  # the files in `halfjoin/` that every room may use, so they are a room at the bottom
 OF_BASE = ("halfjoin.errors", "halfjoin.version")
 MOST_SHOWN = 5  # imports from one room to another, in the report of a circle
-ONE = {"": FACE, "engine": FACE, "cli": FACE, "planner.rules": "planner"}  # folders that are one room with others
+# Folders that are one room with others.
+ONE = {"": FACE, "engine": FACE, "cli": FACE, "planner.rules": "planner", "planner.reduces": "planner"}
 
 Graph: TypeAlias = Mapping[str, Set[str]]
 

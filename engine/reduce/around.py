@@ -1,0 +1,261 @@
+"""The rows around a place in the order of large groups, with the numbers of rows before and after them.
+
+A percentile is at a place that follows from the number of rows. When a few rows change, the new places are a few rows
+away from the old value. So the runs of the input are searched for the old value, and a few entries on both sides of it
+are read. An order index counts the rows ahead of any entry, so the rows that are not read need no more than a number.
+
+What is read is a *window*: between its edges, the two rows that bound it, all rows are known. All rows at or before the
+lower edge count as copies of this edge, and all at or behind the upper one as copies of that. So the window answers as
+the group does, if the place is inside it at each moment. If it is at an edge, the next window is around this edge.
+
+A row with a negative count is an error. So each row that updates take is looked up: there must be as many copies. Where
+they are not, groups are *plain*: their rows are looked up, all of them, and so are those of small groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.reduce import front
+from halfjoin.engine.reduce.front import Front, depth_of
+from halfjoin.engine.reduce.groups import Groups
+from halfjoin.engine.reduce.law import Moments
+from halfjoin.engine.reduce.percentiles import places
+from halfjoin.engine.reduce.reading import Reading
+from halfjoin.engine.reduce.sorting import ranked
+from halfjoin.engine.scalar.values import valid
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Updates, concat, constant, indices_of
+from halfjoin.sql.relation import SortKey
+
+_SPARE = 4  # entries to read on each side, besides as many as there are changes
+_MORE = 4  # times as many if the place is at both edges
+_ROUNDS = 8
+_SEARCH = 32  # entries that are looked up in the time of the searches for one row
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a percentile in an order of the values of `subject`, of those that are not NULL; NULLs come last."""
+
+    order: tuple[SortKey, ...]
+    subject: str
+    function: str
+    fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What closes, without the rows whose value is NULL: values, and numbers of groups and of moments."""
+
+    values: pa.Array
+    time: Ints
+    diff: Ints
+    group: Ints
+    moment: Ints
+
+
+def around(
+    place: Place, kept: pa.Array, moments: Moments, updates: Updates, readable: Callable[[], Reading | None],
+    before: int,
+) -> Front:  # fmt: skip
+    """The rows around the place, in each group at its moments.
+
+    `kept`: the value of each group as it was; NULL if it had none. `updates`: what closes. `readable` gives the groups
+    as they were below the time `before`; None if they cannot be read in order.
+    """
+    values, moment = updates.columns[place.subject], moments.moment_of_rows(len(updates))
+    there = valid(values)
+    own = Updates({place.subject: values}, updates.time, updates.diff).filter(there)
+    change = _Changes(own.columns[place.subject], own.time, own.diff, moments.group[moment[there]], moment[there])
+    given = readable()
+    reading = None if given is None else given.counted()
+    plain = np.ones(moments.groups, np.bool_)
+    rows, numbers = [own.slice(0, 0)], [change.group[:0]]
+    if reading is not None:
+        search = _Search(place, kept, moments, change, reading, before)
+        for _ in range(_ROUNDS):
+            if not len(search.waiting):
+                break
+            found, group = search.round()
+            rows.append(found)
+            numbers.append(group)
+            plain[group] = False
+    return Front(concat(rows), np.concatenate(numbers), plain)
+
+
+class _Search:
+    """The search for windows.
+
+    `waiting`: the numbers of the groups whose windows have not been found; `reading`, `total` (of rows that are not
+    NULL), `anchor` (a value inside the window) and `count` (of entries to read on each side) are theirs, in this order.
+    """
+
+    def __init__(
+        self, place: Place, kept: pa.Array, moments: Moments, change: _Changes, reading: Reading, before: int
+    ) -> None:
+        self.place, self.moments, self.change, self.before = place, moments, change, before
+        groups, kind = moments.groups, change.values.type
+        at = np.full(groups, -1)
+        at[change.group[::-1]] = np.arange(len(change.group))[::-1] + groups
+        at = np.where(valid(kept), np.arange(groups), at)  # without an old value, a new one will do
+        anchors = pa.concat_arrays([kept.cast(kind, safe=False), change.values]).take(pa.array(at, mask=at < 0))
+        taken, depth = self._taken()
+        sizes = reading.sizes
+        searches = np.bincount(change.group[taken], minlength=groups) * _SEARCH
+        diffs = np.minimum(np.abs(change.diff), MAXIMUM >> 24)
+        count = np.minimum(np.bincount(change.group, diffs, groups), sizes).astype(np.int64) + _SPARE
+        self.waiting = np.flatnonzero((sizes >= front.LARGE) & (at >= 0) & (searches < sizes) & (2 * count < sizes))
+        self.reading, self.anchor = reading.of(self.waiting), anchors.take(indices_of(self.waiting))
+        self.count = count[self.waiting]
+        if self.reading.holds_null(place.subject):
+            nulls = {place.subject: pa.nulls(len(self.waiting), kind)}
+            self.reading = self.reading.until(self.reading.find(nulls, np.zeros(len(self.waiting), np.bool_)))
+        self.total = self.reading.copies(self.reading.begins, self.reading.ends, before)
+        self._refuse(taken, depth)
+
+    def _taken(self) -> tuple[Ints, Ints]:
+        """An update of each row that updates take, and how many copies of the row they take at most."""
+        change = self.change
+        negative = np.flatnonzero(change.diff < 0)
+        if len(negative) < 2:  # there are no equal ones to add up
+            return negative, -change.diff[negative]
+        code = self.codes(change.values, change.group, self.moments.groups)
+        first = np.empty(int(code.max()) + 1, np.int64)
+        first[code] = np.arange(len(code))
+        depth = depth_of(code, change.time, change.diff, len(first))
+        return first[depth > 0], depth[depth > 0]
+
+    def _refuse(self, taken: Ints, depth: Ints) -> None:
+        """Give up the groups of which updates take rows that are not there."""
+        number = np.full(self.moments.groups, -1)
+        number[self.waiting] = np.arange(len(self.waiting))
+        mine = number[self.change.group[taken]]
+        taken, depth, mine = taken[mine >= 0], depth[mine >= 0], mine[mine >= 0]
+        if len(taken):
+            some, values = self.reading.of(mine), self.change.values.take(indices_of(taken))
+            there = some.copies(*some.equal({self.place.subject: values}), self.before)
+            self._keep(np.bincount(mine[there < depth], minlength=len(self.waiting)) == 0)
+
+    def _keep(self, mask: Mask) -> None:
+        """Forget the other groups."""
+        kept = np.flatnonzero(mask)
+        self.waiting, self.total, self.count = self.waiting[kept], self.total[kept], self.count[kept]
+        self.reading, self.anchor = self.reading.of(kept), self.anchor.take(indices_of(kept))
+
+    def round(self) -> tuple[Updates, Ints]:
+        """Read windows. Those inside which the place is, at each moment: their rows, and the rows' groups."""
+        length, change = len(self.waiting), self.change
+        number = np.full(self.moments.groups, -1)
+        number[self.waiting] = np.arange(length)
+        some = np.flatnonzero(number[change.group] >= 0)
+        window, mine = _Window(self, some, number[change.group[some]]), number[change.group[some]]
+        left, right = self._missed(some, window, number)
+        good = ~(left | right | window.wrong)
+        there, moved = np.flatnonzero((window.copies > 0) & good[window.group]), good[mine]
+        code = np.concatenate([there, window.shown[moved]])
+        time = np.concatenate([constant(MINIMUM, len(there)), change.time[some[moved]]])
+        diff = np.concatenate([window.copies[there], change.diff[some[moved]]])
+        found = Updates({self.place.subject: window.values(code)}, time, diff), self.waiting[window.group[code]]
+        # The next windows are around the edges.
+        edge = np.where(left, window.low, window.high)
+        self.anchor = window.values(np.where(left == right, window.anchor, edge))
+        self.count = np.where(left & right, self.count * _MORE, self.count)
+        self._keep((left | right) & ~window.wrong & (2 * self.count < self.reading.sizes))
+        return found
+
+    def _missed(self, some: Ints, window: _Window, number: Ints) -> tuple[Mask, Mask]:
+        """For each group, whether its place is at or before the lower edge, and at or behind the upper edge, at some
+        moment. `some`: the changes of the groups."""
+        moments, length = self.moments, len(self.waiting)
+        moment, diff = self.change.moment[some], self.change.diff[some]
+        opens = np.flatnonzero(moments.was)
+        which = np.flatnonzero(~moments.was & (number[moments.group] >= 0))
+        group = number[moments.group[which]]
+
+        def running(diff: Ints) -> Ints:
+            sums = _sum(moment, diff, len(moments)).cumsum()
+            found: Ints = (sums - sums[opens][moments.group])[which]
+            return found
+
+        size = self.total[group] + running(diff)
+        first, last = places(self.place.function, self.place.fraction, size)
+        left = first < window.below[group] + running(np.where(window.is_below, diff, 0))
+        right = last >= size - window.above[group] - running(np.where(window.is_above, diff, 0))
+        missed = np.zeros((2, length), np.bool_)
+        missed[0, group[left & (size > 0)]] = True
+        missed[1, group[right & (size > 0)]] = True
+        return missed[0], missed[1]
+
+    def codes(self, values: pa.Array, group: Ints, groups: int) -> Ints:
+        """Numbers of values in groups. They ascend from the first value of the first group on."""
+        order = np.argsort(group, kind="stable")
+        starts = group[order].searchsorted(np.arange(groups + 1))
+        columns = {self.place.subject: values.take(indices_of(order))}
+        code = np.empty(len(order), np.int64)
+        code[order] = ranked(Groups(columns, constant(1, len(order)), starts), self.place.order).row
+        return code
+
+
+class _Window:
+    """What a round reads of each group, by codes: numbers of the values, which ascend from group to group.
+
+    `group`, `copies`: of each code; at the edges `low` and `high`, the copies are of all rows outside, too. There are
+    `below` and `above` so many. `shown`: the code of each change, moved to an edge if it is outside.
+    """
+
+    def __init__(self, search: _Search, some: Ints, mine: Ints) -> None:
+        reading, count, before, name = search.reading, search.count, search.before, search.place.subject
+        length, each = len(search.waiting), np.arange(len(search.waiting))
+        first, last = reading.equal({name: search.anchor})
+        lower = [np.maximum(low, at - count) for low, at in zip(reading.begins, first, strict=True)]
+        upper = [np.minimum(high, at + count) for high, at in zip(reading.ends, last, strict=True)]
+        begins = [np.concatenate(pair) for pair in zip(lower, last, strict=True)]
+        ends = [np.concatenate(pair) for pair in zip(first, upper, strict=True)]
+        entries = reading.of(np.concatenate([each, each])).between(begins, ends, before)
+        owner, back = entries.probe % length, entries.probe < length
+        changed = search.change.values.take(indices_of(some))
+        self._values = pa.concat_arrays([search.anchor, entries.rows.columns[name], changed])
+        group = np.concatenate([each, owner, mine])
+        code = search.codes(self._values, group, length)
+        self.anchor, read, new = np.split(code, [length, length + len(owner)])
+        self._row = np.empty(int(code.max()) + 1, np.int64)
+        self._row[code[::-1]] = np.arange(len(code))[::-1]  # of equal values the first
+        self.group = group[self._row]
+        # A run has more rows at or before the first entry that was read, and at or behind the last one.
+        self.low, self.high = np.full(length, -1), np.full(length, MAXIMUM)
+        counts = np.concatenate([end - begin for begin, end in zip(begins, ends, strict=True)])
+        more = np.concatenate([side for low, least in zip(lower, reading.begins, strict=True)
+                               for side in (low > least, np.zeros(length, np.bool_))])  # fmt: skip
+        edge = (counts.cumsum() - counts)[more & (counts > 0)]
+        np.maximum.at(self.low, owner[edge], read[edge])
+        edge = np.flatnonzero(entries.last & ~back)
+        np.minimum.at(self.high, owner[edge], read[edge])
+        inside = np.flatnonzero(np.where(back, read > self.low[owner], read < self.high[owner]) & entries.mine)
+        owner, back, weight = owner[inside], back[inside], entries.rows.diff[inside]
+        ahead, own = reading.copies(reading.begins, first, before), reading.copies(first, last, before)
+        self.below = ahead - _sum(owner, np.where(back, weight, 0), length)
+        self.above = search.total - ahead - own - _sum(owner, np.where(back, 0, weight), length)
+        self.copies = _sum(read[inside], weight, len(self._row))
+        self.copies[self.anchor] += own
+        lowest, highest = np.flatnonzero(self.low >= 0), np.flatnonzero(self.high < MAXIMUM)
+        self.copies[self.low[lowest]] += self.below[lowest]
+        self.copies[self.high[highest]] += self.above[highest]
+        self.wrong = np.zeros(length, np.bool_)
+        self.wrong[self.group[self.copies < 0]] = True
+        self.is_below, self.is_above = new <= self.low[mine], new >= self.high[mine]
+        self.shown = np.minimum(np.maximum(new, self.low[mine]), self.high[mine])
+
+    def values(self, code: Ints) -> pa.Array:
+        """The values of codes."""
+        return self._values.take(indices_of(self._row[code]))
+
+
+def _sum(group: Ints, values: Ints, groups: int) -> Ints:
+    """The sum of the values of each group."""
+    found = np.zeros(groups, np.int64)
+    np.add.at(found, group, values)
+    return found

@@ -1,0 +1,1 @@
+"""Lowers aggregates, windows and top-k to reduces."""

@@ -1,0 +1,147 @@
+"""The view law for windows of which a change reaches a part: batches read regions, and DuckDB sees the whole.
+
+Streams of rows that come and go at several times, open ones too, with duplicates, ties and NULLs, and restarts.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import halfjoin as hj
+from halfjoin.engine.reduce import reading, regions
+from tests.support.seeds import first_seed
+
+MORE = os.environ.get("HALFJOIN_FUZZ")
+FIRST = first_seed() if MORE else 0
+SEEDS = range(FIRST, FIRST + int(MORE or 24))
+TYPES = {"g": pa.int64(), "x": pa.int64(), "s": pa.string(), "f": pa.float64()}
+KEYS = ("g", "x", "x DESC NULLS LAST", "x DESC NULLS FIRST", "x NULLS FIRST", "s, x", "f DESC NULLS LAST", "x, s, f")
+UP_TO = ("", "ROWS UNBOUNDED PRECEDING", "RANGE UNBOUNDED PRECEDING", "GROUPS UNBOUNDED PRECEDING")
+ROWS = (
+    "ROWS 2 PRECEDING", "ROWS BETWEEN 1 PRECEDING AND 3 FOLLOWING", "ROWS BETWEEN 2 FOLLOWING AND 4 FOLLOWING",
+    "ROWS BETWEEN 3 PRECEDING AND 2 PRECEDING", "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE CURRENT ROW",
+    "RANGE BETWEEN CURRENT ROW AND CURRENT ROW",
+)  # fmt: skip
+SUMS = (
+    "count(*)", "count(x)", "sum(x)", "sum(f)", "avg(x)", "var_pop(x)", "bool_and(x > 1)", "min(x)", "max(s)", "max(f)",
+    "count(*) FILTER (WHERE x > 2)", "sum(x) FILTER (WHERE s = 'a')", "max(x) FILTER (WHERE f > 0)",
+)  # fmt: skip
+VALUES = ("first_value(s)", "last_value(s)", "first_value(x IGNORE NULLS)", "last_value(x IGNORE NULLS)")
+SHIFTS = ("row_number()", "lag(s)", "lead(x, 2)", "lag(x, 3, -1)", "lead(f, -1)")
+Row = dict[str, Any]
+
+
+def _view(rng: random.Random) -> tuple[str, str]:
+    """A view over random windows in one order, and the same for DuckDB, with its ties settled."""
+    by, keys, shown = rng.choice(["", "PARTITION BY g", "PARTITION BY g"]), rng.choice(KEYS), []
+    for number in range(rng.choice([1, 1, 2, 3])):
+        call, frame, tied = rng.choice(SHIFTS), "", False
+        if rng.random() < 0.2:
+            call, tied = rng.choice(("rank()", "dense_rank()")), True
+        elif rng.random() < 0.6:
+            call, frame = rng.choice(SUMS), rng.choice(UP_TO if rng.random() < 0.7 else ROWS)
+            tied = not frame.startswith("ROWS")
+        elif rng.random() < 0.3:
+            call, frame = rng.choice(VALUES), rng.choice(("ROWS UNBOUNDED PRECEDING", *ROWS[:4]))
+        settled = keys if tied else f"{keys}, g, x, s, f"
+        shown.append([f"{call} OVER ({by} ORDER BY {order} {frame}) AS r{number}" for order in (keys, settled)])
+    ours, theirs = (", ".join(texts) for texts in zip(*shown, strict=True))
+    return f"SELECT g, x, s, f, {ours} FROM t", f"SELECT g, x, s, f, {theirs} FROM t"
+
+
+def _row(rng: random.Random, wide: int) -> Row:
+    f = rng.choice([None, 0.0, 1.5, -2.0, rng.randrange(64) / 4])  # sums of which are exact
+    return {"g": rng.choice([0, 0, 0, 1, None]), "x": rng.choice([None, *range(wide)]),
+            "s": rng.choice([None, "", "a", "fig", "figs"]), "f": f}  # fmt: skip
+
+
+def _batch(rng: random.Random, there: list[Row], time: int, wide: int, size: int) -> list[Row]:
+    """Rows that come and go at a few times. Only rows that are there go, after they have come."""
+    rows = []
+    for _ in range(size):
+        if there and rng.random() < 0.5:
+            gone = there.pop(rng.randrange(len(there)))
+            rows.append({**gone, "__time": time + 2, "__diff": -1})
+            if rng.random() < 0.5:  # an update, which often leaves the row at its place
+                there.append({**gone, **rng.choice([{"x": rng.randrange(wide)}, {"f": rng.randrange(8) / 4}, {}])})
+                rows.append({**there[-1], "__time": time + 2, "__diff": 1})
+        else:
+            row, count = _row(rng, wide), rng.choice([1, 1, 2])
+            rows.append({**row, "__time": time + rng.randrange(3), "__diff": count})
+            there += [row] * count
+    return rows
+
+
+def _table(rows: list[Row]) -> pa.Table:
+    types = {**TYPES, "__time": pa.int64(), "__diff": pa.int64()}
+    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in types.items()})
+
+
+def _bag(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    """Rows whose numbers are equal if they are about equal."""
+    kinds = (int, float, Decimal)
+    return Counter(tuple(round(float(v), 6) if isinstance(v, kinds) else v for v in row) for row in rows)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_windows_agree_with_duckdb(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    for name, value in {"LARGE": rng.choice([1, 8]), "_SPARE": rng.choice([0, 3])}.items():
+        monkeypatch.setattr(regions, name, value)
+    monkeypatch.setattr(reading, "_SAMPLES", rng.choice([2, 16]))
+    evaluated, seen = [], regions.Regions._settled
+
+    def counted(*args: Any) -> Any:
+        found = seen(*args)
+        evaluated.append(int(found[0].sum()))
+        return found
+
+    monkeypatch.setattr(regions.Regions, "_settled", counted)
+    views = {f"v{number}": _view(rng) for number in range(4)}
+    folder = tmp_path / "w" if rng.random() < 0.3 else None
+    retain, wide = rng.choice([1, 4, 1000]), rng.choice([3, 8, 40])
+    engine = hj.Engine(folder, clock="own", retain=retain)
+    engine.execute("CREATE TABLE t (g bigint, x bigint, s text, f double precision)")
+    there: list[Row] = []
+    history: list[Row] = []
+    duck, time = duckdb.connect(), 1
+    first = rng.randrange(3)
+    for number in range(9):
+        if number == first:
+            for name, (sql, _) in views.items():
+                engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {sql}")
+        rows = _batch(rng, there, time, wide, rng.choice([1, 2, 6]) if number else 60)
+        history += rows
+        upper = engine.apply({"t": _table(rows)}, close=rng.random() < 0.7).upper
+        if rng.random() < 0.3:
+            upper = engine.advance(to=max(upper, time + 1)).upper
+        time = max(time + 1, upper) + rng.randrange(2)
+        if folder is not None and rng.random() < 0.2:
+            engine.close()
+            engine = hj.Engine(folder)
+        if number < first or not upper:
+            continue
+        at = rng.randrange(max(upper - retain, 0, upper - 4), upper)
+        now = Counter[tuple[Any, ...]]()
+        for row in history:
+            now[tuple(row[name] for name in TYPES)] += row["__diff"] * (row["__time"] <= at)
+        held = list(now.elements())
+        t = pa.table({name: pa.array([row[i] for row in held], kind) for i, (name, kind) in enumerate(TYPES.items())})
+        duck.register("t", t)
+        for name, (_, sql) in views.items():
+            expected = _bag(duck.execute(sql).fetchall())
+            found = engine.read(name, as_of=at)
+            got = _bag(zip(*(found[column].to_pylist() for column in found.column_names), strict=True))
+            assert got == expected, (number, at, sql)
+    engine.close()
+    assert sum(evaluated)
