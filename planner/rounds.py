@@ -25,6 +25,7 @@ from halfjoin.sql.relation import (
     Filter,
     Join,
     Loop,
+    Once,
     Outer,
     Project,
     Relation,
@@ -85,6 +86,12 @@ class Rounds:
                     return Project(below, items), None
                 column = self._column()
                 return Project(below, (*items, (column, round))), column
+            case Once(input):
+                rows, _ = self.carried(input)
+                gone = TableFunction(rows, "repeat_row", self.aliases.fresh("repeat_row"), (Literal(-1, BIGINT),), ())
+                column, one = self._column(), Literal(1, BIGINT)
+                both = (self.shown(input.columns, rows, START), self.shown(input.columns, gone, one))
+                return UnionAll(both, (*input.columns, column)), column
             case TableFunction(input):
                 below, round = self.carried(input)
                 return replace(relation, input=below), round

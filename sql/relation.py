@@ -262,6 +262,18 @@ class Fed:
 
 
 @dataclass(frozen=True, slots=True)
+class Once:
+    """Inside a loop, the input's rows in the first round only. The input reads no binding."""
+
+    input: Relation
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The input's columns."""
+        return self.input.columns
+
+
+@dataclass(frozen=True, slots=True)
 class Binding:
     """A name that a loop defines. In each round its rows are those of `relation`."""
 
@@ -287,7 +299,7 @@ class Loop:
 
 Relation: TypeAlias = (
     Scan | Values | Join | TableFunction | Filter | Project | UnionAll | Aggregate | Window | TopK | Outer | Semi | Fed
-    | Loop
+    | Loop | Once
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from halfjoin.sql.relation import (
     Frame,
     Join,
     Loop,
+    Once,
     Outer,
     Project,
     Relation,
@@ -76,6 +77,8 @@ def _line(relation: Relation, types: bool) -> str:
             return f"{'Anti' if anti else 'Semi'} {render(on)}"
         case Fed(loop, number, before, alias):
             return f"Fed {loop}.{number}{' before' * before} as {alias}"
+        case Once():
+            return "Once"
         case Loop(name, bindings, number=number):
             return f"Loop {name}.{bindings[number].name}"
 

@@ -13,7 +13,7 @@ from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.recursion import fitted, reads, shaped
 from halfjoin.sql.bind.selected import known
-from halfjoin.sql.expr import Column
+from halfjoin.sql.expr import Column, conjunction
 from halfjoin.sql.parse.dialect import MutualWith
 from halfjoin.sql.parse.locate import name_of, only
 from halfjoin.sql.parse.type_names import stored_type
@@ -24,6 +24,7 @@ from halfjoin.sql.relation import (
     Filter,
     Join,
     Loop,
+    Once,
     Outer,
     Project,
     Relation,
@@ -85,10 +86,11 @@ def _head(item: exp.CTE, context: Context) -> tuple[str, tuple[Column, ...], tup
 
 
 def looped(query: exp.Expr, name: str, columns: tuple[exp.Identifier, ...], context: Context) -> Looped:
-    """The rows of a view's query that reads itself under a name: a loop with one binding.
+    """The rows of a view's query that reads itself under a name: PostgreSQL's working table, as a loop.
 
-    A round adds what its second part makes of the rows of the round before. This is what PostgreSQL's working table
-    gives if the second part reads each row on its own; of others it is not, so they are refused.
+    A round computes the second part over the rows that the round before has found. If that part reads each row on its
+    own, the rows found so far may stand for the last ones: then a round adds up, and there is one binding. Otherwise
+    the working table is a binding of its own. It holds the rows of one round; the result adds them up.
     """
     if not isinstance(query, exp.Union) or reads(query.this, name):
         raise context.wrong(query, f"{name} reads itself, so it must be: a query that does not, UNION [ALL], one that "
@@ -97,28 +99,52 @@ def looped(query: exp.Expr, name: str, columns: tuple[exp.Identifier, ...], cont
     selected = bind_select.select(query.this, context)
     first = shaped(selected, [known(value) for value in selected.values])
     loop = context.aliases.fresh(f"{name} of WITH RECURSIVE")
-    nullable = tuple(replace(column, nullable=True) for column in first.columns)
+    kept = tuple(replace(column, nullable=True) for column in first.columns)
 
-    def before(alias: str, columns: tuple[Column, ...]) -> Relation:
-        return Fed(loop, 0, True, alias, columns)
+    def before(alias: str, own: tuple[Column, ...]) -> Relation:
+        return Fed(loop, 0, True, alias, own)
 
-    inner = replace(context, common={
-        **context.common, name: CommonTable(Looped(name, nullable, tuple(selected.names), before), columns, context)})
-    found = bind_select.select(query.expression, inner)
-    step = shaped(found, fitted(query.expression, name, found, first, context))
-    if not is_linear(step, loop):
-        raise context.refuse(query.expression, f"the second part of {name} groups, orders or compares the rows of "
-                             f"{name}", "write WITH MUTUALLY RECURSIVE")
-    arms = tuple(first_rows(part) for part in (first, step))
-    whole: Relation = UnionAll(arms, nullable)
-    if query.args.get("distinct"):
-        whole = Aggregate(whole, tuple((column, column) for column in nullable))
-    binding = Binding(name, whole)
+    itself = CommonTable(Looped(name, kept, tuple(selected.names), before), columns, context)
+    found = bind_select.select(query.expression, replace(context, common={**context.common, name: itself}))
+    step = first_rows(shaped(found, fitted(query.expression, name, found, first, context)))
+    made, distinct = first_rows(first), bool(query.args.get("distinct"))
+    if is_linear(step, loop):
+        whole: Relation = UnionAll((made, step), kept)
+        bindings = [Binding(name, _distinct(whole) if distinct else whole)]
+    else:
+        bindings = _working(name, made, step, loop, kept, context, distinct=distinct)
+    shown = len(bindings) - 1
 
-    def after(alias: str, columns: tuple[Column, ...]) -> Relation:
-        return Loop(loop, (binding,), MOST_ROUNDS, True, 0, columns)
+    def after(alias: str, own: tuple[Column, ...]) -> Relation:
+        return Loop(loop, tuple(bindings), MOST_ROUNDS, True, shown, own)
 
-    return Looped(name, nullable, tuple(selected.names), after)
+    return Looped(name, kept, tuple(selected.names), after)
+
+
+def _working(
+    name: str, first: Relation, step: Relation, loop: str, columns: tuple[Column, ...], context: Context, *,
+    distinct: bool,
+) -> list[Binding]:  # fmt: skip
+    """The working table, and the result, which adds up what the working table has held."""
+
+    def fed(number: int, *, before: bool) -> Fed:
+        alias = context.aliases.fresh(name)
+        return Fed(loop, number, before, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in columns))
+
+    if distinct:
+        first, known = _distinct(first), fed(1, before=True)
+        alias = context.aliases.fresh("new")
+        new = Aggregate(step, tuple((replace(c, name=f"{alias}.{c.name}"), c) for c in step.columns))
+        pairs = zip(new.columns, known.columns, strict=True)
+        same = conjunction(tuple(functions.resolve("is not distinct from", pair) for pair in pairs))
+        step = Semi(new, known, same, anti=True)
+    working = UnionAll((Once(first), step), columns)
+    result = UnionAll((fed(1, before=True), fed(0, before=False)), columns)
+    return [Binding(f"{name} of a round", working), Binding(name, result)]
+
+
+def _distinct(relation: Relation) -> Aggregate:
+    return Aggregate(relation, tuple((column, column) for column in relation.columns))
 
 
 def is_linear(relation: Relation, loop: str) -> bool:
