@@ -90,8 +90,8 @@ class Rounds:
                 rows, _ = self.carried(input)
                 gone = TableFunction(rows, "repeat_row", self.aliases.fresh("repeat_row"), (Literal(-1, BIGINT),), ())
                 column, one = self._column(), Literal(1, BIGINT)
-                both = (self.shown(input.columns, rows, START), self.shown(input.columns, gone, one))
-                return UnionAll(both, (*input.columns, column)), column
+                once = (self.shown(input.columns, rows, START), self.shown(input.columns, gone, one))
+                return UnionAll(once, (*input.columns, column)), column
             case TableFunction(input):
                 below, round = self.carried(input)
                 return replace(relation, input=below), round
