@@ -8,8 +8,10 @@ from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.flows import Inner
 from halfjoin.engine.batch.state import State, Versions
 from halfjoin.engine.join.dataflow import Closing, RunsOf
+from halfjoin.engine.linear.failures import of_view
 from halfjoin.engine.loop.rounds import Made, Pass
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
+from halfjoin.errors import DataError
 from halfjoin.planner.plan import Version
 
 
@@ -26,7 +28,10 @@ def loop_changes(state: State, name: str, lookup: Versions) -> dict[str, Made]:
         return [make_run(updates, closing.after)] if len(updates) else []
 
     flows = state.loop(name)
-    return Pass(flows, base, entering, closing).run()
+    try:
+        return Pass(flows, base, entering, closing).run()
+    except DataError as problem:  # the loop stays as it was: its views are unknown
+        return {one: (empty(flow.schema), of_view(str(problem), closing.before)) for one, flow in flows.items()}
 
 
 def loop_fill(flows: Mapping[str, Inner], lookup: RunsOf, upper: int) -> dict[str, Made]:
