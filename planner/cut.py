@@ -28,8 +28,9 @@ from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
-from halfjoin.planner.plan import Reduce
+from halfjoin.planner.plan import ROUND, Reduce
 from halfjoin.planner.reduces.lower import lowered, output_columns
+from halfjoin.planner.rounds import Rounded, Rounds
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.rules.flatten import MOST_BRANCHES
@@ -40,8 +41,10 @@ from halfjoin.sql.expr import Column, Expr, is_temporal
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import (
     Aggregate,
+    Fed,
     Filter,
     Join,
+    Loop,
     Outer,
     Project,
     Relation,
@@ -56,7 +59,7 @@ from halfjoin.sql.relation import (
     inputs_below,
     with_inputs,
 )
-from halfjoin.sql.types import Kind
+from halfjoin.sql.types import BIGINT, Kind
 
 MOST_JOINS = 16  # joins that a join of several unions is distributed into
 
@@ -69,6 +72,8 @@ class CutNode:
     relation: Relation
     steps: tuple[tuple[str, Blocks], ...]
     passing: bool = False
+    loop: str = ""
+    last: int | None = None
 
 
 def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
@@ -83,9 +88,14 @@ class _Cutter:
     facts: Facts
     nodes: dict[str, CutNode | Reduce] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
+    loops: dict[str, Sequence[CutNode]] = field(default_factory=dict)
 
     def reduced(self, relation: Relation) -> Relation:
-        """The relation with a scan of its output in place of each reduce."""
+        """The relation with a scan of its output in place of each reduce and each loop."""
+        if isinstance(relation, Rounded):
+            return self.rounded(relation)
+        if isinstance(relation, Loop):
+            return self.looped(relation)
         if not isinstance(relation, (Aggregate, Window, TopK)):
             return with_inputs(relation, self.reduced)
         low = lowered(relation)
@@ -97,6 +107,60 @@ class _Cutter:
         self.nodes.setdefault(name, replace(made, output=name))
         alias = f"={self.aliases.fresh('groups')}"  # no user can write this name
         return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
+
+    def rounded(self, relation: Rounded) -> Relation:
+        """As `reduced`, for a reduce inside a loop."""
+        low = lowered(relation.relation)
+        whole = _swapped(low.input, relation.relation.input, relation.input)
+        assert isinstance(whole, Project)
+        round = Column(ROUND, BIGINT, nullable=False)
+        below, _ = self.region(self.reduced(Project(whole.input, (*whole.items, (round, relation.input.columns[-1])))))
+        input, columns = self._input(below, passing=low.passing)
+        keys, function = columns[: low.keys], low.function(columns[:-1])
+        made = Reduce("", (*output_columns(keys, function, columns[:-1]), round), input, keys, function)
+        name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
+        self.nodes.setdefault(name, replace(made, output=name))
+        alias = f"={self.aliases.fresh('groups')}"
+        scan = Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns))
+        bare = replace(scan, columns=scan.columns[:-1])
+        above = _swapped(low.above(bare), bare, scan)
+        assert isinstance(above, Project)
+        return Project(above.input, (*above.items, (relation.column, scan.columns[-1])))
+
+    def looped(self, loop: Loop) -> Relation:
+        """A scan of a binding's collection, without its rounds."""
+        if loop.name not in self.loops:
+            self.loops[loop.name] = self._loop(loop)
+        node = self.loops[loop.name][loop.number]
+        alias = f"={self.aliases.fresh('loop')}"
+        columns = tuple(replace(c, name=f"{alias}.{c.name}") for c in node.relation.columns)
+        return Project(Scan(node.name, alias, columns), tuple(zip(loop.columns, columns[:-1], strict=True)))
+
+    def _loop(self, loop: Loop) -> Sequence[CutNode]:
+        """The nodes of the bindings. What does not read a binding is a node before the loop."""
+        scans = {scan.collection for one in loop.bindings for scan in _scans(one.relation)}
+        incarnations = {name: self.facts.incarnation(name) for name in scans}
+        names = [fingerprint("loop", (loop.bindings, loop.limit, loop.strict, number), incarnations)
+                 for number in range(len(loop.bindings))]  # fmt: skip
+        rounds, known, made = Rounds(loop, names), set(self.nodes), list[CutNode]()
+        for name, binding in zip(names, loop.bindings, strict=True):
+            relation = narrowed(simplified(binding.relation))
+            below = self.reduced(rounds.shown(relation.columns, *rounds.carried(relation)))
+            whole, _ = self.region(below)
+            union = canonical(UnionAll((whole,), whole.columns))
+            bare = (*(f"c{number}" for number in range(1, len(whole.columns))), ROUND)
+            union = replace(union, columns=tuple(replace(c, name=n) for c, n in zip(union.columns, bare, strict=True)))
+            node = CutNode(name, union, normal_form(union), last=loop.limit - 1 if loop.strict else None)
+            self.nodes[name] = node
+            made.append(node)
+        inside = set(names)
+        fresh = [name for name in self.nodes if name not in known]
+        while more := {name for name in fresh if name not in inside and _read(self.nodes[name]) & inside}:
+            inside |= more
+        for name in fresh:  # in order of their places, after what is before the loop
+            if name in inside:
+                self.nodes[name] = replace(self.nodes.pop(name), loop=names[0])
+        return made
 
     def _input(self, relation: Relation, *, passing: bool) -> tuple[str, tuple[Column, ...]]:
         """The collection that a reduce reads, and its columns for those of the relation: the collection that the
@@ -140,7 +204,7 @@ class _Cutter:
                 return replace(relation, input=self.sides(input), other=self.side(other))
             case Join(inputs):
                 return replace(relation, inputs=tuple(map(self.sides, inputs)))
-            case UnionAll() | Scan() | Values():
+            case UnionAll() | Scan() | Values() | Fed() | Loop():
                 return relation
             case Filter(input, predicate):
                 return Filter(self.joined(input, unkeyed(relation)), predicate)
@@ -180,10 +244,22 @@ class _Cutter:
 
     def _node(self, union: UnionAll, *, passing: bool = False) -> CutNode:
         relation = canonical(union)
+        if union.columns[-1].name == ROUND:
+            relation = replace(relation, columns=(*relation.columns[:-1], union.columns[-1]))
         steps = normal_form(relation)
         incarnations = {scan.collection: self.facts.incarnation(scan.collection) for scan in _scans(relation)}
         kind = "passing" if passing else "join"
         return CutNode(fingerprint(kind, steps[-1][1], incarnations), relation, steps, passing)
+
+
+def _swapped(relation: Relation, old: Relation, new: Relation) -> Relation:
+    """The relation with another one in the place of a part of it."""
+    return new if relation is old else with_inputs(relation, lambda below: _swapped(below, old, new))
+
+
+def _read(node: CutNode | Reduce) -> set[str]:
+    """The collections that a node reads."""
+    return {node.input} if isinstance(node, Reduce) else {scan.collection for scan in _scans(node.relation)}
 
 
 def _shown(blocks: Blocks) -> tuple[str, tuple[Column, ...]] | None:

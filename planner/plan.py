@@ -37,6 +37,8 @@ from halfjoin.planner.reach import Reach
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import render
 
+ROUND = "__round"  # the column of rounds, the last one of each collection of a loop
+
 
 class Version(Enum):
     """Which contents a half-join looks up: those without the batch that is under way, or those with it."""
@@ -163,6 +165,8 @@ class Join:
     branches: tuple[Branch, ...]
     constants: tuple[Constant, ...] = ()
     passing: bool = False
+    loop: str = ""
+    last: int | None = None
 
     @property
     def collections(self) -> tuple[str, ...]:
@@ -201,6 +205,7 @@ class Reduce:
     input: str
     keys: tuple[Column, ...]  # of the input; NULL is a key like any other
     function: Aggregates | Windows | Top
+    loop: str = ""
 
     @property
     def collections(self) -> tuple[str, ...]:
@@ -217,6 +222,8 @@ class Reduce:
         """The arrangement of the output in which it finds what a group was: an aggregate its row, LIMIT the first rows,
         a window the rows that a change reaches. None if it does not ask."""
         match self.function:
+            case _ if self.loop:
+                return ArrangementKey(self.output, self.keys)
             case Aggregates() | Top(limit=int(), offset=0):
                 return ArrangementKey(self.output, self.keys)
             case Windows(reach=Reach()):
@@ -236,49 +243,7 @@ class Reduce:
         return tuple(key for key in (self.state, self.groups) if key is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A name that a loop defines by nodes. The last node's output is its contents. The nodes may read every binding."""
-
-    name: str
-    nodes: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """Bindings that feed each other round by round until nothing changes, or up to a `limit` of rounds.
-
-    Loop law. Inside, times are `(batch time, round)`, ordered coordinate by coordinate, and a collection at a time is
-    the sum of all updates at or below it. A group touched at `a` that has history at `b` is looked at again at the
-    maximum of the two, per coordinate. A binding reads those before it in the same round, itself and later ones from
-    the round before. A pass takes all closing times of a round together, and a loop is one node of the plan around it:
-    its rounds end before what follows goes on.
-
-    Wrong: to begin rounds before all that enters the loop is there, since rows about to be retracted would keep each
-    other alive. Wrong, too: to compute all bindings of a round from the round before.
-    """
-
-    output: str
-    columns: tuple[Column, ...]
-    bindings: tuple[Binding, ...]
-    limit: int | None = None
-
-    @property
-    def collections(self) -> tuple[str, ...]:
-        """The collections that it reads from outside."""
-        nodes = [node for binding in self.bindings for node in binding.nodes]
-        own = {node.output for node in nodes} | {binding.name for binding in self.bindings}
-        read = chain.from_iterable(node.collections for node in nodes)
-        return tuple(name for name in dict.fromkeys(read) if name not in own)
-
-    @property
-    def arrangements(self) -> tuple[ArrangementKey, ...]:
-        """The arrangements that its nodes look up."""
-        nodes = (node for binding in self.bindings for node in binding.nodes)
-        return tuple(dict.fromkeys(chain.from_iterable(node.arrangements for node in nodes)))
-
-
-Node: TypeAlias = Join | Reduce | Loop
+Node: TypeAlias = Join | Reduce
 
 
 @dataclass(frozen=True, slots=True)

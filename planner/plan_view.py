@@ -42,7 +42,8 @@ def trace(relation: Relation, facts: Facts, name: str = "query") -> tuple[tuple[
         steps += [(f"{rule} of {one.name}", blocks) for rule, blocks in one.steps]
         node = facts.node(one.name)
         if not isinstance(node, Join):
-            node = replace(_join(one.name, one.relation, one.steps[-1][1], estimates), passing=one.passing)
+            made = _join(one.name, one.relation, one.steps[-1][1], estimates)
+            node = replace(made, passing=one.passing, loop=one.loop, last=one.last)
         nodes.append(node)
         estimates = estimates.with_node(one.name, _rows(node, estimates))
     own = normal_form(relation)

@@ -250,9 +250,57 @@ class Semi:
         return self.input.columns
 
 
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """Inside a loop, the rows of a binding: those of this round, or if `before`, those of the round before."""
+
+    loop: str
+    number: int  # which of the loop's bindings
+    before: bool
+    alias: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Inside a loop, the input's rows in the first round only. The input reads no binding."""
+
+    input: Relation
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The input's columns."""
+        return self.input.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A name that a loop defines. In each round its rows are those of `relation`."""
+
+    name: str
+    relation: Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The rows of a binding after the last round of a loop.
+
+    The bindings begin empty, and are updated in sequence, round after round, until no round changes anything. They read
+    each other by `Fed`. `limit`: at most so many rounds; a loop that would go on is an error if `strict`.
+    """
+
+    name: str  # unique in the view
+    bindings: tuple[Binding, ...]
+    limit: int
+    strict: bool
+    number: int  # which of the bindings
+    columns: tuple[Column, ...]
+
+
 Relation: TypeAlias = (
-    Scan | Values | Join | TableFunction | Filter | Project | UnionAll | Aggregate | Window | TopK | Outer | Semi
-)
+    Scan | Values | Join | TableFunction | Filter | Project | UnionAll | Aggregate | Window | TopK | Outer | Semi | Fed
+    | Loop | Once
+)  # fmt: skip
 
 
 def call_of(function: str, args: tuple[Expr, ...], calls: tuple[LockstepCall, ...]) -> Call:
@@ -269,7 +317,7 @@ def call_of(function: str, args: tuple[Expr, ...], calls: tuple[LockstepCall, ..
 def inputs_below(relation: Relation) -> tuple[Relation, ...]:
     """The relations that it reads directly."""
     match relation:
-        case Scan() | Values():
+        case Scan() | Values() | Fed() | Loop():
             return ()
         case Join(inputs) | UnionAll(inputs):
             return inputs
@@ -291,7 +339,7 @@ def every_part(relation: Relation) -> Iterator[Relation]:
 def with_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
     """The relation over changed inputs, which must have the same columns."""
     match relation:
-        case Scan() | Values():
+        case Scan() | Values() | Fed() | Loop():
             return relation
         case Join(inputs):
             return Join(tuple(map(change, inputs)))

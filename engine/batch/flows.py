@@ -6,27 +6,31 @@ from typing import TypeAlias
 
 from halfjoin.engine.join.dataflow import Dataflow
 from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.loop.reduce import RoundReduce
 from halfjoin.engine.reduce.flow import ReduceFlow
-from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.plan import Join, Node, Reduce
 
-Flow: TypeAlias = Dataflow | ReduceFlow
+Flow: TypeAlias = Dataflow | ReduceFlow  # of a node that runs by itself
+Inner: TypeAlias = Dataflow | RoundReduce  # of a node of a loop
 
 
-def flow_of(node: Node, registry: Registry, name: str) -> Flow:
-    """Make a node executable. `name` is for errors.
-
-    Raises:
-        UnsupportedSQL: it is a loop.
-    """
+def flow_of(node: Node, registry: Registry, name: str) -> Flow | Inner:
+    """Make a node executable. `name` is for errors."""
     match node:
         case Join():
             return Dataflow(node, registry, name)
-        case Reduce():
+        case Reduce(loop=""):
             return ReduceFlow(node, registry, name)
-    raise UnsupportedSQL("the plan has a loop, which is not maintained yet", remedy="write the view without recursion")
+        case Reduce():
+            return RoundReduce(node, registry, name)
 
 
-def is_passing(flow: Flow) -> bool:
+def alone(flow: Flow | Inner) -> Flow:
+    """The flow of a node that is not in a loop."""
+    assert not isinstance(flow, RoundReduce) and not flow.plan.loop
+    return flow
+
+
+def is_passing(flow: Flow | Inner) -> bool:
     """Whether the node's collection holds only its open updates (`planner.plan.Join`)."""
     return isinstance(flow.plan, Join) and flow.plan.passing

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import make_run
+from halfjoin.engine.batch.flows import alone
+from halfjoin.engine.batch.looping import loop_fill
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import reason, title, with_inputs
 from halfjoin.engine.updates.updates import Updates
@@ -24,10 +26,17 @@ def closed(state: State) -> State:
     start = replace(state, tables={name: _emptied(table) for name, table in state.tables.items()}, maintained={})
     for name, view in state.maintained.items():
         made = replace(view, contents=_emptied(view.contents), errors=_emptied(view.errors), standing=None)
-        for output, errors in view.dataflow.fill(start.before_and_after({}), start.upper):
-            made.contents.publish(make_run(output, 0))
-            made.errors.publish(make_run(errors, 0))
         start.maintained[name] = made
+        loop, lookup = view.dataflow.plan.loop, start.before_and_after({})
+        if not loop:
+            parts = [(name, part) for part in alone(view.dataflow).fill(lookup, start.upper)]
+        elif name == list(state.loop(loop))[-1]:
+            parts = list(loop_fill(start.loop(loop), lookup, start.upper).items())
+        else:
+            parts = []
+        for one, (output, errors) in parts:
+            start.maintained[one].contents.publish(make_run(output, 0))
+            start.maintained[one].errors.publish(make_run(errors, 0))
     return start
 
 

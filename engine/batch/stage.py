@@ -13,7 +13,8 @@ import numpy as np
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
-from halfjoin.engine.batch.flows import is_passing
+from halfjoin.engine.batch.flows import alone, is_passing
+from halfjoin.engine.batch.looping import loop_changes
 from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.batch.unreadable import Failure, Standing, closing
@@ -174,14 +175,24 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     lookup = state.before_and_after(runs, upper)
     closed = state.closing(upper)
     due = state.above({*runs, *closed})
-    changed = set(runs)
+    changed, looped = set(runs), set[str]()
     for number, name in enumerate(due, 1):
         view = state.maintained[name]
         flow, passing = view.dataflow, is_passing(view.dataflow)
+        if flow.plan.loop:
+            if flow.plan.loop not in looped:
+                looped.add(flow.plan.loop)
+                for one, (added, wrong) in loop_changes(state, flow.plan.loop, lookup).items():
+                    if len(added) and not is_passing(state.maintained[one].dataflow):
+                        runs[one] = make_run(added, upper)
+                        changed.add(one)
+                    if len(wrong):
+                        errors[one] = make_run(wrong, upper)
+            continue
         if not (flow.reads.isdisjoint(changed) and flow.asked.isdisjoint(closed)) or (passing and name in closed):
             title = f"{name}, view {number} of {len(due)}"
             try:
-                output, failed = runner.changes(flow, state, runs, lookup, title)
+                output, failed = runner.changes(alone(flow), state, runs, lookup, title)
             except DataError as problem:
                 start = state.upper if flow.asked else _earliest(state, runs)
                 output, failed = empty(flow.schema), of_view(str(problem), start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, cast
 
 import pyarrow as pa
 
@@ -16,7 +16,7 @@ from halfjoin.engine.arrange.memory import Memory
 from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.batch.clock import Clock
 from halfjoin.engine.batch.clock import Closing as Closed
-from halfjoin.engine.batch.flows import Flow
+from halfjoin.engine.batch.flows import Flow, Inner
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing, reason
 from halfjoin.engine.join.dataflow import Closing
@@ -39,7 +39,7 @@ class MaintainedView:
     (`planner.drift`).
     """
 
-    dataflow: Flow
+    dataflow: Flow | Inner
     contents: Collection
     errors: Collection
     standing: Standing | None = None
@@ -110,6 +110,9 @@ class State:
         for view in self.maintained.values():
             view.errors.retain = view.contents.retain
         for view in reversed(self.maintained.values()):
+            for one in self.loop(view.dataflow.plan.loop) if view.dataflow.plan.loop else ():  # each reads all of them
+                errors = self.maintained[one].errors
+                errors.retain = view.errors.retain = max(errors.retain, view.errors.retain)
             for below in view.dataflow.plan.collections:
                 if below in self.maintained:
                     errors = self.maintained[below].errors
@@ -181,11 +184,22 @@ class State:
         """The views and nodes over changed collections, and those over them, in order of dependency. A node that has
         changed itself is one of them."""
         reached, found = set(changed), list[str]()
+        loops: dict[str, list[str]] = {}
         for name, view in self.maintained.items():
-            if name in reached or any(one in reached for one in view.dataflow.plan.collections):
-                reached.add(name)
+            if view.dataflow.plan.loop:
+                loops.setdefault(view.dataflow.plan.loop, []).append(name)
+        for name, view in self.maintained.items():
+            together = loops.get(view.dataflow.plan.loop, [name])  # a loop is one node
+            if any(one in reached or not reached.isdisjoint(self.maintained[one].dataflow.plan.collections)
+                   for one in together):  # fmt: skip
+                reached.update(together)
                 found.append(name)
         return found
+
+    def loop(self, name: str) -> dict[str, Inner]:
+        """The nodes of a loop, in order of their places."""
+        nodes = {one: node.dataflow for one, node in self.maintained.items() if node.dataflow.plan.loop == name}
+        return cast("dict[str, Inner]", nodes)
 
     def _read(self, changed: Iterable[str]) -> set[str]:
         """The collections that the views over changed collections read."""

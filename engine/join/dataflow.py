@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -141,7 +142,7 @@ class Dataflow:
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
         self.reads = frozenset(plan.collections)
-        self.asked = frozenset(plan.asked)  # the collections whose closing updates matter
+        self.asked = frozenset(plan.collections if plan.loop else plan.asked)  # their closing updates matter
 
     def changes(
         self, staged: Mapping[str, Part], lookup: RunsOf, closing: Closing
@@ -167,6 +168,18 @@ class Dataflow:
                             pass
         except TooLarge as problem:
             raise problem.told(f"one batch would change {problem.bound} of {self.name}") from None
+        return made.given()
+
+    def begin(self) -> tuple[Updates, Updates]:
+        """What constant rows make while every collection is empty, as output and error updates."""
+        made, lookup = Made(self.schema), self._with_constants(lambda *_: ())
+        closing = Closing(MINIMUM, MINIMUM, MINIMUM, lambda _: empty({}), lambda _: False)
+        for paths in self.branches:
+            constant_paths = (path for path in paths if path.spec.constant)
+            for path in islice(constant_paths, 1):  # the other constants are there
+                for part in self.constants[path.spec.collection]:
+                    for _ in path.run(part.updates, lookup, made, closing):
+                        pass
         return made.given()
 
     def fill(

@@ -43,7 +43,7 @@ class ReduceFlow:
         self.reads = self.asked = frozenset(plan.collections)
         self._keys = [key.name for key in plan.keys]
         self.always = not plan.keys and isinstance(plan.function, Aggregates)  # its only group is always there
-        self.columns = {column.name: arrow_type(column.type) for column in (*plan.keys, *_columns_read(plan))}
+        self.columns = {column.name: arrow_type(column.type) for column in (*plan.keys, *columns_read(plan))}
         self._names = list(self.columns)
         self._regions = regions_of(plan, self._names, registry)
         self._kept = None if plan.state is None or self._regions is not None else lookup_of(
@@ -209,7 +209,7 @@ class ReduceFlow:
         return made.select(self.schema), consolidate(concat(errors))
 
 
-def _columns_read(plan: Reduce) -> list[Column]:
+def columns_read(plan: Reduce) -> list[Column]:
     """The columns of the input that the function reads, in the order that breaks ties."""
     match plan.function:
         case Aggregates(_, sums, ordered):

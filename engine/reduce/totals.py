@@ -91,6 +91,11 @@ class Totals:
         special = None if self.special is None else self.special[:, positions]
         return Totals(self.kind, self.numbers.take(positions), special)
 
+    def weighted(self, weights: Ints) -> Totals:
+        """Each sum, so many times."""
+        special = None if self.special is None else self.special * weights
+        return Totals(self.kind, self.numbers.times(Wide.of(weights)), special)
+
     def added(self, starts: Ints) -> Totals:
         """The sum of each segment. `starts`: where the segments begin; the first begins at 0, and none is empty."""
         special = None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar import kept, quotients
@@ -141,7 +142,13 @@ def _fail(bad: Mask, message: str) -> None:
         raise Failed(message, bad)
 
 
+def _next(expr: Call) -> Kernel:
+    """One more."""
+    return lambda number: pc.add(number, 1)
+
+
 SUMS: dict[str, Callable[[Call], Kernel]] = {
+    "next round": _next,
     "sum of integers": _sum_of_integers,
     "avg of integers": _average_of_integers,
     "sum of floats": _of_floats(divide=False),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from halfjoin.catalog.models import ColumnModel, Definition, Index, Sink, Table, View
 from halfjoin.engine.arrange.collection import User
 from halfjoin.engine.batch.enter import arranged, empty_view, enter_table, ordered, share, share_all
+from halfjoin.engine.batch.flows import alone
 from halfjoin.engine.batch.runner import LOCAL
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.sinks.sinks import Sinks
@@ -153,7 +154,7 @@ def _filled(
     share(state, planned, user, build=build)
     over, nodes = fill_nodes(state, planned, contents.since, runner, runners.staging)
     share(over, planned, user, build=build)
-    for output, errors in runner.fill(maintained.dataflow, over, over.before_and_after({}), view.name):
+    for output, errors in runner.fill(alone(maintained.dataflow), over, over.before_and_after({}), view.name):
         take_in(state, "views", view.name, contents, output)
         take_in(state, "errors", view.name, maintained.errors, errors)
     return maintained, nodes

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
 from halfjoin.engine.arrange.collection import Collection, User
 from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.arrange.run import Part, Run, make_run
-from halfjoin.engine.batch.flows import Flow, flow_of
+from halfjoin.engine.batch.flows import Flow, Inner, alone, flow_of
+from halfjoin.engine.batch.looping import loop_fill
 from halfjoin.engine.batch.readable import closed, raise_any, readable
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.unreadable import Failure, first_failure
@@ -21,7 +22,7 @@ from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant
 from halfjoin.errors import DataError, UnknownName
-from halfjoin.planner.plan import Reduce, Version
+from halfjoin.planner.plan import Node, Reduce, Version
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.parse.parse import parse_query
@@ -62,7 +63,7 @@ def frame(state: State, runners: Runners, name: str, as_of: int | None) -> Any:
     over, nodes = fill_nodes(state, planned, time, runners.spark, runners.staging)
     for node in nodes.values():
         raise_any(node.errors.up_to(time), name, time)
-    flow = flow_of(planned.output, state.functions, name)
+    flow = alone(flow_of(planned.output, state.functions, name))
     return runners.spark.query(flow, over, over.before_and_after({}), time, name)
 
 
@@ -101,11 +102,15 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
         for key in keys:
             state.collection(key.collection).share(key, _QUERY, state.functions)
         for node in planned.below:  # computed anew, since a kept node has no history
-            output = _at(moment, flow_of(node, state.functions, QUERY_NAME))
+            if node.loop:
+                if node.output not in moment.found:
+                    _run_loop(moment, [one for one in planned.below if one.loop == node.loop])
+                continue
+            output = _at(moment, alone(flow_of(node, state.functions, QUERY_NAME)))
             held += output.nbytes if isinstance(node, Reduce) else 0
             check_memory(state, held)
             moment.found[node.output] = (make_run(output, state.upper),)
-        found = _at(moment, flow_of(planned.output, state.functions, QUERY_NAME))
+        found = _at(moment, alone(flow_of(planned.output, state.functions, QUERY_NAME)))
     finally:
         for key in keys:
             state.collection(key.collection).release(_QUERY)
@@ -134,6 +139,18 @@ def _at(moment: _Moment, flow: Flow) -> Updates:
     output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
     raise_any(errors, QUERY_NAME, time)
     return cancel(output, by_time=False)
+
+
+def _run_loop(moment: _Moment, nodes: Sequence[Node]) -> None:
+    """Evaluate the nodes of a loop.
+
+    Raises:
+        DataError: as `_at`.
+    """
+    flows = {node.output: cast("Inner", flow_of(node, moment.state.functions, QUERY_NAME)) for node in nodes}
+    for name, (output, errors) in loop_fill(flows, moment, moment.time + 1).items():
+        raise_any(errors, QUERY_NAME, moment.time)
+        moment.found[name] = (make_run(cancel(output, by_time=False), moment.state.upper),)
 
 
 def recover(state: State) -> None:

@@ -18,7 +18,8 @@ from pathlib import Path
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, loaded_runs
 from halfjoin.engine.batch.enter import new_node
-from halfjoin.engine.batch.flows import is_passing
+from halfjoin.engine.batch.flows import alone, is_passing
+from halfjoin.engine.batch.looping import loop_fill
 from halfjoin.engine.batch.runner import LOCAL, Output, Runner
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.storage.parquet import write
@@ -44,8 +45,18 @@ def fill_nodes(
         lasting = name not in state.maintained
         if not lasting and state.spill is not None and scratch is None:
             scratch = Scratch(staging)
+        if node.loop:
+            nodes[name] = over.maintained[name] = made
+            if node is [one for one in plan.below if one.loop == node.loop][-1]:
+                found = loop_fill(over.loop(node.loop), over.before_and_after({}), over.upper)
+                for one, (added, failed) in found.items():
+                    whole = nodes[one]
+                    if not is_passing(whole.dataflow):
+                        take_in(state, "nodes", one, whole.contents, added, (), scratch)
+                    take_in(state, "errors", one, whole.errors, failed, (), scratch)
+            continue
         beside = [part for one in nodes.values() for part in (*one.contents.held, *one.errors.held)]
-        for output, errors in runner.fill(made.dataflow, over, over.before_and_after({}), name):
+        for output, errors in runner.fill(alone(made.dataflow), over, over.before_and_after({}), name):
             take_in(state, "nodes", name, made.contents, output, beside, None if lasting else scratch)
             take_in(state, "errors", name, made.errors, errors, beside, None if lasting else scratch)
         nodes[name] = over.maintained[name] = made

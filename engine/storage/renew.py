@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import make_run
+from halfjoin.engine.batch.flows import alone
 from halfjoin.engine.batch.runner import LOCAL
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.storage.filling import fill_nodes
@@ -27,7 +28,7 @@ def make_errors_anew(state: State) -> None:
         made = Collection(old.name, old.schema, old.retain, since)
         try:
             over, _ = fill_nodes(state, view.plan, since, LOCAL, None)
-            for _, errors in view.dataflow.fill(over.before_and_after({}), state.upper):
+            for _, errors in alone(view.dataflow).fill(over.before_and_after({}), state.upper):
                 made.publish(make_run(errors.not_before(since), state.upper))
         except HalfjoinError as problem:  # for example, a user's function is missing
             _log.warning("%s may stay when the failing rows are gone; create the view again: %s", old.name, problem)

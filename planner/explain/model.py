@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from halfjoin.planner.cost import StageCost, path_cost
@@ -11,7 +10,7 @@ from halfjoin.planner.explain.reduces import reduce_steps
 from halfjoin.planner.explain.steps import Words
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.names import arrangement_name, collection_name, input_name
-from halfjoin.planner.plan import ArrangementKey, Branch, Join, Loop, Node, Path, Reduce, Stage, Version, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Branch, Join, Node, Path, Reduce, Stage, Version, ViewPlan
 from halfjoin.sql.functions import render
 
 
@@ -100,20 +99,12 @@ def explanation(plan: ViewPlan, facts: Facts, name: str) -> Explanation:
     """The explanation of the plan of view `name`, with sizes and sharing as of now."""
     estimates = Estimates(facts, {}, name)
     every = dict.fromkeys(key for join in plan.joins for key in join.arrangements if key.keys)
-    (*below, own) = (_node(node, estimates, name) for node in _nodes(plan.nodes))
+    (*below, own) = (_node(node, estimates, name) for node in plan.nodes)
     return Explanation(
         name, own.columns, own.joins, own.steps, tuple(below),
         tuple(_arrangement(key, estimates, name) for key in sorted(every, key=arrangement_name)),
         plan.warnings,
     )  # fmt: skip
-
-
-def _nodes(nodes: Iterable[Node]) -> Iterator[Node]:
-    """The nodes, and before each loop the nodes inside it."""
-    for node in nodes:
-        if isinstance(node, Loop):
-            yield from _nodes(inner for binding in node.bindings for inner in binding.nodes)
-        yield node
 
 
 def _node(node: Node, estimates: Estimates, view: str) -> NodeModel:
@@ -128,10 +119,6 @@ def _node(node: Node, estimates: Estimates, view: str) -> NodeModel:
             by = f"by {', '.join(map(render, keys))}" if keys else "as one group"
             lines = (f"reduce {input} {by}", *reduce_steps(function))
             return NodeModel(name, "reduce", columns, (), lines, others)
-        case Loop(name, _, bindings, limit):
-            names = ", ".join(f"{binding.name} = {binding.nodes[-1].output}" for binding in bindings)
-            rounds = "until nothing changes" if limit is None else f"for at most {limit:,} rounds"
-            return NodeModel(name, "loop", columns, (), (f"repeat {names} {rounds}",), others)
 
 
 def _join(branch: Branch, estimates: Estimates, name: str) -> tuple[PathModel, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -58,6 +58,21 @@ class Stored:
 
 
 @dataclass(frozen=True)
+class Looped:
+    """The rows of a loop's binding, and the names that its columns have in the query. `at` makes the relation."""
+
+    name: str
+    columns: tuple[Column, ...]
+    names: tuple[str, ...]
+    at: Callable[[str, tuple[Column, ...]], Relation]
+
+    def scan(self, aliases: Aliases) -> Relation:
+        """A relation of all the rows."""
+        alias = aliases.fresh(self.name)
+        return self.at(alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in self.columns))
+
+
+@dataclass(frozen=True)
 class Recursion:
     """A query that reads itself: the rows of `first`, plus the rows that each round computes from the round before.
 
@@ -78,7 +93,7 @@ class Recursion:
 class CommonTable:
     """A query of WITH, and the context to bind it in; or the rows of one that reads itself."""
 
-    query: exp.Query | Stored
+    query: exp.Query | Stored | Looped
     columns: tuple[exp.Identifier, ...]
     context: Context
 

@@ -8,9 +8,12 @@ from halfjoin.sql.relation import (
     Aggregate,
     AggregateCall,
     Bound,
+    Fed,
     Filter,
     Frame,
     Join,
+    Loop,
+    Once,
     Outer,
     Project,
     Relation,
@@ -72,6 +75,12 @@ def _line(relation: Relation, types: bool) -> str:
             return f"{'Full' if full else 'Left'} {render(on)}"
         case Semi(on=on, anti=anti):
             return f"{'Anti' if anti else 'Semi'} {render(on)}"
+        case Fed(loop, number, before, alias):
+            return f"Fed {loop}.{number}{' before' * before} as {alias}"
+        case Once():
+            return "Once"
+        case Loop(name, bindings, number=number):
+            return f"Loop {name}.{bindings[number].name}"
 
 
 def _aggregate(call: AggregateCall) -> str:

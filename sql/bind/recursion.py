@@ -31,13 +31,13 @@ def recursion(query: exp.Expr, name: str, columns: tuple[exp.Identifier, ...], c
                                    "does")
     only(query, context.sql, "WITH RECURSIVE", ("this", "expression", "distinct"))
     selected = bind_select.select(query.this, context)
-    first = _project(selected, [known(value) for value in selected.values])
+    first = shaped(selected, [known(value) for value in selected.values])
     rows, working = (Stored(_unused(name, context), first.columns, tuple(selected.names)) for _ in range(2))
     inside: list[Recursion] = []
     itself = CommonTable(working, columns, context)
     inner = replace(context, common={**context.common, name: itself}, recursions=inside)
     found = bind_select.select(query.expression, inner)
-    round = _project(found, _fitted(query.expression, name, found, first, context))
+    round = shaped(found, fitted(query.expression, name, found, first, context))
     made = Recursion(rows, working, first, round, tuple(inside), bool(query.args.get("distinct")))
     context.recursions.append(made)
     return rows
@@ -51,13 +51,14 @@ def _unused(name: str, context: Context) -> str:
             return made
 
 
-def _project(selected: Selected, values: Sequence[Expr]) -> Project:
+def shaped(selected: Selected, values: Sequence[Expr]) -> Project:
     """The outputs as columns that a collection can hold: a numeric has at most 38 digits."""
-    typed = [functions.cast(value, _stored(value.type)) for value in values]
+    typed = [functions.cast(value, held(value.type)) for value in values]
     return Project(selected.input, tuple((Column(f"c{n}", value.type), value) for n, value in enumerate(typed, 1)))
 
 
-def _stored(type: SqlType) -> SqlType:
+def held(type: SqlType) -> SqlType:
+    """The type in which a collection can hold values of a type."""
     if type.kind is Kind.INTERVAL:
         raise UnsupportedSQL("WITH RECURSIVE cannot hold an interval", remedy="take its length: extract(epoch from x)")
     if type.kind is not Kind.NUMERIC or (type.precision or 0) <= STORED_DIGITS:
@@ -65,14 +66,14 @@ def _stored(type: SqlType) -> SqlType:
     return numeric(STORED_DIGITS, min(type.scale or 0, STORED_DIGITS))
 
 
-def _fitted(query: exp.Expr, name: str, found: Selected, first: Project, context: Context) -> list[Expr]:
+def fitted(query: exp.Expr, name: str, found: Selected, first: Project, context: Context) -> list[Expr]:
     """The values of the second part, with the types of the first part's."""
     if len(found.items) != len(first.items):
         raise context.wrong(query, "the parts of UNION have different numbers of columns")
     for value, (column, _) in zip(found.values, first.items, strict=True):
         with context.at(query):
             together = common([value, column])
-        if _stored(together) != column.type:
+        if held(together) != column.type:
             raise context.wrong(query, f"a column of {name} is {column.type} in its first part, and {value.type} in "
                                        "its second", f"cast it in the first part: ::{value.type}")
     return [functions.cast(value, column.type) for value, (column, _) in zip(found.values, first.items, strict=True)]

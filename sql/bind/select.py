@@ -8,10 +8,11 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind.aggregates import aggregates_in
-from halfjoin.sql.bind.context import ON_TOP, CommonTable, Context
+from halfjoin.sql.bind.context import CommonTable, Context, Looped, Stored
 from halfjoin.sql.bind.from_clause import bind_from
 from halfjoin.sql.bind.function import list_calls, numbered
 from halfjoin.sql.bind.groups import group, grouped_nodes, is_grouped
+from halfjoin.sql.bind.loops import looped, mutual
 from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
 from halfjoin.sql.bind.outputs import outputs_of, star
 from halfjoin.sql.bind.recursion import reads, recursion
@@ -23,6 +24,7 @@ from halfjoin.sql.bind.subqueries import filtered, with_values
 from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_order, refuse_set_operation
 from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
+from halfjoin.sql.parse.dialect import MutualWith
 from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.relation import Filter, Relation, Values
 
@@ -56,13 +58,19 @@ def _with(query: exp.Expr, context: Context) -> Context:
     if clause is None:
         return context
     recursive = clause.args.get("recursive")
-    if recursive and context.recursions is None:
-        raise context.unmaintained(clause, "WITH RECURSIVE is", ON_TOP)
-    for item in common_tables(clause, context):
+    if recursive and context.in_change:
+        raise context.unmaintained(clause, "WITH RECURSIVE is")
+    items = common_tables(clause, context)
+    if isinstance(clause, MutualWith):
+        return mutual(clause, items, context)
+    for item in items:
         alias = item.args["alias"]
         name, columns = name_of(alias.this), tuple(alias.args.get("columns") or ())
         itself = recursive and reads(item.this, name)
-        table = CommonTable(recursion(item.this, name, columns, context) if itself else item.this, columns, context)
+        made: exp.Query | Stored | Looped = item.this
+        if itself:
+            made = (looped if context.recursions is None else recursion)(item.this, name, columns, context)
+        table = CommonTable(made, columns, context)
         context = replace(context, common={**context.common, name: table})
     return context
 

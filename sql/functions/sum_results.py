@@ -30,6 +30,7 @@ def _of_sums(names: Sequence[str], family: str, sums: int, doc: str) -> list[Fun
 
 
 SUM_RESULTS: tuple[Function, ...] = (
+    function("next round", INTERNAL, "The round after; it is far from the end of bigint", "bigint -> bigint"),
     function("sum of integers", INTERNAL, "Sum as bigint, or as numeric", "bigint, bytea -> bigint or error",
              "bigint, bytea, integer, integer -> numeric or error", safe=_fits),
     function("sum of floats", INTERNAL, "Sum, rounded once", "bigint, bytea -> double precision or error"),

@@ -63,6 +63,12 @@ class Reset(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
+class MutualWith(exp.With):
+    """WITH MUTUALLY RECURSIVE: queries that read each other. `limit`: of rounds; `error`: more are an error."""
+
+    arg_types: ClassVar[dict[str, bool]] = {**exp.With.arg_types, "limit": False, "error": False}
+
+
 class RetainHistory(exp.Property):
     """RETAIN HISTORY [=] FOR duration, an option of a table or view."""
 
@@ -115,6 +121,27 @@ class HalfjoinParser(MaterializeParser):
         if isinstance(statement, (exp.Query, exp.Values)) and (time := self._parse_as_of()):
             return self.expression(AsOf(this=statement, expression=time))
         return statement
+
+    def _parse_with(self, skip_with_token: bool = False) -> exp.With | None:
+        index = self._index
+        if not ((skip_with_token or self._match(TokenType.WITH)) and self._match_text_seq("MUTUALLY")):
+            self._retreat(index)
+            return super()._parse_with(skip_with_token)
+        self._match(TokenType.RECURSIVE)
+        limit, error = None, False
+        if self._match(TokenType.L_PAREN):
+            error = bool(self._match_text_seq("ERROR"))
+            if not error:
+                self._match_text_seq("RETURN")
+            if not self._match_text_seq("AT"):
+                error = True
+            if not self._match_text_seq("RECURSION", "LIMIT"):
+                raise self._refused("WITH MUTUALLY RECURSIVE takes a limit of rounds",
+                                    "write (RETURN AT RECURSION LIMIT 10), or ERROR instead of RETURN")
+            limit = self._parse_number()
+            self._match_r_paren()
+        queries = self._parse_csv(self._parse_cte)
+        return self.expression(MutualWith(expressions=queries, recursive=True, limit=limit, error=error))
 
     def _parse_as_of(self) -> exp.Expr | None:
         if not self._match_text_seq("AS", "OF"):

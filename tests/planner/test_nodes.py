@@ -5,16 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from halfjoin.engine.batch.flows import flow_of
-from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner import cut
 from halfjoin.planner.explain import as_json, html, mermaid, text
 from halfjoin.planner.group_functions import Aggregates, Ordered, Sums
-from halfjoin.planner.plan import Binding, Join, Loop, Reduce, ViewPlan
+from halfjoin.planner.plan import Join, Reduce, ViewPlan
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import BIGINT, BYTEA, INTEGER
 from tests.planner.test_plan_laws import DDL, TABLES, all_updates, contents, random_stream, run
@@ -133,39 +130,25 @@ def test_nodes_add_up_to_the_view(sql: str, eager: None) -> None:
 
 
 def by_hand() -> ViewPlan:
-    """A loop over a reduce over a join, made by hand because no rule makes loops yet."""
+    """A reduce over a join, made by hand."""
     world = World(DDL)
     join = world.plan("SELECT r.a, s.b FROM r, s WHERE r.a = s.a").output
     assert isinstance(join, Join)
     a, b, n = Column("a", INTEGER), Column("b", BIGINT), Column("n", BIGINT)
     largest = Ordered(Column("#value2", BIGINT), "max", (b,))
     function = Aggregates(n, (Sums(Column("#sum1", BYTEA), "integers", (b,)),), (largest,))
-    reduce = Reduce("reduce#2", (a, n), "join#1", (a,), function)
-    loop = Loop("v", (a, n), (Binding("reach", (replace(join, output="join#3"), reduce)),), 100)
-    return ViewPlan((replace(join, output="join#1"), replace(reduce, output="reduce#1"), loop))
+    return ViewPlan((replace(join, output="join#1"), Reduce("v", (a, n), "join#1", (a,), function)))
 
 
-def test_reduces_and_loops_are_shown() -> None:
+def test_reduces_are_shown() -> None:
     plan, world = by_hand(), World(DDL)
     shown = text(plan, world, "v")
-    for line in ("v (a integer, n bigint)", "└─ repeat reach = reduce#2 for at most 100 rounds",
-                 "├─ reduce join#1 by a",
+    for line in ("v (a integer, n bigint)", "├─ reduce join#1 by a",
                  "├─ keep for each group: its number of rows, the sum of b, max(b)",
-                 "node join#3 (a integer, b bigint)"):  # fmt: skip
+                 "node join#1 (a integer, b bigint)"):  # fmt: skip
         assert line in shown.splitlines(), shown
     page, chart, data = html(plan, world, "v"), mermaid(plan, world, "v"), as_json(plan, world, "v")
-    assert page.count("<svg") == 5 and "reduce join#1 by a" in page
-    assert "repeat reach = reduce#35;2 for at most 100 rounds" in chart and "node3" in chart
-    kinds: list[Any] = [(node["name"], node["kind"]) for node in data["nodes"]]
-    assert kinds == [("join#1", "join"), ("reduce#1", "reduce"), ("join#3", "join"), ("reduce#2", "reduce")]
-    assert data["steps"] == ("repeat reach = reduce#2 for at most 100 rounds",)
-
-
-def test_loops_read_what_is_outside_them() -> None:
-    loop = by_hand().nodes[-1]
-    assert loop.collections == ("r", "s", "join#1")
-
-
-def test_loops_are_refused_by_runners() -> None:
-    with pytest.raises(UnsupportedSQL, match=r"is not maintained yet.*without recursion"):
-        flow_of(by_hand().nodes[-1], {}, "v")
+    assert page.count("<svg") == 2 and "reduce join#1 by a" in page
+    assert "reduce join#35;1 by a" in chart
+    assert [(node["name"], node["kind"]) for node in data["nodes"]] == [("join#1", "join")]
+    assert data["steps"][0] == "reduce join#1 by a"

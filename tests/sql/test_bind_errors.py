@@ -72,7 +72,6 @@ def test_mistakes(sql: str, reason: str, instead: str | None) -> None:
 
 @pytest.mark.parametrize(("sql", "reason", "instead"), [
     ("SELECT a FROM t FOR UPDATE", "FOR UPDATE is not supported", "half a batch"),
-    ("WITH RECURSIVE q AS (SELECT 1) SELECT * FROM q", "WITH RECURSIVE is not maintained yet", "use it in a query"),
     ("SELECT a FROM t TABLESAMPLE SYSTEM (1)", "TABLESAMPLE is not supported: a view must not", "id % 100 = 0"),
     ("SELECT s SIMILAR TO 'x' FROM t", "SIMILAR TO is not supported", "regular expression"),
     ("SELECT ts AT TIME ZONE 'Europe/Berlin' FROM t", "AT TIME ZONE is supported for 'UTC' only", "add the offset"),

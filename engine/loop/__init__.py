@@ -1,0 +1,1 @@
+"""The loop law: rounds of nodes that feed each other."""

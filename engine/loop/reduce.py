@@ -1,0 +1,167 @@
+"""A reduce inside a loop: at each round it looks again at the groups that may differ there.
+
+Loop law. A time is `(batch time, round)`. A group touched at `a` that has history at `b` is looked at again at `max(a,
+b)`, coordinate by coordinate. At each such time: `output diff = f(input at or below) - output at or below`.
+
+A round takes all batch times together. What was made of a group in rounds before is in the output, so what the function
+gives now is compared with the sum of the output's rows. Sums are linear: what the output's rows keep, each as often as
+it counts, adds up to what all updates before have added. So for sums the input need not be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.join.dataflow import RunsOf
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.reduce import top, windows
+from halfjoin.engine.reduce.aggregates import aggregated
+from halfjoin.engine.reduce.contents import Contents, contents_of
+from halfjoin.engine.reduce.flow import columns_read
+from halfjoin.engine.reduce.law import moments_of
+from halfjoin.engine.reduce.lifted import Lifted, lift, sums_of
+from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
+from halfjoin.engine.reduce.totals import Totals
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.lattice import looked_at
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, indices_of
+from halfjoin.errors import DataError
+from halfjoin.planner.group_functions import Aggregates, Top, Windows
+from halfjoin.planner.plan import ROUND, Reduce, Version
+from halfjoin.sql.types import BIGINT
+
+
+class RoundReduce:
+    """An executable reduce of a loop."""
+
+    def __init__(self, plan: Reduce, registry: Registry, name: str) -> None:
+        self.plan, self.registry, self.name = plan, registry, name
+        self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
+        self.reads = self.asked = frozenset(plan.collections)
+        self._keys = [key.name for key in plan.keys]
+        self.always = not plan.keys and isinstance(plan.function, Aggregates)
+        assert plan.state is not None  # inside a loop it always asks
+        self._kept = lookup_of(plan.state, plan.keys, self.schema, Version.AFTER, registry)
+        own = columns_read(replace(plan, columns=plan.columns[:-1]))
+        self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *own)}
+        self._rows = None if plan.groups is None else lookup_of(
+            plan.groups, plan.keys, [*self._types, ROUND], Version.AFTER, registry)  # fmt: skip
+
+    def round(
+        self, updates: Updates, again: Updates, lookup: RunsOf, round: int, before: int
+    ) -> tuple[Updates, Updates]:
+        """The output of a round, given the input's updates in it and the groups to look at again, with their times; and
+        the groups to look at again in later rounds, with their times and rounds.
+
+        Times below `before` are closed, and not told apart.
+        """
+        keys = concat([Updates({n: updates.columns[n] for n in self._keys}, updates.time, updates.diff),
+                       again.select(self._keys)])  # fmt: skip
+        touched = moments_of(keys, self._keys)
+        stream = stream_of(touched)
+        none = empty({**self.schema, GROUP: pa.int64()})
+        was = concat([none, *self._kept(stream, lookup(self.plan.output, Version.AFTER), before)])
+        rows = None
+        if self._rows is not None:
+            found = list(self._rows(stream, lookup(self.plan.input, Version.AFTER), before))
+            rows = concat(found) if found else None
+        history = [part for part in (was, rows) if part is not None and len(part)]
+        real = ~touched.was
+        groups, (times, rounds) = looked_at(
+            (touched.group[real], [touched.time[real], constant(round, int(real.sum()))]),
+            (np.concatenate([group_of(part) for part in history]) if history else np.zeros(0, np.int64),
+             [_joined([_since(part.time, before) for part in history]), _joined([_rounds(part) for part in history])]),
+        )  # fmt: skip
+        now, later = rounds == round, rounds > round
+        due = Updates({**{n: a.take(indices_of(groups[later])) for n, a in touched.keys.items()},
+                       ROUND: pa.array(rounds[later])}, times[later], constant(1, int(later.sum())))  # fmt: skip
+        here = Updates({n: a.take(indices_of(groups[now])) for n, a in touched.keys.items()}, times[now],
+                       constant(1, int(now.sum())))  # fmt: skip
+        was = was.filter(_rounds(was) <= round)
+        placed = Updates(was.columns, _placed(was, groups[now], times[now]), was.diff)
+        made = self._made(updates, here, placed, rows, round)
+        out = {name: made.columns[name] for name in self.schema if name != ROUND}
+        old = {name: placed.columns[name] for name in out}
+        both = concat([made.select(out), Updates(old, placed.time, -placed.diff)])
+        changed = consolidate(both)
+        return changed.with_columns({ROUND: pa.array(constant(round, len(changed)))}), due
+
+    def nothing(self) -> Updates:
+        """No updates of the input."""
+        return empty({**self._types, ROUND: pa.int64()})
+
+    def _made(self, updates: Updates, here: Updates, was: Updates, rows: Updates | None, round: int) -> Updates:
+        """What the function makes of the groups at these times, as if nothing had been there."""
+        function = self.plan.function
+        if isinstance(function, Aggregates):
+            lifted = self._lifted(function, updates, here, was)
+            moments = moments_of(lifted.rows, self._keys)
+        else:
+            lifted, moments = None, moments_of(here, self._keys)
+        contents: Contents | None = None
+        if self.plan.groups is not None:
+            found = self.nothing() if rows is None else rows
+            seen = np.ones(len(found), np.bool_) if rows is None else _rounds(found) <= round
+            group = np.zeros(0, np.int64) if rows is None else group_of(found)[seen]
+            contents = contents_of(moments, found.select(self._types).filter(seen), group, MINIMUM)
+        match function:
+            case Aggregates():
+                each = [contents] * len(function.ordered) if contents is not None else []
+                made, failed = aggregated(function, lifted, moments, None, each, self.registry)
+            case Windows():
+                assert contents is not None
+                rows_ = contents.evaluated(partial(windows.evaluate, function, registry=self.registry))
+                made, failed = moments.changes(rows_.columns, rows_.numbers, rows_.count), empty(ERROR_SCHEMA)
+            case Top():
+                assert contents is not None
+                positions, count = top.evaluate(function, contents.groups)
+                made, failed = moments.changes(
+                    contents.rows.take(positions).columns, contents.moment[positions], count), empty(ERROR_SCHEMA)
+        if len(failed) or (contents is not None and len(contents.errors())):
+            raise DataError(f"{self.name}: a group inside a loop fails")
+        return made
+
+    def _lifted(self, function: Aggregates, updates: Updates, here: Updates, was: Updates) -> Lifted:
+        """What the sums are made of: nothing at each time, what is there, and what the round adds."""
+        own = lift(function, self._keys, updates)
+        totals = []
+        for number, part in enumerate(sums_of(function)):
+            kept = was.columns[part.column.name]
+            type = pa.int64() if part.column.type == BIGINT else pa.binary()
+            totals.append(Totals.concat([
+                Totals.read(part.kind, pa.nulls(len(here), type)),
+                Totals.read(part.kind, kept).weighted(was.diff),
+                own.totals[number],
+            ]))  # fmt: skip
+        rows = concat([here.select(self._keys), was.select(self._keys), own.rows])
+        return Lifted(Updates(rows.columns, rows.time, constant(1, len(rows))), tuple(totals))
+
+
+def _rounds(rows: Updates) -> Ints:
+    found: Ints = rows.columns[ROUND].to_numpy()
+    return found
+
+
+def _since(time: Ints, before: int) -> Ints:
+    return time if before == MINIMUM else np.maximum(time, before - 1)
+
+
+def _joined(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def _placed(rows: Updates, groups: Ints, times: Ints) -> Ints:
+    """For each row the first time, of those at which its group is looked at, that is not before the row's."""
+    if not len(rows):
+        return rows.time
+    known = np.unique(np.concatenate([times, rows.time]))
+    places = groups * len(known) + known.searchsorted(times)
+    own = group_of(rows) * len(known) + known.searchsorted(rows.time)
+    return times[places.searchsorted(own)]

@@ -1,0 +1,182 @@
+"""Runs a loop: round after round, each node that has something new, in order of their places.
+
+Loop law. A pass takes all that closes, at all its times, round by round, and within a round in order of place. A loop
+is one node of the plan around it: all that enters it is there before its first round, and its rounds end before what
+follows goes on. Wrong: to begin rounds earlier, since rows about to be retracted would keep each other alive.
+
+What a node makes for a later round waits for that round. So all updates of a collection arrive in the order of their
+rounds, and a node that runs takes what has arrived since it ran last: that is *after*, the rest is *before*.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfjoin.engine.arrange.run import Part, make_run
+from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.failures import of_rows
+from halfjoin.engine.loop.reduce import RoundReduce
+from halfjoin.engine.updates import limits
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
+from halfjoin.errors import DataError
+from halfjoin.planner.plan import ROUND, Version
+
+Made = tuple[Updates, Updates]
+
+
+@dataclass(frozen=True, slots=True)
+class _Several:
+    """Some parts as one."""
+
+    parts: Sequence[Part]
+
+    def pieces(self, names: Iterable[str] | None = None) -> Iterator[Updates]:
+        for part in self.parts:
+            yield from part.pieces(names=names)
+
+
+class Pass:
+    """One pass through the nodes of a loop.
+
+    `base`: the parts of a collection before the pass. `entering`: the parts of an outer collection that close now.
+    """
+
+    def __init__(
+        self, flows: Mapping[str, Dataflow | RoundReduce], base: Callable[[str], Sequence[Part]],
+        entering: Callable[[str], Sequence[Part]], closing: Closing, *, first: bool = False,
+    ) -> None:  # fmt: skip
+        self.flows, self.closing = flows, closing
+        self.made: dict[str, list[Updates]] = {name: [] for name in flows}
+        self.errors: dict[str, list[Updates]] = {name: [] for name in flows}
+        self._base = base
+        outer = {one for flow in flows.values() for one in flow.plan.collections} - set(flows)
+        self._parts: dict[str, list[Part]] = {name: [] for name in flows}
+        self._parts |= {name: list(entering(name)) for name in outer}
+        self._seen: dict[tuple[str, str], int] = defaultdict(int)
+        self._later: dict[str, dict[int, list[Updates]]] = {name: {} for name in flows}
+        self._again: dict[str, dict[int, list[Updates]]] = {name: {} for name in flows}
+        self._rows = 0
+        if first:
+            for name, flow in flows.items():
+                self._begin(name, flow)
+
+    def run(self) -> dict[str, Made]:
+        """The output and error updates of each node, consolidated."""
+        round: int | None = 0
+        while round is not None:
+            for name in self.flows:
+                self._take(name, round)
+            for name in self.flows:
+                self._merge(name)
+            round = self._next(round)
+        return {
+            name: (
+                consolidate(concat([empty(flow.schema), *self.made[name]])),
+                consolidate(concat([empty(ERROR_SCHEMA), *self.errors[name]])),
+            )
+            for name, flow in self.flows.items()
+        }
+
+    def _begin(self, name: str, flow: Dataflow | RoundReduce) -> None:
+        """What is there before anything enters: what constants make, and the group of an aggregate without keys."""
+        if isinstance(flow, Dataflow):
+            made, failed = flow.begin()
+            self.errors[name].append(failed)
+            if len(made):
+                self._wait(name, made)
+        elif flow.always:
+            self._again[name][0] = [Updates({}, np.array([MINIMUM]), np.array([1]))]
+
+    def _wait(self, name: str, made: Updates) -> None:
+        """Keep what a node makes for its rounds."""
+        rounds = made.columns[ROUND].to_numpy()
+        for round in np.unique(rounds).tolist():
+            self._later[name].setdefault(round, []).append(made.filter(rounds == round))
+
+    def _take(self, name: str, round: int) -> None:
+        flow = self.flows[name]
+        found = self._later[name].pop(round, [])
+        again = self._again[name].pop(round, [])
+        new = {one: self._parts[one][self._seen[name, one] :] for one in flow.plan.collections}
+        if again or any(new.values()):
+            if isinstance(flow, RoundReduce):
+                found.append(self._reduced(name, flow, new[flow.plan.input], again, round))
+            else:
+                found += self._joined(name, flow, new, round)
+            for one in flow.plan.collections:
+                self._seen[name, one] = len(self._parts[one])
+        updates = consolidate(concat([empty(flow.schema), *found])) if found else empty(flow.schema)
+        if len(updates):
+            if isinstance(flow, Dataflow) and flow.plan.last == round:
+                shown = updates.select([column for column in flow.schema if column != ROUND])
+                self.errors[name].append(of_rows(shown, f"a recursive query changes after {round + 1:,} rounds still"))
+            self._rows += len(updates)
+            if self._rows > limits.MOST_ROWS:
+                raise DataError(f"a loop makes more than {limits.MOST_ROWS:,} rows")
+            self.made[name].append(updates)
+            self._parts[name].append(make_run(updates, self.closing.after))
+
+    def _joined(self, name: str, flow: Dataflow, new: Mapping[str, list[Part]], round: int) -> list[Updates]:
+        staged = {one: _Several(parts) for one, parts in new.items() if parts}
+        closing = self.closing if round == 0 else replace_updates(self.closing)
+        made, failed = flow.changes(staged, self._lookup(name), closing)  # type: ignore[arg-type]
+        if len(failed):
+            self.errors[name].append(failed)
+        rounds = made.columns[ROUND].to_numpy()
+        self._wait(name, made.filter(rounds > round))
+        return [made.filter(rounds <= round)]
+
+    def _reduced(
+        self, name: str, flow: RoundReduce, new: Sequence[Part], again: Sequence[Updates], round: int
+    ) -> Updates:  # fmt: skip
+        columns = flow.schema
+        pieces = [piece for part in new for piece in part.pieces()]
+        keys = [key.name for key in flow.plan.keys]
+        types = {key: columns[key] for key in keys}
+        updates = concat(pieces) if pieces else flow.nothing()
+        made, due = flow.round(updates, concat([empty(types), *(one.select(keys) for one in again)]),
+                               self._lookup(name), round, self.closing.before)  # fmt: skip
+        rounds = due.columns[ROUND].to_numpy()
+        for later in np.unique(rounds).tolist():
+            self._again[name].setdefault(later, []).append(due.filter(rounds == later))
+        return made
+
+    def _lookup(self, node: str) -> RunsOf:
+        def lookup(name: str, version: Version) -> Sequence[Part]:
+            parts = self._parts[name]
+            if version is Version.BEFORE:
+                parts = parts[: self._seen[node, name]]
+            return (*self._base(name), *parts)
+
+        return lookup
+
+    def _merge(self, name: str) -> None:
+        """Merge the last parts that all readers have seen, so that there are few, however many rounds there are."""
+        parts = self._parts[name]
+        readers = [(reader, name) for reader, flow in self.flows.items() if name in flow.plan.collections]
+        seen = min((self._seen[reader] for reader in readers), default=len(parts))
+        while seen > 1 and len(parts[seen - 2]) <= 2 * len(parts[seen - 1]):
+            both = concat([piece for part in parts[seen - 2 : seen] for piece in part.pieces()])
+            parts[seen - 2 : seen] = [make_run(consolidate(both), self.closing.after)]
+            for reader in readers:
+                self._seen[reader] -= 1
+            seen -= 1
+
+    def _next(self, round: int) -> int | None:
+        """The next round in which something happens."""
+        waiting = [later for by_round in (*self._later.values(), *self._again.values()) for later in by_round]
+        if any(self._seen[name, one] < len(self._parts[one]) for name, flow in self.flows.items()
+               for one in flow.plan.collections):  # fmt: skip
+            waiting.append(round + 1)
+        return min(waiting, default=None)
+
+
+def replace_updates(closing: Closing) -> Closing:
+    """The same, where nothing closes: what does is taken in the first round."""
+    return closing._replace(before=closing.after, updates=lambda _: empty({}))
