@@ -36,6 +36,7 @@ from halfjoin.sql.relation import (
     UnionAll,
     Values,
     Window,
+    every_part,
 )
 from halfjoin.sql.types import BIGINT, BOOLEAN
 
@@ -77,6 +78,11 @@ class Rounds:
                     return scan, own[-1]
                 later = Call("next round", (own[-1],), BIGINT)
                 return Filter(scan, Call("<", (later, Literal(self.loop.limit, BIGINT)), BOOLEAN)), later
+            case Loop() if not self._reads(relation):
+                return relation, None
+            case Loop() | Fed():
+                raise UnsupportedSQL("a recursive query inside another one that it reads is not maintained yet",
+                                     remedy="write both as bindings of one WITH MUTUALLY RECURSIVE")  # fmt: skip
             case Filter(input, predicate):
                 below, round = self.carried(input)
                 return Filter(below, predicate), round
@@ -169,6 +175,14 @@ class Rounds:
         column = self._column()
         arms = (self.shown(columns, left, first), self.shown(columns, gone, round))
         return UnionAll(arms, (*columns, column)), column
+
+    def _reads(self, relation: Relation) -> bool:
+        """Whether a relation, or a loop in it, reads the bindings."""
+        return any(
+            part.loop == self.loop.name if isinstance(part, Fed)
+            else isinstance(part, Loop) and any(self._reads(binding.relation) for binding in part.bindings)
+            for part in every_part(relation)
+        )  # fmt: skip
 
     def _column(self) -> Column:
         return Column(f"{self.aliases.fresh('=round')}.{ROUND}", BIGINT, nullable=False)

@@ -115,6 +115,19 @@ RECURSIVE = {
                 SELECT e.b AS n, row_number() OVER (ORDER BY e.b, e.a) AS k FROM r JOIN edges e ON e.a = r.n) x
             WHERE k <= 2)
         SELECT n FROM r""",
+    "one after the other": """
+        WITH RECURSIVE
+            r(n) AS (SELECT a FROM roots UNION SELECT e.b FROM r JOIN edges e ON e.a = r.n),
+            below(n) AS (SELECT n FROM r UNION SELECT n - 1 FROM below WHERE n > 0)
+        SELECT r.n, below.n AS below FROM r JOIN below ON below.n = r.n + 1""",
+    "one in the other": """
+        WITH RECURSIVE r(n) AS (
+            SELECT a FROM roots
+            UNION
+            SELECT r.n + x.m FROM r, (
+                WITH RECURSIVE s(m) AS (SELECT a FROM stops UNION SELECT m + 1 FROM s WHERE m < 4) SELECT m FROM s) x
+            WHERE r.n < 9)
+        SELECT n FROM r""",
     "padded": """
         WITH RECURSIVE r(n) AS (
             SELECT a FROM roots
@@ -179,3 +192,17 @@ def test_a_loop_that_does_not_settle_is_an_error_and_heals() -> None:
     assert engine.read("v", as_of=1).num_rows == 2
     engine.apply({"edges": hj.deletes([{"a": 2, "b": 1}])}, time=3)
     assert engine.read("v").num_rows == 2
+
+
+def test_a_loop_that_reads_the_one_around_it_is_refused() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k bigint)")
+    with pytest.raises(hj.UnsupportedSQL, match=r"inside another one that it reads.*one WITH MUTUALLY RECURSIVE"):
+        engine.execute("""
+            CREATE MATERIALIZED VIEW v AS
+            WITH RECURSIVE a(n) AS (
+                SELECT k FROM t
+                UNION
+                SELECT m FROM (WITH RECURSIVE b(m) AS (SELECT n FROM a UNION SELECT m + 1 FROM b WHERE m < 5)
+                               SELECT m FROM b) x)
+            SELECT n FROM a""")
