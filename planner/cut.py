@@ -37,6 +37,7 @@ from halfjoin.planner.rules.flatten import MOST_BRANCHES
 from halfjoin.planner.rules.sides import asked, shown, side_of
 from halfjoin.planner.unkeyed import unkeyed
 from halfjoin.sql.bind.context import Aliases
+from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import Column, Expr, is_temporal
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import (
@@ -138,7 +139,11 @@ class _Cutter:
 
     def _loop(self, loop: Loop) -> Sequence[CutNode]:
         """The nodes of the bindings. What does not read a binding is a node before the loop."""
-        scans = {scan.collection for one in loop.bindings for scan in _scans(one.relation)}
+        parts = [part for binding in loop.bindings for part in _inside(binding.relation)]
+        if any(is_temporal(expr) for part in parts for expr in expressions(part)):
+            raise UnsupportedSQL("a recursive query reads mz_now(), and its rounds have no time of their own",
+                                 remedy="write mz_now() in a materialized view that it reads, or above it")  # fmt: skip
+        scans = {part.collection for part in parts if isinstance(part, Scan)}
         incarnations = {name: self.facts.incarnation(name) for name in scans}
         names = [fingerprint("loop", (loop.bindings, loop.limit, loop.strict, number), incarnations)
                  for number in range(len(loop.bindings))]  # fmt: skip
@@ -245,11 +250,20 @@ class _Cutter:
     def _node(self, union: UnionAll, *, passing: bool = False) -> CutNode:
         relation = canonical(union)
         if union.columns[-1].name == ROUND:
-            relation = replace(relation, columns=(*relation.columns[:-1], union.columns[-1]))
+            own = (replace(c, name=f"{ROUND}#2") if c.name == ROUND else c for c in relation.columns[:-1])  # the user's
+            relation = replace(relation, columns=(*own, union.columns[-1]))
         steps = normal_form(relation)
         incarnations = {scan.collection: self.facts.incarnation(scan.collection) for scan in _scans(relation)}
         kind = "passing" if passing else "join"
         return CutNode(fingerprint(kind, steps[-1][1], incarnations), relation, steps, passing)
+
+
+def _inside(relation: Relation) -> Iterator[Relation]:
+    """The parts of a relation, and of the loops in it."""
+    for part in every_part(relation):
+        yield part
+        for binding in part.bindings if isinstance(part, Loop) else ():
+            yield from _inside(binding.relation)
 
 
 def _swapped(relation: Relation, old: Relation, new: Relation) -> Relation:

@@ -206,3 +206,28 @@ def test_a_loop_that_reads_the_one_around_it_is_refused() -> None:
                 SELECT m FROM (WITH RECURSIVE b(m) AS (SELECT n FROM a UNION SELECT m + 1 FROM b WHERE m < 5)
                                SELECT m FROM b) x)
             SELECT n FROM a""")
+
+
+def test_a_loop_that_reads_the_clock_is_refused() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k bigint)")
+    with pytest.raises(hj.UnsupportedSQL, match=r"recursive query reads mz_now\(\).*materialized view that it reads"):
+        engine.execute("""
+            CREATE MATERIALIZED VIEW v AS
+            WITH RECURSIVE r(n) AS (SELECT k FROM t UNION SELECT n + 1 FROM r WHERE mz_now() < n AND n < 9)
+            SELECT n FROM r""")
+
+
+def test_a_user_may_have_a_column_of_that_name() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k bigint, __round bigint)")
+    engine.execute("""
+        CREATE MATERIALIZED VIEW v AS
+        WITH MUTUALLY RECURSIVE r (k bigint, __round bigint) AS (
+            SELECT k, max(__round) FROM (SELECT k, __round FROM t UNION ALL SELECT k, least(__round + 1, 5) FROM r) x
+            GROUP BY k)
+        SELECT k, __round FROM r""")
+    engine.apply({"t": [{"k": 1, "__round": 2}, {"k": 2, "__round": 7}]}, time=1)
+    assert sorted(tuple(row.values()) for row in engine.read("v").to_pylist()) == [(1, 5), (2, 7)]
+    engine.apply({"t": hj.deletes([{"k": 2, "__round": 7}])}, time=2)
+    assert engine.read("v").to_pylist() == [{"k": 1, "__round": 5}]
