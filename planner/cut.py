@@ -67,7 +67,10 @@ MOST_JOINS = 16  # joins that a join of several unions is distributed into
 
 @dataclass(frozen=True, slots=True)
 class CutNode:
-    """A join that was cut out: its name, its relation under canonical names, and its blocks after each rule."""
+    """A join that was cut out: its name, its relation under canonical names, and its blocks after each rule.
+
+    The other fields are those of `planner.plan.Join`.
+    """
 
     name: str
     relation: Relation

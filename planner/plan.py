@@ -157,7 +157,8 @@ class Join:
 
     `output` is the name of the view, or the fingerprint of the node. `passing`: only reduces read the output, and only
     its changes. So the output collection holds no more than the updates whose times are open: it is the *pending*
-    collection of the reduces above.
+    collection of the reduces above. `loop`: the name of the loop that the node is in. `last`: the last round that a
+    binding may have; a row that differs in it is an error.
     """
 
     output: str
@@ -198,6 +199,8 @@ class Reduce:
 
     Wrong: "after minus before of the batch", since rows that arrived while their time was open are in both. Wrong, too:
     to look only at the groups that this batch touched, since what closes now may have come earlier.
+
+    `loop`: the name of the loop that the node is in. There the last column is the round, and it acts in each round.
     """
 
     output: str
