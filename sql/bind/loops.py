@@ -65,7 +65,7 @@ def mutual(clause: MutualWith, items: Sequence[exp.CTE], context: Context) -> Co
     whole = tuple(bindings)
 
     def shown(number: int) -> Callable[[str, tuple[Column, ...]], Relation]:
-        rounds = MOST_ROUNDS if limit is None else int(limit.this)
+        rounds = MOST_ROUNDS if limit is None else int(limit.name)
         return lambda alias, own: Loop(loop, whole, rounds, strict, number, own)
 
     after = {name: CommonTable(Looped(name, columns, names, shown(number)), (), context)

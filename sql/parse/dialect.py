@@ -131,14 +131,11 @@ class HalfjoinParser(MaterializeParser):
         limit, error = None, False
         if self._match(TokenType.L_PAREN):
             error = bool(self._match_text_seq("ERROR"))
-            if not error:
-                self._match_text_seq("RETURN")
-            if not self._match_text_seq("AT"):
-                error = True
-            if not self._match_text_seq("RECURSION", "LIMIT"):
-                raise self._refused("WITH MUTUALLY RECURSIVE takes a limit of rounds",
+            whole = (error or self._match_text_seq("RETURN")) and self._match_text_seq("AT", "RECURSION", "LIMIT")
+            limit = self._parse_number() if whole else None
+            if limit is None or not limit.name.isdigit() or int(limit.name) < 1:
+                raise self._refused("WITH MUTUALLY RECURSIVE takes a limit of rounds, a positive integer",
                                     "write (RETURN AT RECURSION LIMIT 10), or ERROR instead of RETURN")
-            limit = self._parse_number()
             self._match_r_paren()
         queries = self._parse_csv(self._parse_cte)
         return self.expression(MutualWith(expressions=queries, recursive=True, limit=limit, error=error))

@@ -231,3 +231,13 @@ def test_a_user_may_have_a_column_of_that_name() -> None:
     assert sorted(tuple(row.values()) for row in engine.read("v").to_pylist()) == [(1, 5), (2, 7)]
     engine.apply({"t": hj.deletes([{"k": 2, "__round": 7}])}, time=2)
     assert engine.read("v").to_pylist() == [{"k": 1, "__round": 5}]
+
+
+@pytest.mark.parametrize("limit", [
+    "RETURN AT RECURSION LIMIT 0", "RETURN AT RECURSION LIMIT 1.5", "ERROR RECURSION LIMIT 5",
+    "RETURN AT RECURSION LIMIT", "AT RECURSION LIMIT 5",
+])  # fmt: skip
+def test_a_limit_is_a_positive_number_of_rounds(limit: str) -> None:
+    with pytest.raises(hj.HalfjoinError, match="a limit of rounds, a positive integer"):
+        hj.Engine().execute(f"CREATE MATERIALIZED VIEW v AS WITH MUTUALLY RECURSIVE ({limit}) "
+                            "r (n bigint) AS (SELECT 1) SELECT n FROM r")  # fmt: skip
