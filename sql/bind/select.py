@@ -78,6 +78,10 @@ def _with(query: exp.Expr, context: Context) -> Context:
 def common_tables(clause: exp.With, context: Context) -> list[exp.CTE]:
     """The queries of a WITH clause; UnsupportedSQL if two have the same name."""
     names = set()
+    for key in ("search", "cycle"):
+        if clause.args.get(key):
+            raise context.refuse(clause, "SEARCH and CYCLE are not supported",
+                                 "keep the path in a column, such as an array, and compare with it")
     for item in clause.expressions:
         only(item, context.sql, "WITH", ("this", "alias", "materialized"))
         name = name_of(item.args["alias"].this)
