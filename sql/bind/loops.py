@@ -31,7 +31,7 @@ from halfjoin.sql.relation import (
     Semi,
     TableFunction,
     UnionAll,
-    every_part,
+    fed_by,
 )
 
 MOST_ROUNDS = 5_000  # of a loop whose author gives no limit
@@ -155,17 +155,14 @@ def is_linear(relation: Relation, loop: str) -> bool:
         case Filter(input) | Project(input) | TableFunction(input):
             return is_linear(input, loop)
         case Join(inputs):
-            feds = [item for item in inputs if _feeds(item, loop)]
+            feds = [item for item in inputs if fed_by(item, loop)]
             return len(feds) == 1 and is_linear(feds[0], loop)
         case UnionAll(inputs):
             return all(is_linear(item, loop) for item in inputs)
         case Outer(left, right, full=False):
-            return is_linear(left, loop) and not _feeds(right, loop)
+            return is_linear(left, loop) and not fed_by(right, loop)
         case Semi(input, other):
-            return is_linear(input, loop) and not _feeds(other, loop)
+            return is_linear(input, loop) and not fed_by(other, loop)
         case _:
             return False
 
-
-def _feeds(relation: Relation, loop: str) -> bool:
-    return any(isinstance(part, Fed) and part.loop == loop for part in every_part(relation))
