@@ -19,7 +19,8 @@ Bag: TypeAlias = Counter[Row]
 
 @dataclass(frozen=True)
 class Term:
-    """An operator over terms. `number`: of the binding that `var` reads, or what `map` adds."""
+    """An operator over terms. `number`: of the binding that `var` reads, or what `map` adds. `divide` fails for a row
+    whose `b` is 0."""
 
     kind: str
     args: tuple[Term, ...] = ()
@@ -45,6 +46,25 @@ def random_program(random: Random) -> list[Term]:
     return [random_term(random, random.choice([1, 2, 2, 3]), bindings) for _ in range(bindings)]
 
 
+def failing_program(random: Random) -> list[Term]:
+    """A program whose bindings may fail: all rows of such a binding are divided."""
+    return [Term("divide", (term,)) if random.random() < 0.7 else term for term in random_program(random)]
+
+
+def read_by(program: Sequence[Term], shown: int) -> set[int]:
+    """The bindings that a binding reads, itself included."""
+    found, waiting = set[int](), [shown]
+    while waiting:
+        number = waiting.pop()
+        if number not in found:
+            found.add(number)
+            terms = [program[number]]
+            for term in terms:
+                terms += term.args
+            waiting += [term.number for term in terms if term.kind == "var"]
+    return found
+
+
 def contents(program: Sequence[Term], table: Bag, limit: int) -> list[Bag]:
     """The bindings after at most `limit` rounds. In a round each is computed in turn from all as they are then."""
     found: list[Bag] = [Counter() for _ in program]
@@ -66,6 +86,8 @@ def _evaluate(term: Term, table: Bag, bindings: Sequence[Bag]) -> Bag:
             return bindings[term.number]
         case "map":
             return _sum((a, (b + term.number) % SIZE) for a, b in args[0].elements())
+        case "divide":
+            return _sum((a, b + 0 // b) for a, b in args[0].elements())
         case "distinct":
             return Counter(args[0].keys())
         case "union":
@@ -123,6 +145,8 @@ def _sql(term: Term, names: Sequence[str], taken: list[int]) -> str:
             return f"SELECT a, b FROM {names[term.number]}"
         case "map":
             return f"SELECT a, (b + {term.number}) % {SIZE} AS b FROM {args[0]}"
+        case "divide":
+            return f"SELECT a, b + 0 / b AS b FROM {args[0]}"
         case "distinct":
             return f"SELECT DISTINCT a, b FROM {args[0]}"
         case "min" | "max":
