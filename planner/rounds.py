@@ -28,12 +28,14 @@ from halfjoin.sql.relation import (
     Once,
     Outer,
     Project,
+    Reduced,
     Relation,
     Scan,
     Semi,
     TableFunction,
     TopK,
     UnionAll,
+    UserReduce,
     Values,
     Window,
     every_part,
@@ -48,7 +50,7 @@ class Rounded:
     """A reduce inside a loop: it acts in each round. `input` is that of the relation, and one more column: the round of
     its rows. `column` is the round of the results."""
 
-    relation: Aggregate | Window | TopK
+    relation: Reduced
     input: Project
     column: Column
 
@@ -111,7 +113,7 @@ class Rounds:
                 arms = tuple(self.shown(item.columns, *part) for item, part in zip(inputs, parts, strict=True))
                 column = self._column()
                 return UnionAll(arms, (*columns, column)), column
-            case Aggregate() | Window() | TopK():
+            case Aggregate() | Window() | TopK() | UserReduce():
                 below, round = self.carried(relation.input)
                 if round is None:
                     return replace(relation, input=below), None

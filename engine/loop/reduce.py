@@ -20,7 +20,7 @@ import pyarrow as pa
 from halfjoin.engine.join.dataflow import RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.engine.reduce import top, windows
+from halfjoin.engine.reduce import own, top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents, contents_of
 from halfjoin.engine.reduce.flow import columns_read
@@ -33,7 +33,7 @@ from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.lattice import looked_at
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, indices_of
 from halfjoin.errors import DataError
-from halfjoin.planner.group_functions import Aggregates, Top, Windows
+from halfjoin.planner.group_functions import Aggregates, Own, Top, Windows
 from halfjoin.planner.plan import ROUND, Reduce, Version
 from halfjoin.sql.types import BIGINT
 
@@ -124,8 +124,14 @@ class RoundReduce:
                 positions, count = top.evaluate(function, contents.groups)
                 made, failed = moments.changes(
                     contents.rows.take(positions).columns, contents.moment[positions], count), empty(ERROR_SCHEMA)
-        if len(failed) or (contents is not None and len(contents.errors())):
-            raise DataError(f"{self.name}: a group inside a loop fails")
+            case Own():
+                assert contents is not None
+                given = own.answers(function, contents, None, self.registry)
+                made, failed = moments.changes(given.columns, given.time, given.diff), empty(ERROR_SCHEMA)
+        failed = concat([failed, *([] if contents is None else [contents.errors()])])
+        if len(failed):
+            why, row = (failed.columns[name][0].as_py() for name in ("error", "row"))
+            raise DataError(f"{self.name}: a group inside a loop fails: {why}, for a row with {row}")
         return made
 
     def _lifted(self, function: Aggregates, updates: Updates, here: Updates, was: Updates) -> Lifted:

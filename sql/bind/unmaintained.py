@@ -131,6 +131,9 @@ def refuse_function(name: str, node: exp.Expr, context: Context) -> None:
     """Refuse a call of an aggregate or window function, or of `if`, which other dialects have."""
     if is_aggregate_name(name, context.schema) or name in WINDOW_FUNCTIONS:
         raise misplaced_call(node, context)
+    if context.schema.reduce(name) is not None:
+        raise context.refuse(node, f"{name} is a reduce, which is not a value",
+                             f"write it in FROM: FROM {name}(TABLE t PARTITION BY k)")
     if name == "if":
         raise context.refuse(node, "PostgreSQL has no function if", "write CASE WHEN condition THEN a ELSE b END")
 
