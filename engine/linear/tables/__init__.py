@@ -28,8 +28,8 @@ _BUILT_IN: dict[str, TableFunction] = {
 
 __all__ = [
     "NO_FUNCTIONS", "Exploded", "GroupFunction", "ReduceFunction", "Registered", "Registry", "TableFunction",
-    "UserFunction", "call_user_function", "group_function", "is_built_in", "ordinality", "reduce_function", "row_function",
-    "table_function",
+    "UserFunction", "call_user_function", "group_function", "is_built_in", "ordinality", "reduce_function",
+    "row_function", "table_function",
 ]  # fmt: skip
 
 
