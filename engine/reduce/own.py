@@ -39,7 +39,7 @@ def answers(spec: Own, contents: Contents, was: Updates | None, registry: Regist
     if failed:
         failures = Failures.of(np.array(sorted(failed)), "")
         failures.messages[:] = [failed[one] for one in failures.rows.tolist()]
-        contents.report(failures.rows, failures.messages)
+        contents.report(failures.rows, failures.messages, {column.name: name for name, column in spec.takes})
     keys = {name: array.take(indices_of(moments.group[made.time])) for name, array in moments.keys.items()}
     own = {column.name: made.columns[name] for name, column in spec.outputs}
     return concat([*kept, Updates({**keys, **own}, made.time, made.diff)])

@@ -14,8 +14,8 @@ from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.function import renamed
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem
-from halfjoin.sql.bind.selected import qualified
-from halfjoin.sql.expr import Column
+from halfjoin.sql.bind.selected import column_for, qualified
+from halfjoin.sql.expr import Column, Expr, columns_of
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.dialect import TableArgument
@@ -46,8 +46,6 @@ def table_argument(node: exp.Table | exp.Lateral, context: Context) -> TableArgu
         raise context.refuse(call, f"{name} takes one table, and no other argument", f"write {name}({FORM})")
     only(node, context.sql, "FROM", ("this", "alias"))
     argument: TableArgument = call.expressions[0]
-    if argument.this.args.get("joins"):
-        raise context.refuse(argument, f"{name} takes one table", f"join in a subquery: {name}(TABLE (SELECT ...))")
     return argument
 
 
@@ -68,34 +66,47 @@ def bind_reduce(
 ) -> tuple[UserReduce, FromItem]:
     """The call over the rows of its argument, and the name and columns that it adds to the scope. `scalars` binds what
     reads these rows."""
-    context, function = scalars.context, node.this.name.lower()
-    (source,) = scalars.scopes[0].sources
-    keys = dict[Column, str]()
-    for part in argument.args.get("partition_by") or ():
-        column = scalars.value(part) if isinstance(part, exp.Column) else None
-        if not isinstance(column, Column) or column not in (own for _, own in source.columns):
-            raise context.refuse(part, f"{function} is partitioned by columns of its table only",
-                                 f"compute it in a subquery: {function}(TABLE (SELECT ..., ... AS k FROM t) "
-                                 "PARTITION BY k)")  # fmt: skip
-        keys.setdefault(column, name_of(part))
-    order = argument.args.get("order")
+    context, function, alias = scalars.context, node.this.name.lower(), node.args.get("alias")
+    keys, order = _keys(function, argument, rows, scalars), argument.args.get("order")
     if order is not None:
         only(order, context.sql, "ORDER BY", ("expressions",))
     sort = sort_keys(order.expressions, scalars) if order is not None else ()
-    takes = dict[str, Column]()
-    for name, column in (*((name, column) for column, name in keys.items()), *source.columns):
-        if name.startswith("__") or takes.get(name, column) != column:
-            problem = "begins with __" if name.startswith("__") else "is not the only one"
-            raise context.refuse(argument.this, f"{function} cannot take the column {name}, whose name {problem}",
-                                 f"rename it in a subquery: {function}(TABLE (SELECT ... AS ... FROM t))")
-        takes[name] = column
-    alias, returned = node.args.get("alias"), context.schema.reduce(function) or ()
+    returned = context.schema.reduce(function) or ()
     shown = name_of(alias.this) if alias is not None and alias.this else function
     names = renamed([name for name, _ in returned], alias, shown, context)
     namer = qualified(context.aliases.fresh(shown))
     outputs = tuple((own, Column(namer(name), type)) for (own, type), name in zip(returned, names, strict=True))
-    by = tuple((Column(namer(name), column.type, column.nullable), column) for column, name in keys.items())
-    made = UserReduce(rows, function, by, tuple(takes.items()), sort, outputs)
+    by = tuple((column_for(namer(name), value), value) for value, name in keys.items())
+    made = UserReduce(rows, function, by, _taken(function, keys, argument, scalars), sort, outputs)
     columns = tuple(zip(names, (column for _, column in outputs), strict=True))
     hidden = tuple(zip(keys.values(), (column for column, _ in by), strict=True))
     return made, FromItem(shown, columns, hidden=hidden)
+
+
+def _keys(function: str, argument: TableArgument, rows: Relation, scalars: Scalars) -> dict[Expr, str]:
+    """The columns of PARTITION BY, and their names."""
+    keys, there = dict[Expr, str](), {column.name for column in rows.columns}
+    for part in argument.args.get("partition_by") or ():
+        value = scalars.value(part) if isinstance(part, exp.Column) else None
+        if value is None or not columns_of(value) <= there:
+            raise scalars.context.refuse(part, f"{function} is partitioned by columns of its table only",
+                                         f"compute it in a subquery: {function}(TABLE (SELECT ..., ... AS k FROM t) "
+                                         "PARTITION BY k)")  # fmt: skip
+        keys.setdefault(value, name_of(part))
+    return keys
+
+
+def _taken(
+    function: str, keys: dict[Expr, str], argument: TableArgument, scalars: Scalars
+) -> tuple[tuple[str, Expr], ...]:
+    """The columns that the function sees: those of the partition, then the others, each name once."""
+    takes = dict[str, Expr]()
+    every = [(name, value) for value, name in keys.items()]
+    for name, value in (*every, *((one.name, one.expr) for one in scalars.scopes[0].visible)):
+        if name.startswith("__") or takes.get(name, value) != value:
+            problem = "begins with __" if name.startswith("__") else "is not the only one"
+            raise scalars.context.refuse(
+                argument.this, f"{function} cannot take the column {name}, whose name {problem}",
+                f"rename it in a subquery: {function}(TABLE (SELECT ... AS ... FROM t))")  # fmt: skip
+        takes[name] = value
+    return tuple(takes.items())

@@ -10,6 +10,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
+from halfjoin.sql.parse.dialect import TableArgument
 from halfjoin.sql.parse.locate import only, written
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.schema import Schema
@@ -45,6 +46,7 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
     exp.Placeholder: ("parameters are not supported", "write the value"),
     exp.Parameter: ("parameters are not supported", "write the value"),
     exp.Star: ("* is not a value", "name the columns"),
+    TableArgument: ("TABLE is the argument of a reduce, in FROM", "name columns"),
     exp.Tuple: ("a row of values is not a value", "compare its members one by one"),
 }
 
