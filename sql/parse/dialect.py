@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.materialize import Materialize
+from sqlglot.generators.materialize import MaterializeGenerator
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -333,6 +334,11 @@ def _columns(node: exp.Expr) -> list[exp.Expr]:
     return [node.unnest() if isinstance(node, exp.Paren) else node]
 
 
+def _written(writer: MaterializeGenerator, node: TableArgument) -> str:
+    by = writer.expressions(node, key="partition_by", flat=True)
+    return f"TABLE {writer.sql(node, 'this')}{by and f' PARTITION BY {by}'}{writer.sql(node, 'order')}"
+
+
 class Halfjoin(Materialize):
     """The dialect of halfjoin's SQL text."""
 
@@ -344,3 +350,11 @@ class Halfjoin(Materialize):
         COMMANDS: ClassVar[set[TokenType]] = set()
 
     Parser = HalfjoinParser
+
+    class Generator(MaterializeGenerator):
+        """Writes syntax trees as text, for messages."""
+
+        TRANSFORMS: ClassVar = {
+            **MaterializeGenerator.TRANSFORMS,
+            TableArgument: lambda self, node: _written(self, node),
+        }
