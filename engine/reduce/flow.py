@@ -13,7 +13,7 @@ from halfjoin.engine.arrange.run import Part, present
 from halfjoin.engine.join.dataflow import Closing, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
-from halfjoin.engine.reduce import own, top, windows
+from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.front import Front
@@ -21,6 +21,7 @@ from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments, moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift, lift_all
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
+from halfjoin.engine.reduce.own import answers
 from halfjoin.engine.reduce.regions import Regions, regions_of
 from halfjoin.engine.reduce.seen import Seen, seen_by
 from halfjoin.engine.scalar.arrow_types import arrow_type
@@ -207,8 +208,8 @@ class ReduceFlow:
                 columns = seen[0].rows.take(positions).columns
                 made = moments.changes(columns, seen[0].moment[positions], count, distinct=gathered)
             case Own() as function:
-                answers = own.answers(function, seen[0], was, self.registry)
-                made = moments.changes(answers.columns, answers.time, answers.diff, distinct=gathered)
+                given = answers(function, seen[0], was, self.registry)
+                made = moments.changes(given.columns, given.time, given.diff, distinct=gathered)
         errors = [failed, *(one.errors() for one in contents.values())]
         return made.select(self.schema), consolidate(concat(errors))
 
