@@ -132,13 +132,13 @@ class _Cutter:
         return Project(above.input, (*above.items, (relation.column, scan.columns[-1])))
 
     def looped(self, loop: Loop) -> Relation:
-        """A scan of a binding's collection, without its rounds."""
+        """A scan of a binding's collection, without its rounds unless the loop shows them."""
         if loop.name not in self.loops:
             self.loops[loop.name] = self._loop(loop)
         node = self.loops[loop.name][loop.number]
         alias = f"={self.aliases.fresh('loop')}"
         columns = tuple(replace(c, name=f"{alias}.{c.name}") for c in node.relation.columns)
-        return Project(Scan(node.name, alias, columns), tuple(zip(loop.columns, columns[:-1], strict=True)))
+        return Project(Scan(node.name, alias, columns), tuple(zip(loop.columns, columns, strict=False)))
 
     def _loop(self, loop: Loop) -> Sequence[CutNode]:
         """The nodes of the bindings. What does not read a binding is a node before the loop."""

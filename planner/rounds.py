@@ -94,6 +94,8 @@ class Rounds:
                 return Project(below, (*items, (column, round))), column
             case Once(input):
                 rows, _ = self.carried(input)
+                if self.loop.limit == 1:
+                    return rows, START
                 gone = TableFunction(rows, "repeat_row", self.aliases.fresh("repeat_row"), (Literal(-1, BIGINT),), ())
                 column, one = self._column(), Literal(1, BIGINT)
                 once = (self.shown(input.columns, rows, START), self.shown(input.columns, gone, one))
