@@ -1,8 +1,8 @@
 """Binds WITH ITERATIVE, as a loop: queries that start with some rows, and are computed again from what they were.
 
-Loop law. `name AS (start ITERATE step)` is x(0) = start; x(r + 1) = step(x(r)); the result is x when nothing changes any
-more. So the start is replaced, not added to, as in the `iterate` of differential dataflow (McSherry, Murray, Isaacs and
-Isard, 2013). All names of one clause go on together: each step reads all of them as they are in the same round.
+Loop law. `name AS (start ITERATE step)` is x(0) = start; x(r + 1) = step(x(r)); the result is x when nothing changes.
+So the start is replaced, not added to, as in the `iterate` of differential dataflow (McSherry, Murray, Isaacs, Isard,
+2013). All names of one clause go on together: each step reads all of them as they are in the same round.
 
 Two bindings per name say so: first `x`, the start in round 0 and what the step made in the round before; then the step,
 which reads the `x`s of its round. What the step makes of no rows is never asked for. With a limit of n rounds the
