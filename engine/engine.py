@@ -261,7 +261,7 @@ class Engine:
 
     @exclusive
     def explain(self, view_or_sql: str | Collection, format: Format = "text") -> str:
-        """The dataflow of a view, a query or a collection, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
+        """The dataflow of a view or query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
         with self._reading() as state:
             return explain(state, self._runners, _text(view_or_sql), format)
 
