@@ -132,8 +132,9 @@ class HalfjoinParser(MaterializeParser):
             return self._parse_show_objects()
         if self._match_text_seq("RESET"):
             return self.expression(Reset(this=self._parse_column()))
+        inside = bool(self._prev) and self._prev.token_type is TokenType.L_PAREN
         statement = self._with_as_of(super()._parse_statement())
-        if self._at_iterate():
+        if inside and self._at_iterate():
             self._advance()
             made = Iterate(this=as_query(statement), expression=as_query(super()._parse_statement()))  # type: ignore[arg-type]
             return self.expression(made)
