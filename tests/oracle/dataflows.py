@@ -82,7 +82,8 @@ class Programs:
 def random_program(random: Random, *, nested: bool) -> Term:
     """A program; its outermost operators may give rows negative counts, or the rounds of a loop."""
     programs, pool = Programs(random, nested), list[Term]()
-    made = programs.term(random.choice([1, 2, 3, 4]), (), pool)
+    depth = random.choice([1, 2, 3, 4])
+    made = programs.loop(depth, (), pool) if random.random() < 0.4 else programs.term(depth, (), pool)
     if random.random() < 0.2:
         return Term("concat", (made, Term("negate", (programs.term(2, (), pool),))))
     if random.random() < 0.2:
