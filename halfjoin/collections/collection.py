@@ -10,8 +10,8 @@ from sqlglot import exp
 from halfjoin.collections import text
 from halfjoin.collections.loops import looped
 from halfjoin.collections.nodes import Named, Node, Variable
-from halfjoin.collections.parts import Names, items, joined, matched, query
-from halfjoin.collections.text import Fragment, expression
+from halfjoin.collections.parts import Names, items, joined, matched, query, several
+from halfjoin.collections.text import Fragment, expression, is_name
 from halfjoin.collections.write import written
 from halfjoin.errors import HalfjoinError, shown
 
@@ -114,20 +114,43 @@ class Collection:
         """Each row once that is there at all."""
         return _made("SELECT DISTINCT * FROM ", self._node)
 
-    def reduce(self, *, by: Names | Mapping[str, str] = (), **aggregates: str) -> Collection:
-        """One row for each group of rows: what the group has in common, and aggregates of it.
+    def reduce(
+        self, function: str | None = None, *, by: Names | Mapping[str, str] = (), order: Names = (), **aggregates: str
+    ) -> Collection:  # fmt: skip
+        """What is made of each group of rows: one row with aggregates, or the rows that a function returns.
 
         Args:
-            by: expressions whose values make the groups; with a dict, by the names of their columns. Without any there
-                is one group, which is there even if there are no rows.
+            function: the name of a function that was registered with `engine.register_reduce`. `by` are then names of
+                columns, which come first in the result, and the function's columns follow.
+            by: expressions whose values make the groups; with a dict, by the names of their columns. Without any, all
+                rows are one group, of which aggregates have a row even if there are no rows.
+            order: the order in which the function sees the rows, such as `at` or `at DESC`.
             aggregates: expressions by the names of their columns, such as `n="count(*)"`.
         """
-        keys = items((), by) if isinstance(by, Mapping) else items([by] if isinstance(by, str) else by, {})
+        if function is not None:
+            return self._reduced(function, by, order, aggregates)
+        keys = items((), by) if isinstance(by, Mapping) else items(several(by), {})
         shown = keys + items((), aggregates)
         if not shown:
             raise HalfjoinError("reduce needs groups or aggregates", remedy="write reduce(by=['k'], n='count(*)')")
         grouped = ["\nGROUP BY " + ", ".join(str(number) for number in range(1, len(keys) + 1))] if keys else []
         return _made("SELECT ", *joined(shown), " FROM ", self._node, " AS this", *grouped)
+
+    def _reduced(self, function: object, by: Names | Mapping[str, str], order: Names, aggregates: Mapping[str, str]) -> Collection:
+        """The rows that a registered function makes of each group."""
+        if callable(function):
+            raise HalfjoinError("a view keeps the name of a function, not its code",
+                                remedy="register_reduce(name, function, returns=...), then reduce('name', by=...)")
+        names = [expression(one) for one in several(by)]
+        if aggregates or isinstance(by, Mapping) or not all(map(is_name, names)):
+            raise HalfjoinError("reduce with a function takes names of columns in by, and no aggregates",
+                                remedy="compute columns with map before it, or after it")  # fmt: skip
+        keys = [name.text for name in names]
+        columns = ", ".join([*(f"this.{key}" for key in keys), "this.*"])
+        groups = f" PARTITION BY {', '.join(keys)}" if keys else ""
+        sorts = ", ".join(expression(one, exp.Ordered).text for one in several(order))
+        return _made(f"SELECT {columns} FROM {text.name(function)}(TABLE ", self._node, groups,
+                     f" ORDER BY {sorts}) AS this" if sorts else ") AS this")  # fmt: skip
 
     def count(self, *by: str) -> Collection:
         """How many rows each group has, as the column `count`."""

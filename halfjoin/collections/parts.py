@@ -44,13 +44,18 @@ def _named(column: str, value: Any) -> Parts:
     return [found, f" AS {text.name(column)}"]
 
 
+def several(given: Names) -> list[str]:
+    """One text, or several."""
+    return [given] if isinstance(given, str) else list(given)
+
+
 def matched(on: Names) -> tuple[list[Fragment], Fragment | None]:
     """What makes two rows fit together: names of columns that must be equal, or one condition.
 
     Raises:
         HalfjoinError: it is neither.
     """
-    found = [expression(one) for one in ([on] if isinstance(on, str) else on)]
+    found = [expression(one) for one in several(on)]
     if found and all(map(is_name, found)):
         return found, None
     if isinstance(on, str):
