@@ -136,7 +136,9 @@ class Collection:
         grouped = ["\nGROUP BY " + ", ".join(str(number) for number in range(1, len(keys) + 1))] if keys else []
         return _made("SELECT ", *joined(shown), " FROM ", self._node, " AS this", *grouped)
 
-    def _reduced(self, function: object, by: Names | Mapping[str, str], order: Names, aggregates: Mapping[str, str]) -> Collection:
+    def _reduced(
+        self, function: object, by: Names | Mapping[str, str], order: Names, aggregates: Mapping[str, str]
+    ) -> Collection:  # fmt: skip
         """The rows that a registered function makes of each group."""
         if callable(function):
             raise HalfjoinError("a view keeps the name of a function, not its code",

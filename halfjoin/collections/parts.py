@@ -44,7 +44,7 @@ def _named(column: str, value: Any) -> Parts:
     return [found, f" AS {text.name(column)}"]
 
 
-def several(given: Names) -> list[str]:
+def several(given: Names | Mapping[str, str]) -> list[str]:
     """One text, or several."""
     return [given] if isinstance(given, str) else list(given)
 

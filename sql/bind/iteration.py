@@ -22,7 +22,8 @@ from halfjoin.sql.bind import select as bind_select  # for its parts: the two mo
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.loops import MOST_ROUNDS
-from halfjoin.sql.bind.recursion import fitted, reads, shaped
+from halfjoin.sql.bind.recursion import fitted, reads, refuse_outer, shaped
+from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import Column
 from halfjoin.sql.parse.dialect import IterativeWith
@@ -31,12 +32,14 @@ from halfjoin.sql.relation import Binding, Fed, Loop, Once, Project, Relation, U
 from halfjoin.sql.types import BIGINT
 
 
-def iterative(clause: IterativeWith, items: Sequence[exp.CTE], context: Context) -> Context:
+def iterative(
+    clause: IterativeWith, items: Sequence[exp.CTE], context: Context, outer: tuple[Scope, ...]
+) -> Context:  # fmt: skip
     """The context plus the names of WITH ITERATIVE, as they are after the loop."""
     loop = context.aliases.fresh("WITH ITERATIVE")
     names = [name_of(item.args["alias"].this) for item in items]
     columns = [tuple(item.args["alias"].args.get("columns") or ()) for item in items]
-    starts = [_start(item, names, context) for item in items]
+    starts = [_start(item, names, context, outer) for item in items]
 
     def fed(number: int, *, before: bool) -> Callable[[str, tuple[Column, ...]], Relation]:
         return lambda alias, own: Fed(loop, number, before, alias, own)
@@ -49,14 +52,16 @@ def iterative(clause: IterativeWith, items: Sequence[exp.CTE], context: Context)
     steps = []
     for item, name, (start, _) in zip(items, names, starts, strict=True):
         step = item.this.expression
-        found = bind_select.select(step, body)
-        steps.append(Binding(f"step of {name}", first_rows(shaped(found, fitted(step, name, found, start, context)))))
+        found = bind_select.select(step, body, None, outer)
+        made = first_rows(shaped(found, fitted(step, name, found, start, context)))
+        refuse_outer((start, made), name, context, item)
+        steps.append(Binding(f"step of {name}", made))
     variables = []
     for number, (name, (start, _)) in enumerate(zip(names, starts, strict=True)):
         alias, kept = context.aliases.fresh(name), _kept(start)
         own = tuple(replace(column, name=f"{alias}.{column.name}") for column in kept)
-        made = fed(len(items) + number, before=True)(alias, own)
-        variables.append(Binding(name, UnionAll((Once(first_rows(start)), made), kept)))
+        later = fed(len(items) + number, before=True)(alias, own)
+        variables.append(Binding(name, UnionAll((Once(first_rows(start)), later), kept)))
     bindings = (*variables, *steps)
     limit, rounds = clause.args.get("limit"), clause.args.get("rounds")
     most, strict = int(limit.name) if limit else MOST_ROUNDS, limit is None or bool(clause.args.get("error"))
@@ -73,14 +78,16 @@ def iterative(clause: IterativeWith, items: Sequence[exp.CTE], context: Context)
     return replace(context, common={**context.common, **after})
 
 
-def _start(item: exp.CTE, names: Sequence[str], context: Context) -> tuple[Project, tuple[str, ...]]:
+def _start(
+    item: exp.CTE, names: Sequence[str], context: Context, outer: tuple[Scope, ...]
+) -> tuple[Project, tuple[str, ...]]:  # fmt: skip
     """The rows that a name starts with, and the names of their columns in the query."""
     start = item.this.this
     for name in names:
         if reads(start, name):
             raise context.wrong(start, f"the start of {name_of(item.args['alias'].this)} reads {name}",
                                 "only what comes after ITERATE reads the names of WITH ITERATIVE")
-    selected = bind_select.select(start, context)
+    selected = bind_select.select(start, context, None, outer)
     return shaped(selected, [known(value) for value in selected.values]), tuple(selected.names)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeAlias
 
@@ -22,13 +22,15 @@ Bag: TypeAlias = Counter[Row]
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """An operator over terms. `number`: what it adds or compares with; of a variable, which one."""
+    """An operator over terms. `number`: what it adds or compares with; of a variable, which one. A loop has the starts
+    and the steps of its `variables` as arguments; `until`: the round of its trace that `early` looks at."""
 
     kind: str
     args: tuple[Term, ...] = ()
     number: int = 0
     rounds: int | None = None
     variables: tuple[int, ...] = ()
+    until: int = 0
 
 
 ONE = ("map", "swap", "filter", "series", "distinct", "min", "count", "all")
@@ -55,6 +57,8 @@ class Programs:
             return Term(random.choice("rs"))
         if random.random() < 0.2 and (self.nested or not scope):
             made = self.loop(depth, scope, pool)
+            if random.random() < 0.2:
+                made = replace(made, kind="early", until=random.randrange(3))
         else:
             kind = random.choice(kinds)
             args = tuple(self.term(depth - 1, scope, pool, kinds) for _ in range(2 if kind in TWO else 1))
@@ -95,8 +99,10 @@ def random_program(random: Random, *, nested: bool) -> Term:
 def contents(term: Term, tables: Mapping[str, Bag], variables: Mapping[int, Bag] | None = None) -> Bag:
     """The rows of a program, and how often each is there."""
     known = variables or {}
-    if term.kind in ("loop", "trace"):
+    if term.variables:
         found = _loop(term, tables, known)
+        if term.kind == "early":
+            return found[min(term.until, len(found) - 1)][term.number]
         if term.kind == "loop":
             return found[-1][term.number]
         traced: Bag = Counter()
@@ -187,22 +193,23 @@ def built(term: Term) -> hj.Collection:
         if term.kind == "variable":
             return variables[term.number]
         if id(term) not in made:
-            made[id(term)] = loop(term) if term.kind in ("loop", "trace") else operator(term, *map(build, term.args))
+            made[id(term)] = loop(term) if term.variables else operator(term, *map(build, term.args))
         return made[id(term)]
 
     def loop(term: Term) -> hj.Collection:
-        count, trace = len(term.variables), "round" if term.kind == "trace" else None
+        count, trace = len(term.variables), None if term.kind == "loop" else "round"
         starts = {str(one): build(start) for one, start in zip(term.variables, term.args, strict=False)}
 
         def body(now: dict[str, hj.Collection]) -> dict[str, hj.Collection]:
             variables.update((int(one), collection) for one, collection in now.items())
             return {str(one): build(step) for one, step in zip(term.variables, term.args[count:], strict=True)}
 
+        shown = str(term.variables[term.number])
         if count == 1:
-            (one,) = term.variables
-            start = starts[str(one)]
-            return start.iterate(lambda now: body({str(one): now})[str(one)], rounds=term.rounds, trace=trace)
-        return hj.iterate(starts, body, rounds=term.rounds, trace=trace)[str(term.variables[term.number])]
+            found = starts[shown].iterate(lambda now: body({shown: now})[shown], rounds=term.rounds, trace=trace)
+        else:
+            found = hj.iterate(starts, body, rounds=term.rounds, trace=trace)[shown]
+        return found.filter(f"round <= {term.until}").map("a", "b") if term.kind == "early" else found
 
     def operator(term: Term, x: hj.Collection | None = None, y: hj.Collection | None = None) -> hj.Collection:
         if x is None:
