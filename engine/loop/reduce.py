@@ -20,6 +20,7 @@ import pyarrow as pa
 from halfjoin.engine.join.dataflow import RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.loop.first import FirstRow
 from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents, contents_of
@@ -49,6 +50,7 @@ class RoundReduce:
         self.always = not plan.keys and isinstance(plan.function, Aggregates)
         assert plan.state is not None  # inside a loop it always asks
         self._kept = lookup_of(plan.state, plan.keys, self.schema, Version.AFTER, registry)
+        self._first = FirstRow.of(plan)
         own = columns_read(replace(plan, columns=plan.columns[:-1]))
         self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *own)}
         self._rows = None if plan.groups is None else lookup_of(
@@ -72,6 +74,9 @@ class RoundReduce:
         if self._rows is not None:
             found = list(self._rows(stream, lookup(self.plan.input, Version.AFTER), before))
             rows = concat(found) if found else None
+        together = None if self._first is None else self._first.round(touched, was, rows, round)
+        if together is not None:
+            return together
         history = [part for part in (was, rows) if part is not None and len(part)]
         real = ~touched.was
         groups, (times, rounds) = looked_at(
