@@ -13,15 +13,18 @@ Whatever touches the group in between has it looked at again anyway, because it 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from halfjoin.engine.arrange.run import Part
+from halfjoin.engine.join.half_join import HalfJoinOperator
 from halfjoin.engine.reduce.law import Moments
-from halfjoin.engine.reduce.lookup import group_of
 from halfjoin.engine.reduce.words import ordered_words, places
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, gather, indices_of
+from halfjoin.engine.updates.codes import codes, is_exact
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, constant, gather, indices_of
 from halfjoin.planner.group_functions import Top
 from halfjoin.planner.plan import ROUND, Reduce
 from halfjoin.sql.expr import Column
@@ -52,36 +55,47 @@ class Differences(NamedTuple):
 
 
 class FirstRow:
-    """Finds the output of a reduce that keeps the first row of each group, ordered by at most one column."""
+    """Finds the output of a reduce that keeps the first row of each group, ordered by at most one column.
 
-    def __init__(self, plan: Reduce, function: Top) -> None:
-        self.keys = [key.name for key in plan.keys]
-        self.order = function.order
-        self.values = [column.name for column in plan.columns if column.name not in (*self.keys, ROUND)]
+    `made`, `rows`: how it looks groups up in its output and in its input.
+    """
+
+    def __init__(self, plan: Reduce, made: HalfJoinOperator, rows: HalfJoinOperator) -> None:
+        assert isinstance(plan.function, Top)
+        self.order, self.made, self.rows = plan.function.order, made, rows
+        keys = [key.name for key in plan.keys]
+        self.values = [column.name for column in plan.columns if column.name not in (*keys, ROUND)]
 
     @classmethod
-    def of(cls, plan: Reduce) -> FirstRow | None:
+    def of(cls, plan: Reduce, made: HalfJoinOperator, rows: HalfJoinOperator | None) -> FirstRow | None:
         """It for a reduce; None if the reduce keeps something else."""
         function = plan.function
-        if not isinstance(function, Top) or (function.limit, function.offset, function.with_ties) != (1, 0, False):
+        if rows is None or not isinstance(function, Top):
             return None
-        found = cls(plan, function)
+        found = cls(plan, made, rows)
         ordered = [key.expr.name for key in function.order if isinstance(key.expr, Column)]
-        return found if found.values == ordered and len(ordered) == len(function.order) <= 1 else None
+        single = (function.limit, function.offset, function.with_ties) == (1, 0, False)
+        return found if single and len(ordered) == len(function.order) <= 1 and found.values == ordered else None
 
-    def round(self, touched: Moments, was: Updates, rows: Updates | None, round: int) -> tuple[Updates, Updates] | None:
+    def round(
+        self, touched: Moments, made: Sequence[Part], rows: Sequence[Part], round: int, before: int
+    ) -> tuple[Updates, Updates] | None:
         """The output of a round and the groups to look at again, as `RoundReduce.round`; None if it is not so simple.
 
-        `was`, `rows`: all updates of the output and of the input for the touched groups.
+        `made`, `rows`: the parts of the output and of the input, with all that there is in this round.
         """
         times = touched.time[~touched.was]
-        time = int(times[0])
-        known = [part for part in (was, rows) if part is not None and len(part)]
-        if (times != time).any() or any(int(part.time.max()) > time for part in known):
+        time, keys = int(times[0]), list(touched.keys.values())
+        if (times != time).any():
             return None
-        rows = was.slice(0, 0) if rows is None else rows
-        place, values = self._places(rows, was)
-        found = differences(touched.groups, round, _history(rows, place[: len(rows)]), _history(was, place[len(rows) :]))
+        probes = codes(keys, touched.groups)
+        was, there = (_found(operator, keys, probes, parts, [*self.values, ROUND], before)
+                      for operator, parts in ((self.made, made), (self.rows, rows)))  # fmt: skip
+        if was.latest > time or there.latest > time:
+            return None
+        place, values = self._places(there, was)
+        length = len(there.group)
+        found = differences(touched.groups, round, there.history(place[:length]), was.history(place[length:]))
         if found is None:
             return None
         columns = {name: gather(array, indices_of(found.now)) for name, array in touched.keys.items()}
@@ -94,16 +108,54 @@ class FirstRow:
                     constant(1, len(found.group))),
         )  # fmt: skip
 
-    def _places(self, rows: Updates, was: Updates) -> tuple[Ints, pa.Array | None]:
+    def _places(self, rows: _Found, was: _Found) -> tuple[Ints, pa.Array | None]:
         """The place of each row in the order, and the value at each place."""
         if not self.values:
-            return np.zeros(len(rows) + len(was), np.int64), None
+            return np.zeros(len(rows.group) + len(was.group), np.int64), None
         (key,), (name,) = self.order, self.values
-        values = pa.concat_arrays([rows.columns[name], was.columns[name]])
+        values = pa.concat_arrays([*rows.columns[name], *was.columns[name]] or [pa.nulls(0)])
         words = ordered_words(values, key.descending, key.nulls_first)
         numbers = words[0] if len(words) == 1 else places(words, len(values))
         _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
         return place.ravel(), gather(values, indices_of(first))
+
+
+class _Found(NamedTuple):
+    """The rows of groups: their numbers, diffs, and columns in pieces. `latest`: the last of their times."""
+
+    group: Ints
+    diff: Ints
+    columns: Mapping[str, Sequence[pa.Array]]
+    latest: int
+
+    def history(self, place: Ints) -> History:
+        rounds = [piece.to_numpy() for piece in self.columns[ROUND]]
+        return History(self.group, np.concatenate(rounds) if rounds else place, place, self.diff)
+
+
+def _found(
+    operator: HalfJoinOperator, keys: list[pa.Array], probes: Ints, parts: Sequence[Part], names: list[str], closed: int
+) -> _Found:
+    """What a lookup of groups finds, as it is: rows that cancel may be there, and are added up with all others."""
+    arrangement, exact = operator.spec.arrangement, is_exact(keys)
+    groups, diffs, latest = list[Ints](), list[Ints](), MINIMUM
+    columns: dict[str, list[pa.Array]] = {name: [] for name in names}
+    for part in parts:
+        for run in part.narrowed(arrangement, operator.columns, keys, names):
+            for index in run.entries(arrangement, operator.columns, closed):
+                for group, rows in index.find(probes):
+                    if not (exact and index.exact):
+                        group, rows = operator.verified(keys, group, run, rows)
+                    if not len(rows):
+                        continue
+                    groups.append(group)
+                    diffs.append(run.diffs(rows, closed))
+                    latest = max(latest, int(run.updates.time[rows].max()))
+                    indices = indices_of(rows)
+                    for name in names:
+                        columns[name].append(gather(run.updates.columns[name], indices))
+    none = np.zeros(0, np.int64)
+    return _Found(np.concatenate(groups) if groups else none, np.concatenate(diffs) if diffs else none, columns, latest)
 
 
 def differences(groups: int, round: int, rows: History, made: History) -> Differences | None:
@@ -201,6 +253,3 @@ def _new(ascending: Ints) -> Mask:
     found[1:] = ascending[1:] != ascending[:-1]
     return found
 
-
-def _history(updates: Updates, place: Ints) -> History:
-    return History(group_of(updates), updates.columns[ROUND].to_numpy(), place, updates.diff)

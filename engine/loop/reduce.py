@@ -50,11 +50,11 @@ class RoundReduce:
         self.always = not plan.keys and isinstance(plan.function, Aggregates)
         assert plan.state is not None  # inside a loop it always asks
         self._kept = lookup_of(plan.state, plan.keys, self.schema, Version.AFTER, registry)
-        self._first = FirstRow.of(plan)
         own = columns_read(replace(plan, columns=plan.columns[:-1]))
         self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *own)}
         self._rows = None if plan.groups is None else lookup_of(
             plan.groups, plan.keys, [*self._types, ROUND], Version.AFTER, registry)  # fmt: skip
+        self._first = FirstRow.of(plan, self._kept, self._rows)
 
     def round(
         self, updates: Updates, again: Updates, lookup: RunsOf, round: int, before: int
@@ -67,6 +67,10 @@ class RoundReduce:
         keys = concat([Updates({n: updates.columns[n] for n in self._keys}, updates.time, updates.diff),
                        again.select(self._keys)])  # fmt: skip
         touched = moments_of(keys, self._keys)
+        if self._first is not None:
+            made, rows = lookup(self.plan.output, Version.AFTER), lookup(self.plan.input, Version.AFTER)
+            if (together := self._first.round(touched, made, rows, round, before)) is not None:
+                return together
         stream = stream_of(touched)
         none = empty({**self.schema, GROUP: pa.int64()})
         was = concat([none, *self._kept(stream, lookup(self.plan.output, Version.AFTER), before)])
@@ -74,9 +78,6 @@ class RoundReduce:
         if self._rows is not None:
             found = list(self._rows(stream, lookup(self.plan.input, Version.AFTER), before))
             rows = concat(found) if found else None
-        together = None if self._first is None else self._first.round(touched, was, rows, round)
-        if together is not None:
-            return together
         history = [part for part in (was, rows) if part is not None and len(part)]
         real = ~touched.was
         groups, (times, rounds) = looked_at(
