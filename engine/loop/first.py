@@ -1,8 +1,8 @@
 """The first row of each group in a loop, for one batch time: all rounds that the groups have are looked at together.
 
 Loop law. A group touched at a time is looked at again at each later round in which it has history. For most groups
-nothing differs there, and a round of its own would find that out at the cost of a round. With one batch time, rounds are
-all that tells updates apart, so the first rows in all of them can be found at once:
+nothing differs there, and a round of its own would find that out at the cost of a round. With one batch time, rounds
+are all that tells updates apart, so the first rows in all of them can be found at once:
 
     rows at or below a round = the rows of the group in order of rounds, up to there
     what differs in a round  = the first of them, less the first that the output has up to there
@@ -163,7 +163,8 @@ def differences(groups: int, round: int, rows: History, made: History) -> Differ
 
     None: a row counts less than zero times.
 
-    A group had a 7 from round 0, and a 4 in its place from round 2 on, as its output still has. Now a 5 comes in round 1:
+    A group had a 7 from round 0, and a 4 in its place from round 2 on, as its output still has. Now a 5 comes in round
+    1:
 
     >>> rows = History(np.zeros(4, np.int64), np.array([0, 2, 2, 1]), np.array([7, 7, 4, 5]), np.array([1, -1, 1, 1]))
     >>> made = History(np.zeros(3, np.int64), np.array([0, 2, 2]), np.array([7, 7, 4]), np.array([1, -1, 1]))

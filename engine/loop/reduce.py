@@ -68,8 +68,8 @@ class RoundReduce:
                        again.select(self._keys)])  # fmt: skip
         touched = moments_of(keys, self._keys)
         if self._first is not None:
-            made, rows = lookup(self.plan.output, Version.AFTER), lookup(self.plan.input, Version.AFTER)
-            if (together := self._first.round(touched, made, rows, round, before)) is not None:
+            output, input = (lookup(name, Version.AFTER) for name in (self.plan.output, self.plan.input))
+            if (together := self._first.round(touched, output, input, round, before)) is not None:
                 return together
         stream = stream_of(touched)
         none = empty({**self.schema, GROUP: pa.int64()})
