@@ -25,6 +25,7 @@ from halfjoin.planner.canonical import canonical
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.fingerprint import fingerprint
+from halfjoin.planner.firsts import firsts
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
@@ -158,7 +159,7 @@ class _Cutter:
                  for number in range(len(loop.bindings))]  # fmt: skip
         rounds, known, made = Rounds(loop, names, around), set(self.nodes), list[CutNode]()
         for name, binding in zip(names, loop.bindings, strict=True):
-            relation = narrowed(simplified(binding.relation))
+            relation = firsts(narrowed(simplified(binding.relation)), self.aliases)
             below = self.reduced(rounds.shown(relation.columns, *rounds.carried(relation)))
             whole, _ = self.region(below)
             union = canonical(UnionAll((whole,), whole.columns))
