@@ -214,12 +214,17 @@ class Collection:
     def closing(self, low: int, high: int, staged: Part | None = None) -> Updates:
         """The consolidated updates that close when `upper` goes from `low` to `high`, including a staged run's."""
         runs = self.held if self.cold is not None and self.cold.latest < low else self.runs
-        parts = [part for run in runs if len(part := run.closing(low, high))]
+        parts = [part for run in runs if run.closes(low, high) and len(part := run.closing(low, high))]
         new = list(staged.pieces(high=high)) if staged is not None else []
         if not parts and not new:
             return empty(self.schema)
         found = concat([*parts, *new])
         return consolidate(found) if parts else found  # a staged run is consolidated
+
+    def closes(self, low: int, high: int) -> bool:
+        """Whether updates close when `upper` goes from `low` to `high`. They may cancel each other."""
+        runs = self.held if self.cold is not None and self.cold.latest < low else self.runs
+        return any(run.closes(low, high) for run in runs)
 
     def closing_in_files(self, low: int, high: int, staged: Part) -> StoredChanges:
         """As `closing`, for a staged run in files."""
