@@ -23,6 +23,7 @@ from halfjoin.planner.plan import ArrangementKey
 # A run is merged into the one before it unless that one is this many times larger. So lookups search few runs, and each
 # row is copied a logarithmic number of times.
 GROWTH = 8
+MERGED = 4  # so many small runs at least are merged at once: a merge costs more than to look a few of them up
 
 
 class User(NamedTuple):
@@ -172,7 +173,7 @@ class Collection:
                 break
             count += 1
             size += len(runs[-count])
-        if count > 1:
+        if count >= MERGED:
             self._merge([runs[-count:]], upper, final=False)
 
     def compact(self, upper: int) -> None:
@@ -187,7 +188,7 @@ class Collection:
     def _merge(self, groups: Sequence[Sequence[Run]], upper: int, *, final: bool) -> None:
         """Merge each group into one run. Together the groups are the last runs."""
         live = {key: arrangement.columns for key, arrangement in self.arrangements.items()}
-        merged = [merge_runs(runs, self.since, upper, live, final=final) for runs in groups]
+        merged = [merge_runs(runs, self.since, upper, live, final=final, made=not self.order) for runs in groups]
         older = self.held[: len(self.held) - sum(map(len, groups))]
         self.held = (*older, *(run for run in merged if len(run)))
 
