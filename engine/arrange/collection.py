@@ -22,8 +22,8 @@ from halfjoin.planner.plan import ArrangementKey
 
 # A run is merged into the one before it unless that one is this many times larger. So lookups search few runs, and each
 # row is copied a logarithmic number of times.
-GROWTH = 8
-MERGED = 4  # so many small runs at least are merged at once: a merge costs more than to look a few of them up
+GROWTH = 3
+MERGED = 4  # so many runs at least are merged at once: a merge costs more than lookups in a few small runs
 
 
 class User(NamedTuple):
