@@ -201,6 +201,8 @@ class Reduce:
     to look only at the groups that this batch touched, since what closes now may have come earlier.
 
     `loop`: the name of the loop that the node is in. There the last column is the round, and it acts in each round.
+    `checked`: the input is a table with a PRIMARY KEY. So batches take only rows that are there, and none has a
+    negative count.
     """
 
     output: str
@@ -209,6 +211,7 @@ class Reduce:
     keys: tuple[Column, ...]  # of the input; NULL is a key like any other
     function: Aggregates | Windows | Top
     loop: str = ""
+    checked: bool = False
 
     @property
     def collections(self) -> tuple[str, ...]:

@@ -21,11 +21,13 @@ from halfjoin.sql.expr import Column
 from halfjoin.sql.types import BIGINT, BYTEA, DOUBLE, numeric
 
 ARGS = {"x": BIGINT, "f": DOUBLE, "d": numeric(38, 2)}
-PARTS = [("count", ("x",)), ("count", ("x", "f")), ("integers", ("x",)), ("integers", ("d",)), ("floats", ("f",)),
-         ("integer products", ("x", "d")), ("integer products", ("x", "x")), ("float products", ("f", "f"))]  # fmt: skip
-FUNCTION = Aggregates(Column("n", BIGINT), tuple(
-    Sums(Column(f"s{number}", BIGINT if kind == "count" else BYTEA), kind, tuple(Column(name, ARGS[name]) for name in args))
+PARTS = [("count", "x"), ("count", "xf"), ("integers", "x"), ("integers", "d"), ("floats", "f"),
+         ("integer products", "xd"), ("integer products", "xx"), ("float products", "ff")]  # fmt: skip
+COUNT = Column("n", BIGINT)
+FUNCTION = Aggregates(COUNT, tuple(
+    Sums(Column(f"s{number}", BIGINT if kind == "count" else BYTEA), kind, tuple(Column(x, ARGS[x]) for x in args))
     for number, (kind, args) in enumerate(PARTS)), ())  # fmt: skip
+EVERY = (Sums(COUNT, "count", ()), *FUNCTION.sums)
 
 
 def value(rng: random.Random, name: str, odd: bool) -> Any:
@@ -46,7 +48,8 @@ def test_few_sums_are_kept_as_many_are(seed: int) -> None:
         "x": pa.array([value(rng, "x", odd) for _ in range(length)], pa.int64()),
         "f": pa.array([value(rng, "f", odd) for _ in range(length)], pa.float64()),
         "d": pa.array([value(rng, "d", odd) for _ in range(length)], pa.decimal128(38, 2)),
-    }, np.array([rng.randint(1, 3) for _ in range(length)]), np.array([rng.choice([1, -1, 3]) for _ in range(length)]))
+    }, np.array([rng.randint(1, 3) for _ in range(length)]), np.array([rng.choice([1, -1, 3]) for _ in range(length)])
+    )  # fmt: skip
     keys = [] if always else ["k"]
     moments = moments_of(updates, keys, always=always)
     few, many = lift_change(FUNCTION, keys, updates), lift(FUNCTION, keys, updates)
@@ -54,21 +57,19 @@ def test_few_sums_are_kept_as_many_are(seed: int) -> None:
     assert bool(few.few) is not special
     old: dict[str, pa.Array] | None = None
     if not always and rng.random() < 0.7:  # some groups were there before; now and then with NaN among their values
-        first = [_sum(part, n, many, moments, None).take(pa.array(np.flatnonzero(moments.was) + 1))
-                 for n, part in enumerate((Sums(FUNCTION.count, "count", ()), *FUNCTION.sums))]  # fmt: skip
-        old = {part.column.name: one for part, one in
-               zip((Sums(FUNCTION.count, "count", ()), *FUNCTION.sums), first, strict=True)}  # fmt: skip
+        next = pa.array(np.flatnonzero(moments.was) + 1)
+        old = {part.column.name: _sum(part, n, many, moments, None).take(next) for n, part in enumerate(EVERY)}
         if rng.random() < 0.3:
             old = {name: pa.array([None, *one.to_pylist()[1:]], one.type) for name, one in old.items()}
-    for number, part in enumerate((Sums(FUNCTION.count, "count", ()), *FUNCTION.sums)):
+    for number, part in enumerate(EVERY):
         found, expected = (_sum(part, number, one, moments, old) for one in (few, many))
         assert found.equals(expected), part.kind
 
 
 def test_a_few_updates_add_to_a_sum_with_nan() -> None:
     """What was kept has NaN among its values, so the sum goes the way of many."""
-    updates = Updates({"k": pa.array([1]), **{name: pa.array([1.0 if name == "f" else 1], kind) for name, kind in
-                       (("x", pa.int64()), ("f", pa.float64()), ("d", pa.decimal128(38, 2)))}}, np.array([1]), np.array([1]))  # fmt: skip
+    columns = {"k": pa.array([1]), "x": pa.array([1]), "f": pa.array([1.0]), "d": pa.array([1], pa.decimal128(38, 2))}
+    updates = Updates(columns, np.array([1]), np.array([1]))
     moments = moments_of(updates, ["k"])
     nan = lift(FUNCTION, ["k"], updates.with_columns({"f": pa.array([float("nan")])}))
     place = [kind for kind, _ in PARTS].index("floats") + 1
