@@ -163,7 +163,9 @@ class Collection:
 
         This runs after the commit point, so no row may make it fail.
         """
-        self.held = tuple(run.closed(upper) for run in self.held)
+        if not self.held:
+            return
+        self.held = tuple([run.closed(upper) for run in self.held])
         runs = self.in_memory
         count = min(len(runs), 1)
         size = len(runs[-1]) if runs else 0

@@ -121,12 +121,12 @@ def _few_sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints] | None:
     """As `_sums`, one by one; None if some value or sum is not a simple one."""
     rows = list[list[Any]]()
     for column in updates.columns.values():
-        if pt.is_floating(column.type):
-            rows.append([None if value is None else "NaN" if value != value else value for value in column.to_pylist()])
-        elif is_integral(column.type):
+        if is_integral(column.type):
             rows.append(integers(column).tolist())
             if column.null_count:
                 rows.append(column.is_null().to_pylist())
+        elif pt.is_floating(column.type):
+            rows.append([None if value is None else "NaN" if value != value else value for value in column.to_pylist()])
         elif pt.is_string(column.type) or pt.is_binary(column.type) or pt.is_decimal(column.type):
             rows.append(column.to_pylist())
         else:
