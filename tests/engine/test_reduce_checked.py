@@ -23,7 +23,8 @@ def answers(rows: dict[int, tuple[int, int | None]]) -> dict[str, list[tuple[int
     groups = {g: sorted(x for other, x in rows.values() if other == g and x is not None) for g in (0, 1)}
     top = sorted(rows, key=lambda id: (rows[id][1] is None, -(rows[id][1] or 0), id))[:5]
     return {
-        "least": [(g, found[0]) for g, found in groups.items()], "most": [(g, found[-1]) for g, found in groups.items()],
+        "least": [(g, found[0]) for g, found in groups.items()],
+        "most": [(g, found[-1]) for g, found in groups.items()],
         "median": [(g, found[(len(found) + 1) // 2 - 1]) for g, found in groups.items()],
         "top": sorted((id, rows[id][1]) for id in top),
     }  # fmt: skip
