@@ -35,7 +35,7 @@ from halfjoin.planner.plan import Reduce
 
 GROUP_ROWS = 1 << 20  # rows of whole groups for one task, if no group has more
 
-_CODE = pa.int64()  # the key by which Spark divides groups among tasks
+CODE = pa.int64()  # the key by which Spark divides groups among tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +100,14 @@ class Reducing:
 
     @property
     def _sums(self) -> Layout:
-        return Layout(tuple(self.flow.schema.items()), (_CODE,))
+        return Layout(tuple(self.flow.schema.items()), (CODE,))
 
     def _summed(self, frame: Frame) -> Frame:
         """The sums of each task over its rows of the input, divided by groups."""
         return self._divided(self._run(SumUp(self.flow.plan, self.inputs, self._sums), frame), 0)
 
     def _coded(self, frame: Frame, layout: Layout) -> tuple[Frame, Layout]:
-        coded = replace(layout, keys=(_CODE,))
+        coded = replace(layout, keys=(CODE,))
         return mapped(frame, Code(layout, coded, tuple(key.name for key in self.flow.plan.keys))), coded
 
     def _divided(self, frame: Frame, rows: int) -> Frame:
@@ -213,7 +213,7 @@ class ChangeGroups:
         """The layout of its rows."""
         columns = [*ReduceFlow(self.plan, self.registry, self.name).columns.items(), *self.outputs.columns]
         named = tuple((str(number), kind) for number, (_, kind) in enumerate(columns))
-        return Layout(named, (_CODE, pa.int32()))
+        return Layout(named, (CODE, pa.int32()))
 
     def __call__(self, batches: Batches) -> Batches:
         """The function for `mapInArrow`."""
