@@ -6,11 +6,11 @@ shuffle brings the groups of a reduce together, and each task runs the round of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,8 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.loop.reduce import Round, RoundReduce
 from halfjoin.engine.loop.steps import HERE, New
 from halfjoin.engine.spark.asking import Times
+from halfjoin.engine.spark.files import StateFiles
+from halfjoin.engine.spark.flow import SparkFlow
 from halfjoin.engine.spark.frames import mapped, null, read, union
 from halfjoin.engine.spark.layout import Frame, Layout
 from halfjoin.engine.spark.progress import progress
@@ -36,19 +38,20 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import DIFF, TIME, Updates, concat, empty
 from halfjoin.planner.plan import Reduce, Version
 
-if TYPE_CHECKING:
-    from halfjoin.engine.spark.runner import SparkRunner
-
 _LATER = "__later"  # of a task's rows: whether it is a group to look at again
 
 
 @dataclass(frozen=True, slots=True)
 class SparkSteps:
-    """Carries out steps of many rows in a runner's session. `few`: rows of a step that this process does itself."""
+    """Carries out steps of many rows in a session. `few`: rows of a step that this process does itself. `bind`, `run`:
+    how a runner binds a join to the session, and runs its job."""
 
-    runner: SparkRunner
+    session: Any
+    files: StateFiles
     held: Held
     few: int
+    bind: Callable[[Dataflow, Held, RunsOf, Mapping[Version, Times]], SparkFlow]
+    run: Callable[[SparkFlow, Frame | None], tuple[Output, Output]]
 
     def join(self, flow: Dataflow, new: New, lookup: RunsOf, closing: Closing) -> tuple[Updates, Updates]:
         """As `Steps.join`."""
@@ -57,10 +60,10 @@ class SparkSteps:
         if came + sum(one.most for one in closes.values()) > self.few:
             ends = {Version.BEFORE: closing.before, Version.AFTER: closing.after}
             times = {version: Times(closing.netted, end) for version, end in ends.items()}
-            bound = self.runner.bound(flow, self.held, lookup, times)
+            bound = self.bind(flow, self.held, lookup, times)
             if bound.divides:
                 with progress(f"a round of {flow.name}"), suppress(TooHeavy):
-                    made, failed = map(self._loaded, self.runner.carried_out(bound, bound.changes(new, closes)))
+                    made, failed = map(self._loaded, self.run(bound, bound.changes(new, closes)))
                     return made, failed
         return HERE.join(flow, new, lookup, closing)
 
@@ -80,16 +83,16 @@ class SparkSteps:
         divided = tagged.repartition((sum(map(len, rows)) + sum(map(len, was))) // GROUP_ROWS + 1, "k0")
         with progress(f"a round of {flow.name}"), quiet():
             frame = divided.mapInArrow(partial(call, task), task.outputs.struct)
-            found, failed = map(self._loaded, written(frame, task.outputs, self.runner.files.scratch.fresh()))
+            found, failed = map(self._loaded, written(frame, task.outputs, self.files.scratch.fresh()))
         later = found.columns[_LATER].to_numpy(zero_copy_only=False).astype(np.bool_)
         made = found.filter(~later).select([*flow.schema])
         return made, failed, found.filter(later).select([*task.keys, *flow.rounds])
 
     def _coded(self, flow: RoundReduce, parts: Sequence[Part], columns: Mapping[str, pa.DataType]) -> Frame:
         """The columns of some parts, with the codes of their groups."""
-        runs = [run for part in parts for run in self.runner.files.runs(part)]
+        runs = [run for part in parts for run in self.files.runs(part)]
         layout = Layout(tuple(columns.items()))
-        frame = read(self.runner.session, runs, columns, layout.names)
+        frame = read(self.session, runs, columns, layout.names)
         return mapped(frame, Code(layout, replace(layout, keys=(CODE,)), tuple(key.name for key in flow.plan.keys)))
 
     def _closing(self, name: str, closing: Closing) -> StoredChanges:
@@ -100,7 +103,7 @@ class SparkSteps:
     def _loaded(self, made: Output) -> Updates:
         if isinstance(made, Updates):
             return made
-        return self.runner.files.loaded(made) if isinstance(made, StoredRun) else concat([*made.pieces()])
+        return self.files.loaded(made) if isinstance(made, StoredRun) else concat([*made.pieces()])
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class SparkRunner:
         self.session = start_session() if session is None else session
         self._direct = staging is not None and is_readable(staging) and sees(self.session, staging)
         self._scratch = Scratch(staging if self._direct else self.session.conf.get(SCRATCH, None))
-        self.files = StateFiles(self._scratch, direct=self._direct)
+        self._files = StateFiles(self._scratch, direct=self._direct)
 
     @property
     def stopped(self) -> bool:
@@ -83,10 +83,10 @@ class SparkRunner:
             return flow.changes(staged, lookup, lookup.closing)
         netted, before, after, *_ = lookup.closing
         times = {Version.BEFORE: Times(netted, before), Version.AFTER: Times(netted, after)}
-        bound = self.bound(flow, held, lookup.as_files, times)
+        bound = self._bound(flow, held, lookup.as_files, times)
         if bound.divides:
             with progress(f"changes of {title}"), suppress(TooHeavy):
-                return self.carried_out(bound, bound.changes({name: [part] for name, part in staged.items()}, closing))
+                return self._carried_out(bound, bound.changes({name: [part] for name, part in staged.items()}, closing))
         return flow.changes(staged, lookup, lookup.closing)  # a diff may exceed an int64: this process handles that
 
     def fill(
@@ -98,17 +98,17 @@ class SparkRunner:
         """
         if isinstance(flow, ReduceFlow):
             return self._filled(flow, lookup, title)
-        bound = self.bound(flow, held, lookup.as_files, _whole(lookup.closing.after))
+        bound = self._bound(flow, held, lookup.as_files, _whole(lookup.closing.after))
         parts = [part for name in flow.plan.collections for part in lookup.as_files(name, Version.AFTER)]
         few = flow.plan.asked and sum(len(part) for part in parts if not part.in_memory) <= FEW
         if not few and bound.divides:
             with progress(f"filling {title}"), suppress(TooHeavy):
-                return [self.carried_out(bound, bound.fill())]
+                return [self._carried_out(bound, bound.fill())]
         return flow.fill(lookup, lookup.closing.after)
 
     def steps(self, held: Held) -> SparkSteps:
         """Who carries out the rounds of loops."""
-        return SparkSteps(self, held, FEW)
+        return SparkSteps(self.session, self._files, held, FEW, self._bound, self._carried_out)
 
     def _reduced(
         self, flow: ReduceFlow, staged: Mapping[str, Part], lookup: Versioned, title: str
@@ -124,7 +124,7 @@ class SparkRunner:
             with progress(f"changes of {title}"), suppress(TooHeavy):
                 frame, layout = bound.sums(self._runs(change.parts), change.low, change.high)
                 sums, _ = written(frame, layout, self._scratch.fresh())
-                return flow.added(flow.read(self.files.loaded(sums)), lookup, lookup.closing)
+                return flow.added(flow.read(self._files.loaded(sums)), lookup, lookup.closing)
         elif flow.plan.keys:
             with progress(f"changes of {title}"), suppress(TooHeavy):
                 was = lookup.as_files(flow.plan.output, Version.BEFORE)
@@ -160,7 +160,7 @@ class SparkRunner:
                for rows in batch if rows.table.primary_key and rows.run]  # fmt: skip
         if due:
             with progress(f"checking the keys of {', '.join(rows.table.name for rows, _ in due)}"):
-                found = keyed(self.session, due, self.files, self._scratch)
+                found = keyed(self.session, due, self._files, self._scratch)
             runs |= {rows.table.name: run for (rows, _), run in zip(due, found, strict=True)}
         return {name: self._taken(run) for name, run in runs.items()}
 
@@ -168,7 +168,7 @@ class SparkRunner:
         """The updates that replace all rows of a table by these rows from a time on."""
         layout = Layout(tuple(rows.run.schema.items()))
         here, all_ = (
-            read(self.session, [run for part in parts for run in self.files.runs(part)], rows.run.schema, layout.names)
+            read(self.session, [run for part in parts for run in self._files.runs(part)], rows.run.schema, layout.names)
             for parts in ([rows.run], there)
         )
         now = {TIME: F.lit(time).cast("bigint"), DIFF: -F.col(DIFF)}
@@ -178,7 +178,7 @@ class SparkRunner:
 
     def dataframe(self, collection: Collection, parts: Sequence[Part], time: int) -> Frame:
         """A collection's contents as of a time, each row as often as its count. `parts` are all its updates."""
-        runs = [run for part in parts for run in self.files.runs(self.files.hold(part))]
+        runs = [run for part in parts for run in self._files.runs(self._files.hold(part))]
         frame = read(self.session, runs, collection.schema, list(collection.schema))
         return contents(frame, Layout(tuple(collection.schema.items())), time, collection.name)
 
@@ -188,7 +188,7 @@ class SparkRunner:
         if not isinstance(changes, StoredChanges):
             updates = from_table(changes, schema)
             changes = StoredChanges(schema, (Run(updates),), MINIMUM, MAXIMUM, consolidated=True)
-        runs = [run for part in changes.parts for run in self.files.runs(self.files.hold(part))]
+        runs = [run for part in changes.parts for run in self._files.runs(self._files.hold(part))]
         frame = read(self.session, runs, schema, list(schema))
         frame = frame.where((F.col(TIME) >= F.lit(changes.low)) & (F.col(TIME) < F.lit(changes.high)))
         return shown(frame if changes.consolidated else summed(frame, layout), layout)
@@ -196,10 +196,10 @@ class SparkRunner:
     def query(self, flow: Flow, held: Held, lookup: Versioned, time: int, name: str) -> Frame:
         """The contents that a plan's view would have as of a time."""
         if isinstance(flow, ReduceFlow):
-            parts = [self.files.hold(part) for part in lookup.as_files(flow.plan.input, Version.AFTER)]
+            parts = [self._files.hold(part) for part in lookup.as_files(flow.plan.input, Version.AFTER)]
             reducing = Reducing(flow, self.session)
             return contents(reducing.fill(self._runs(parts), time, time + 1), reducing.outputs, time, name)
-        bound = self.bound(flow, held, lookup.as_files, _whole(time + 1), hold=True)
+        bound = self._bound(flow, held, lookup.as_files, _whole(time + 1), hold=True)
         frame = bound.fill()
         if frame is None:
             frame = self.session.createDataFrame([], bound.layout.struct)
@@ -214,19 +214,19 @@ class SparkRunner:
         few = sum(map(len, came)) + sum(change.most for change in closing.values()) <= FEW
         return few or all(part.in_memory for part in parts)
 
-    def bound(
+    def _bound(
         self, flow: Dataflow, held: Held, lookup: RunsOf, times: Mapping[Version, Times], *, hold: bool = False
     ) -> SparkFlow:
         """The plan bound to the files of the parts that a lookup gives. With `hold`, the files stay."""
 
         def parts(name: str, version: Version) -> Sequence[Part]:
             found = flow.constants[name] if name in flow.constants else lookup(name, version)
-            return [self.files.hold(part) for part in found] if hold else found
+            return [self._files.hold(part) for part in found] if hold else found
 
         known = _Known(held, flow.constants)
-        return SparkFlow(flow.plan, _used(flow.plan, flow.registry), self.session, known, parts, self.files, times)
+        return SparkFlow(flow.plan, _used(flow.plan, flow.registry), self.session, known, parts, self._files, times)
 
-    def carried_out(self, flow: SparkFlow, frame: Frame | None) -> tuple[Output, Output]:
+    def _carried_out(self, flow: SparkFlow, frame: Frame | None) -> tuple[Output, Output]:
         """Run the job. Returns its output and its errors."""
         check_names(dict(flow.layout.columns))
         if frame is None:
@@ -243,16 +243,16 @@ class SparkRunner:
             return self._taken(output), self._taken(errors)
         if len(errors):
             layout = Layout(tuple(ERROR_SCHEMA.items()))
-            rows = read(self.session, self.files.runs(errors), ERROR_SCHEMA, layout.names)
+            rows = read(self.session, self._files.runs(errors), ERROR_SCHEMA, layout.names)
             errors, _ = written(summed(rows, layout), layout, self._scratch.fresh())
-        kept = output if len(output) > FEW else consolidate(self.files.loaded(output))
+        kept = output if len(output) > FEW else consolidate(self._files.loaded(output))
         return kept, self._taken(errors)
 
     def _runs(self, parts: Iterable[Part]) -> list[StoredRun]:
-        return [run for part in parts for run in self.files.runs(part)]
+        return [run for part in parts for run in self._files.runs(part)]
 
     def _taken(self, run: StoredRun) -> Output:
-        return run if self._direct and len(run) > FEW else self.files.loaded(run)
+        return run if self._direct and len(run) > FEW else self._files.loaded(run)
 
 
 def _whole(upper: int) -> Mapping[Version, Times]:
