@@ -133,13 +133,17 @@ class _Cutter:
         return Project(above.input, (*above.items, *zip(relation.rounds, scan.columns[-many:], strict=True)))
 
     def looped(self, loop: Loop) -> Relation:
-        """A scan of a binding's collection, without the loop's own rounds."""
+        """A scan of a binding's collection, without the loop's own rounds unless the loop shows them."""
         if loop.name not in self.loops:
             self.loops[loop.name] = self._loop(loop, loop.around if isinstance(loop, Nested) else None)
         node = self.loops[loop.name][loop.number]
         alias = f"={self.aliases.fresh('loop')}"
         columns = tuple(replace(c, name=f"{alias}.{c.name}") for c in node.relation.columns)
-        return Project(Scan(node.name, alias, columns), tuple(zip(loop.columns, columns[:-1], strict=True)))
+        own = len(loop.bindings[loop.number].relation.columns)
+        *shown, last = columns
+        if len(loop.columns) == len(columns):  # it shows its rounds
+            shown.insert(own, last)
+        return Project(Scan(node.name, alias, columns), tuple(zip(loop.columns, shown, strict=True)))
 
     def _loop(self, loop: Loop, around: Rounds | None) -> Sequence[CutNode]:
         """The nodes of the bindings. What does not read a binding is a node before the loop."""
