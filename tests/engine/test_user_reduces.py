@@ -118,6 +118,15 @@ def test_rows_have_weights() -> None:
     assert bag(engine.read("v")) == {(1,): 6, (3,): 2}
 
 
+@pytest.mark.parametrize("name", ["f", "all_of"])
+@pytest.mark.parametrize("nothing", [pa.RecordBatch.from_pylist([]), pa.table({})])
+def test_no_rows_need_no_columns(name: str, nothing: Any) -> None:
+    engine = engine_with(**{name: lambda batch: nothing})
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS SELECT r.k, r.n FROM {name}(TABLE t PARTITION BY k) AS r")
+    engine.apply({"t": rows(("a", 1), ("b", 1))}, time=1)
+    assert engine.read("v").num_rows == 0
+
+
 def test_columns_have_the_types_that_were_promised() -> None:
     engine = engine_with()
     types = {"i": "integer", "n": "numeric(10,2)", "m": "numeric", "d": "double precision", "s": "varchar(3)",
