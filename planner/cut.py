@@ -1,7 +1,7 @@
 """Cuts a relation into nodes: decides which parts of a view become nodes of their own.
 
-An aggregate, a window and a top-k become a reduce, over a join that computes what the reduce reads. If the reduce needs
-only the changes of its input, the join is *passing*: it keeps nothing but the updates that have not closed.
+An aggregate, a window, a top-k and a user's reduce become a reduce, over a join that computes what the reduce reads. If
+it needs only the changes of its input, the join is *passing*: it keeps nothing but the updates that have not closed.
 
 A join is distributed over the UNION ALLs below it, because a sum of joins needs no state. This multiplies: a join of
 `k` unions of `n` parts becomes `n ** k` joins. Where several unions multiply to more than `MOST_JOINS`, unions become
@@ -41,21 +41,19 @@ from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import Column, Expr, is_temporal
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import (
-    Aggregate,
     Fed,
     Filter,
     Join,
     Loop,
     Outer,
     Project,
+    Reduced,
     Relation,
     Scan,
     Semi,
     TableFunction,
-    TopK,
     UnionAll,
     Values,
-    Window,
     every_part,
     inputs_below,
     parts_inside,
@@ -101,7 +99,7 @@ class _Cutter:
             return self.rounded(relation)
         if isinstance(relation, Loop):
             return self.looped(relation)
-        if not isinstance(relation, (Aggregate, Window, TopK)):
+        if not isinstance(relation, Reduced):
             return with_inputs(relation, self.reduced)
         low = lowered(relation)
         below, _ = self.region(self.reduced(low.input))

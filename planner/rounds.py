@@ -32,12 +32,14 @@ from halfjoin.sql.relation import (
     Once,
     Outer,
     Project,
+    Reduced,
     Relation,
     Scan,
     Semi,
     TableFunction,
     TopK,
     UnionAll,
+    UserReduce,
     Values,
     Window,
     fed_by,
@@ -52,7 +54,7 @@ class Rounded:
     """A reduce inside loops: it acts in each round. `input` is that of the relation, and more columns: the rounds of
     its rows. `rounds` are the columns of the results' rounds."""
 
-    relation: Aggregate | Window | TopK
+    relation: Reduced
     input: Project
     rounds: tuple[Column, ...]
 
@@ -130,7 +132,7 @@ class Rounds:
                 return Join(tuple(part for part, _ in parts)), _greatest([rounds for _, rounds in parts])
             case UnionAll(inputs, columns):
                 return self._sum(columns, [self.carried(item) for item in inputs], [item.columns for item in inputs])
-            case Aggregate() | Window() | TopK():
+            case Aggregate() | Window() | TopK() | UserReduce():
                 below, rounds = self.carried(relation.input)
                 if not rounds:
                     return replace(relation, input=below), rounds
@@ -207,7 +209,7 @@ class Rounds:
         return self._sum(columns, [(left, first), (gone, rounds)])
 
     def _reduced(
-        self, relation: Aggregate | Window | TopK, columns: Sequence[Column], below: Relation, rounds: Of
+        self, relation: Reduced, columns: Sequence[Column], below: Relation, rounds: Of
     ) -> tuple[Relation, Mapping[str, Column]]:
         """A reduce over these columns of a carried relation."""
         own = self._columns(rounds)

@@ -33,13 +33,14 @@ from halfjoin.engine.reduce.flow import columns_read
 from halfjoin.engine.reduce.law import moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift, sums_of
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
+from halfjoin.engine.reduce.own import answers
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.lattice import below, looked_at
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, concat, constant, empty, indices_of
-from halfjoin.planner.group_functions import Aggregates, Top, Windows
+from halfjoin.planner.group_functions import Aggregates, Own, Top, Windows
 from halfjoin.planner.plan import Reduce, Version, round_names
 from halfjoin.sql.types import BIGINT
 
@@ -176,6 +177,10 @@ class RoundReduce:
                 positions, count = top.evaluate(function, contents.groups)
                 made, failed = moments.changes(
                     contents.rows.take(positions).columns, contents.moment[positions], count), empty(ERROR_SCHEMA)
+            case Own():
+                assert contents is not None
+                given = answers(function, contents, None, self.registry)
+                made, failed = moments.changes(given.columns, given.time, given.diff), empty(ERROR_SCHEMA)
         return made, failed if contents is None else consolidate(concat([failed, contents.errors()]))
 
     def _lifted(self, function: Aggregates, updates: Updates, here: Updates, was: Updates) -> Lifted:

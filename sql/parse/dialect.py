@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.materialize import Materialize
+from sqlglot.generators.materialize import MaterializeGenerator
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -69,6 +70,12 @@ class MutualWith(exp.With):
     arg_types: ClassVar[dict[str, bool]] = {**exp.With.arg_types, "limit": False, "error": False}
 
 
+class TableArgument(exp.Expression):
+    """TABLE t [PARTITION BY columns] [ORDER BY ...], the argument of a reduce. `this`: a table or a subquery."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition_by": False, "order": False}
+
+
 class IterativeWith(exp.With):
     """WITH ITERATIVE: queries that are computed again from their own rows. `limit`: of rounds; `error`: more are an
     error; `rounds`: the name of a column with the round of each row's change."""
@@ -90,6 +97,7 @@ class RetainHistory(exp.Property):
 
 SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "columns")
 SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder'"
+TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
 INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 TYPED = MaterializeParser.TYPE_TOKENS - {TokenType.INTERVAL}  # an interval's unit may follow its text
 STRING_TOKENS = (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING)
@@ -196,6 +204,20 @@ class HalfjoinParser(MaterializeParser):
             self._iterating and self._curr and self._next and self._curr.text.upper() == "ITERATE"
             and self._curr.token_type is TokenType.VAR and self._next.token_type in QUERY_TOKENS
         )
+
+    def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
+        """Parse an argument of a call."""
+        return self._parse_table_argument() or super()._parse_lambda(alias)
+
+    def _parse_table_argument(self) -> exp.Expr | None:
+        called = self._tokens[self._index - 2].text.upper() if self._index > 1 else ""
+        if called in TAKE_QUERIES or not self._match(TokenType.TABLE):
+            return None
+        table = self._parse_table()
+        if table is None:
+            raise self._refused("TABLE needs a table, a view or a subquery", "write f(TABLE t PARTITION BY k)")
+        by = [part for one in self._parse_partition_by() for part in _columns(one)]
+        return self.expression(TableArgument(this=table, partition_by=by, order=self._parse_order()))
 
     def _parse_as_of(self) -> exp.Expr | None:
         if not self._match_text_seq("AS", "OF"):
@@ -362,6 +384,18 @@ class HalfjoinParser(MaterializeParser):
         return UnsupportedSQL(reason, remedy=instead, sql=self.sql, line=line, column=column)
 
 
+def _columns(node: exp.Expr) -> list[exp.Expr]:
+    """The parts of `(a, b)` and `(a)`."""
+    if isinstance(node, exp.Tuple):
+        return list(node.expressions)
+    return [node.unnest() if isinstance(node, exp.Paren) else node]
+
+
+def _written(writer: MaterializeGenerator, node: TableArgument) -> str:
+    by = writer.expressions(node, key="partition_by", flat=True)
+    return f"TABLE {writer.sql(node, 'this')}{by and f' PARTITION BY {by}'}{writer.sql(node, 'order')}"
+
+
 class Halfjoin(Materialize):
     """The dialect of halfjoin's SQL text."""
 
@@ -373,3 +407,11 @@ class Halfjoin(Materialize):
         COMMANDS: ClassVar[set[TokenType]] = set()
 
     Parser = HalfjoinParser
+
+    class Generator(MaterializeGenerator):
+        """Writes syntax trees as text, for messages."""
+
+        TRANSFORMS: ClassVar = {
+            **MaterializeGenerator.TRANSFORMS,
+            TableArgument: lambda self, node: _written(self, node),
+        }
