@@ -15,6 +15,7 @@ from halfjoin.sql.bind.groups import group, grouped_nodes, is_grouped
 from halfjoin.sql.bind.iteration import iterative
 from halfjoin.sql.bind.loops import looped, mutual
 from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
+from halfjoin.sql.bind.outer_aggregates import outer_aggregates
 from halfjoin.sql.bind.outputs import outputs_of, star
 from halfjoin.sql.bind.recursion import reads, recursion
 from halfjoin.sql.bind.scalar import Scalars
@@ -105,7 +106,9 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     relation, scope = bind_from(query, context, base, outer)
     if relation is None:
         relation = one_row(context)
-    scalars = Scalars(context, (scope, *outer))
+    scalars = Scalars(context, (scope, *outer), context.lifted)
+    if context.trial is not None:
+        context.trial.note(query, scalars)
     if query.args.get("where"):
         relation = filtered(relation, scalars, query.args["where"].this)
     bound: dict[int, Expr] = {}
@@ -114,12 +117,13 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     last = Clauses(query, outputs, scalars)
     nodes = [*(output.node for output in outputs), *last.nodes]
     conditions = [query.args[key].this for key in ("having", "qualify") if query.args.get(key)]
-    if context.maintains and is_grouped(query, [*nodes, *conditions], scalars):
+    lifted = outer_aggregates([*nodes, *conditions], scalars) if context.maintains else []
+    if context.maintains and (lifted or is_grouped(query, [*nodes, *conditions], scalars)):
         refuse_lateral(base, query, context)
         keys = grouped_nodes(query.args.get("group"), outputs)
         inside = [*aggregates_in([*nodes, *conditions], scalars), *keys]
         relation, scalars = with_values(relation, scalars, inside)
-        relation, scalars = group(query, outputs, [*nodes, *conditions], relation, scalars)
+        relation, scalars = group(query, outputs, [*nodes, *conditions], lifted, relation, scalars)
     if query.args.get("having"):
         relation = filtered(relation, scalars, query.args["having"].this)
     qualify = query.args.get("qualify")
@@ -151,7 +155,9 @@ def _ordered_values(query: exp.Values, context: Context, base: Relation | None, 
 
 def _values(query: exp.Values, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
     only(query, context.sql, "VALUES", ("expressions", "alias", "with_", "order", "limit", "offset"))
-    scalars = Scalars(context, outer)
+    scalars = Scalars(context, outer, context.lifted)
+    if context.trial is not None:
+        context.trial.note(query, Scalars(context, (Scope(), *outer)))
     rows = [scalars.values(row.expressions if isinstance(row, exp.Tuple) else [row]) for row in query.expressions]
     for node, row in zip(query.expressions, rows, strict=True):
         if len(row) != len(rows[0]):
