@@ -402,7 +402,7 @@ class Engine:
         >>> query = "SELECT r.k, r.* FROM runs(TABLE t PARTITION BY k ORDER BY x) AS r"
         >>> engine.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
         >>> applied = engine.apply({"t": [{"k": "a", "x": x} for x in (1, 2, 3, 7)]}, time=1)
-        >>> applied = engine.apply({"t": hj.deletes([{"k": "a", "x": 2}])}, time=2)
+        >>> applied = engine.apply({"t": [{"k": "a", "x": 2, "__diff": -1}]}, time=2)
         >>> for row in applied.diffs["v"].sort_by([("__diff", "ascending"), ("low", "ascending")]).to_pylist():
         ...     print(row)
         {'k': 'a', 'low': 1, 'high': 3, '__time': 2, '__diff': -1}
