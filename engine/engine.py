@@ -14,6 +14,7 @@ from typing import Any, NoReturn, Self
 import pyarrow as pa
 
 from halfjoin.collections.collection import Collection
+from halfjoin.collections.text import name as named
 from halfjoin.engine.arrange.changes import Changes
 from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.arrange.memory import Memory, to_bytes
@@ -145,7 +146,10 @@ class Engine:
         Raises:
             UnsupportedSQL, UnknownName, Conflict, DataError: nothing is created.
         """
-        self.execute(f"CREATE MATERIALIZED VIEW {reading.quoted(name)} AS\n{collection.sql()}")
+        if not isinstance(collection, Collection):
+            raise HalfjoinError(f"{collection!r} is not a collection",
+                                remedy="execute('CREATE MATERIALIZED VIEW ...') takes SQL")  # fmt: skip
+        self.execute(f"CREATE MATERIALIZED VIEW {named(name)} AS\n{collection.sql()}")
 
     @exclusive
     def apply(

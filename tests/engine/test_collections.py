@@ -90,6 +90,9 @@ REFUSED: dict[str, Callable[[], object]] = {
     "is not SQL text": lambda: T.filter(3),  # type: ignore[arg-type]
     "map needs columns": lambda: T.map(),
     "reduce needs groups": lambda: T.reduce(),
+    "order is the order in which a function sees": lambda: T.reduce(by="a", order="count(*)"),
+    "is not a collection; execute": lambda: hj.Engine().create_view("v", "SELECT 1"),  # type: ignore[arg-type]
+    "None is not a name": lambda: hj.Engine().create_view(None, T),  # type: ignore[arg-type]
     "is not one column": lambda: T.map(x="this.*"),
     "a view keeps the name of a function": lambda: T.flat_map(lambda batch: batch),  # type: ignore[arg-type]
     "a view keeps the name .* register_reduce": lambda: T.reduce(lambda rows: rows, by="a"),  # type: ignore[arg-type]
