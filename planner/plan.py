@@ -37,7 +37,16 @@ from halfjoin.planner.reach import Reach
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import render
 
-ROUND = "__round"  # the column of rounds, the last one of each collection of a loop
+ROUND = "__round"
+
+
+def round_names(loops: int) -> tuple[str, ...]:
+    """The last columns of a collection inside so many loops: the rounds, that of the outermost loop first.
+
+    >>> round_names(2)
+    ('__round', '__round2')
+    """
+    return tuple(ROUND if number == 1 else f"{ROUND}{number}" for number in range(1, loops + 1))
 
 
 class Version(Enum):
@@ -157,8 +166,8 @@ class Join:
 
     `output` is the name of the view, or the fingerprint of the node. `passing`: only reduces read the output, and only
     its changes. So the output collection holds no more than the updates whose times are open: it is the *pending*
-    collection of the reduces above. `loop`: the name of the loop that the node is in. `last`: the last round that a
-    binding may have; a row that differs in it is an error.
+    collection of the reduces above. `loops`: the names of the loops that the node is in, the outermost first. `last`:
+    the last round that a binding may have; a row that differs in it is an error.
     """
 
     output: str
@@ -166,8 +175,13 @@ class Join:
     branches: tuple[Branch, ...]
     constants: tuple[Constant, ...] = ()
     passing: bool = False
-    loop: str = ""
+    loops: tuple[str, ...] = ()
     last: int | None = None
+
+    @property
+    def loop(self) -> str:
+        """The outermost loop that the node is in, or nothing."""
+        return self.loops[0] if self.loops else ""
 
     @property
     def collections(self) -> tuple[str, ...]:
@@ -200,7 +214,7 @@ class Reduce:
     Wrong: "after minus before of the batch", since rows that arrived while their time was open are in both. Wrong, too:
     to look only at the groups that this batch touched, since what closes now may have come earlier.
 
-    `loop`: the name of the loop that the node is in. There the last column is the round, and it acts in each round.
+    `loops`: as in `Join`. Inside a loop the last columns are the rounds, and the reduce acts in each round.
     """
 
     output: str
@@ -208,7 +222,12 @@ class Reduce:
     input: str
     keys: tuple[Column, ...]  # of the input; NULL is a key like any other
     function: Aggregates | Windows | Top
-    loop: str = ""
+    loops: tuple[str, ...] = ()
+
+    @property
+    def loop(self) -> str:
+        """The outermost loop that the node is in, or nothing."""
+        return self.loops[0] if self.loops else ""
 
     @property
     def collections(self) -> tuple[str, ...]:

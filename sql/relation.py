@@ -263,7 +263,7 @@ class Fed:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """Inside a loop, the input's rows in the first round only. The input reads no binding."""
+    """Inside a loop, the input's rows in the first round only. The input reads no binding of that loop."""
 
     input: Relation
 
@@ -334,6 +334,19 @@ def every_part(relation: Relation) -> Iterator[Relation]:
     yield relation
     for below in inputs_below(relation):
         yield from every_part(below)
+
+
+def parts_inside(relation: Relation) -> Iterator[Relation]:
+    """As `every_part`, with the parts of the loops in it."""
+    for part in every_part(relation):
+        yield part
+        for binding in part.bindings if isinstance(part, Loop) else ():
+            yield from parts_inside(binding.relation)
+
+
+def fed_by(relation: Relation, loop: str) -> bool:
+    """Whether a relation, or a loop in it, reads a loop's bindings."""
+    return any(isinstance(part, Fed) and part.loop == loop for part in parts_inside(relation))
 
 
 def with_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:

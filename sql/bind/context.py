@@ -15,6 +15,7 @@ from halfjoin.sql.parse.locate import place, refuse
 from halfjoin.sql.relation import Relation, Scan
 
 if TYPE_CHECKING:
+    from halfjoin.sql.bind.scope import Scope
     from halfjoin.sql.schema import Schema
 
 
@@ -91,11 +92,13 @@ class Recursion:
 
 @dataclass(frozen=True)
 class CommonTable:
-    """A query of WITH, and the context to bind it in; or the rows of one that reads itself."""
+    """A query of WITH, the context to bind it in, and the columns of outer queries that it can read; or the rows of one
+    that reads itself."""
 
     query: exp.Query | Stored | Looped
     columns: tuple[exp.Identifier, ...]
     context: Context
+    outer: tuple[Scope, ...] = ()
 
 
 @dataclass(frozen=True)

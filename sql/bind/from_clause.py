@@ -303,7 +303,7 @@ class From:
         if isinstance(table.query, (Stored, Looped)):
             scan = table.query.scan(aliases)
             return bind_select.Selected(scan, tuple(zip(table.query.names, scan.columns, strict=True)))
-        return bind_select.select(table.query, replace(table.context, aliases=aliases))
+        return bind_select.select(table.query, replace(table.context, aliases=aliases), None, table.outer)
 
     def named(self, alias: exp.TableAlias | None, default: str, columns: list[str]) -> tuple[str, str, list[str]]:
         """The item's name in this query, a unique form of that name, and its columns' names, all from its alias."""
@@ -339,7 +339,7 @@ def _is_plain(query: exp.Expr, context: Context) -> bool:
     query = query.unnest()
     if not isinstance(query, exp.Select):
         return isinstance(query, (exp.Values, exp.Table)) or bare_values(query) is not None
-    clauses = ("group", "having", "distinct", "limit", "offset", "windows", "qualify", "order")
+    clauses = ("group", "having", "distinct", "limit", "offset", "windows", "qualify", "order", "with_")
     items = filter(None, [query.args.get("from_"), *(query.args.get("joins") or [])])
     if any(query.args.get(key) for key in clauses) or any(item.find(exp.Query) for item in items):
         return False
