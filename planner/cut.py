@@ -1,7 +1,7 @@
 """Cuts a relation into nodes: decides which parts of a view become nodes of their own.
 
-An aggregate, a window and a top-k become a reduce, over a join that computes what the reduce reads. If the reduce needs
-only the changes of its input, the join is *passing*: it keeps nothing but the updates that have not closed.
+An aggregate, a window, a top-k and a user's reduce become a reduce, over a join that computes what the reduce reads. If
+it needs only the changes of its input, the join is *passing*: it keeps nothing but the updates that have not closed.
 
 A join is distributed over the UNION ALLs below it, because a sum of joins needs no state. This multiplies: a join of
 `k` unions of `n` parts becomes `n ** k` joins. Where several unions multiply to more than `MOST_JOINS`, unions become
@@ -42,21 +42,19 @@ from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import Column, Expr, is_temporal
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import (
-    Aggregate,
     Fed,
     Filter,
     Join,
     Loop,
     Outer,
     Project,
+    Reduced,
     Relation,
     Scan,
     Semi,
     TableFunction,
-    TopK,
     UnionAll,
     Values,
-    Window,
     every_part,
     inputs_below,
     parts_inside,
@@ -102,7 +100,7 @@ class _Cutter:
             return self.rounded(relation)
         if isinstance(relation, Loop):
             return self.looped(relation)
-        if not isinstance(relation, (Aggregate, Window, TopK)):
+        if not isinstance(relation, Reduced):
             return with_inputs(relation, self.reduced)
         low = lowered(relation)
         below, _ = self.region(self.reduced(low.input))
@@ -110,7 +108,7 @@ class _Cutter:
         keys, function = columns[: low.keys], low.function(columns)
         made = Reduce("", output_columns(keys, function, columns), input, keys, function)
         name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
-        self.nodes.setdefault(name, replace(made, output=name))
+        self.nodes.setdefault(name, replace(made, output=name, checked=bool(self.facts.unique_keys(input))))
         alias = f"={self.aliases.fresh('groups')}"  # no user can write this name
         return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
 
@@ -136,13 +134,17 @@ class _Cutter:
         return Project(above.input, (*above.items, *zip(relation.rounds, scan.columns[-many:], strict=True)))
 
     def looped(self, loop: Loop) -> Relation:
-        """A scan of a binding's collection, without the loop's own rounds."""
+        """A scan of a binding's collection, without the loop's own rounds unless the loop shows them."""
         if loop.name not in self.loops:
             self.loops[loop.name] = self._loop(loop, loop.around if isinstance(loop, Nested) else None)
         node = self.loops[loop.name][loop.number]
         alias = f"={self.aliases.fresh('loop')}"
         columns = tuple(replace(c, name=f"{alias}.{c.name}") for c in node.relation.columns)
-        return Project(Scan(node.name, alias, columns), tuple(zip(loop.columns, columns[:-1], strict=True)))
+        own = len(loop.bindings[loop.number].relation.columns)
+        *shown, last = columns
+        if len(loop.columns) == len(columns):  # it shows its rounds
+            shown.insert(own, last)
+        return Project(Scan(node.name, alias, columns), tuple(zip(loop.columns, shown, strict=True)))
 
     def _loop(self, loop: Loop, around: Rounds | None) -> Sequence[CutNode]:
         """The nodes of the bindings. What does not read a binding is a node before the loop."""
@@ -249,10 +251,7 @@ class _Cutter:
         if side is not None and (outer is None or shown(side, asked(outer, side)) is not None):
             return part
         if not _may_be_kept(part, failing=True):
-            raise UnsupportedSQL(
-                "the right side of an outer or semi-join has a column that cannot be stored, or mz_now() outside WHERE",
-                remedy="leave the column out, or write mz_now() in WHERE",
-            )
+            raise _cannot_be_kept(part)
         node = self._node(UnionAll((part,), part.columns))
         self.nodes.setdefault(node.name, node)
         return _scan(node, part, part.columns)
@@ -349,6 +348,20 @@ def _rebuilt(relation: Relation, parts: Mapping[int, UnionAll | CutNode]) -> Rel
             return replace(relation, input=_rebuilt(relation.input, parts))
         case _:
             return relation
+
+
+def _cannot_be_kept(side: Relation) -> UnsupportedSQL:
+    """Why a looked-up side cannot be a node."""
+    held = "a side of an outer or semi-join that has joins, groups or mz_now() of its own is kept"
+    for column in side.columns:
+        name = column.name.rpartition(".")[2]
+        if column.type.kind is Kind.INTERVAL:
+            return UnsupportedSQL(f"column {name} is an interval: {held}, and no collection can hold an interval",
+                                  remedy=f"give its length instead: extract(epoch from {name})")  # fmt: skip
+        if stored(column) != column.type:
+            return UnsupportedSQL(f"column {name} has more than 38 digits: {held}, and no collection can hold them",
+                                  remedy=f"round it: round({name}, 10), or cast it to numeric(38, 10)")  # fmt: skip
+    return UnsupportedSQL(f"mz_now() is used outside WHERE: {held}", remedy="write mz_now() in WHERE")
 
 
 def _may_be_kept(relation: Relation, failing: bool = False) -> bool:

@@ -31,7 +31,7 @@ from enum import Enum
 from itertools import chain
 from typing import TypeAlias
 
-from halfjoin.planner.group_functions import Aggregates, Top, Windows
+from halfjoin.planner.group_functions import Aggregates, OfGroups, Own, Top, Windows
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.reach import Reach
 from halfjoin.sql.expr import Column, Expr
@@ -204,7 +204,8 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """A function of each group of `input`, by the columns `keys`: aggregates, DISTINCT, set operations, top-k, windows.
+    """A function of each group of `input`, by the columns `keys`: aggregates, DISTINCT, set operations, top-k, windows,
+    the user's own.
 
     Reduce law. A reduce acts when times close. For each closing time `t`, and each group with an update at `t`,
     whichever batch brought it: `output diff at t = f(input at or below t) - output at or below t`. `f` is not called on
@@ -215,14 +216,17 @@ class Reduce:
     to look only at the groups that this batch touched, since what closes now may have come earlier.
 
     `loops`: as in `Join`. Inside a loop the last columns are the rounds, and the reduce acts in each round.
+    `checked`: the input is a table with a PRIMARY KEY. So batches take only rows that are there, and none has a
+    negative count.
     """
 
     output: str
     columns: tuple[Column, ...]
     input: str
     keys: tuple[Column, ...]  # of the input; NULL is a key like any other
-    function: Aggregates | Windows | Top
+    function: OfGroups
     loops: tuple[str, ...] = ()
+    checked: bool = False
 
     @property
     def loop(self) -> str:
@@ -242,11 +246,11 @@ class Reduce:
     @property
     def state(self) -> ArrangementKey | None:
         """The arrangement of the output in which it finds what a group was: an aggregate its row, LIMIT the first rows,
-        a window the rows that a change reaches. None if it does not ask."""
+        a window the rows that a change reaches, the user's reduce its rows. None if it does not ask."""
         match self.function:
             case _ if self.loop:
                 return ArrangementKey(self.output, self.keys)
-            case Aggregates() | Top(limit=int(), offset=0):
+            case Aggregates() | Top(limit=int(), offset=0) | Own():
                 return ArrangementKey(self.output, self.keys)
             case Windows(reach=Reach()):
                 return ArrangementKey(self.output, self.keys)

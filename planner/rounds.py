@@ -32,12 +32,14 @@ from halfjoin.sql.relation import (
     Once,
     Outer,
     Project,
+    Reduced,
     Relation,
     Scan,
     Semi,
     TableFunction,
     TopK,
     UnionAll,
+    UserReduce,
     Values,
     Window,
     fed_by,
@@ -52,7 +54,7 @@ class Rounded:
     """A reduce inside loops: it acts in each round. `input` is that of the relation, and more columns: the rounds of
     its rows. `rounds` are the columns of the results' rounds."""
 
-    relation: Aggregate | Window | TopK
+    relation: Reduced
     input: Project
     rounds: tuple[Column, ...]
 
@@ -115,10 +117,13 @@ class Rounds:
                 return Project(below, (*items, *((columns[loop], rounds[loop]) for loop in columns))), columns
             case Once(input):
                 below, rounds = self.carried(input)
-                gone = TableFunction(below, "repeat_row", self.aliases.fresh("repeat_row"), (Literal(-1, BIGINT),), ())
                 own = self.loop.name
-                return self._sum(input.columns, [(below, {**rounds, own: START}),
-                                                 (gone, {**rounds, own: Literal(1, BIGINT)})])  # fmt: skip
+                arms: list[tuple[Relation, Of]] = [(below, {**rounds, own: START})]
+                if self.loop.limit > 1:
+                    alias = self.aliases.fresh("repeat_row")
+                    gone = TableFunction(below, "repeat_row", alias, (Literal(-1, BIGINT),), ())
+                    arms.append((gone, {**rounds, own: Literal(1, BIGINT)}))
+                return self._sum(input.columns, arms)
             case TableFunction(input):
                 below, rounds = self.carried(input)
                 return replace(relation, input=below), rounds
@@ -127,7 +132,7 @@ class Rounds:
                 return Join(tuple(part for part, _ in parts)), _greatest([rounds for _, rounds in parts])
             case UnionAll(inputs, columns):
                 return self._sum(columns, [self.carried(item) for item in inputs], [item.columns for item in inputs])
-            case Aggregate() | Window() | TopK():
+            case Aggregate() | Window() | TopK() | UserReduce():
                 below, rounds = self.carried(relation.input)
                 if not rounds:
                     return replace(relation, input=below), rounds
@@ -204,7 +209,7 @@ class Rounds:
         return self._sum(columns, [(left, first), (gone, rounds)])
 
     def _reduced(
-        self, relation: Aggregate | Window | TopK, columns: Sequence[Column], below: Relation, rounds: Of
+        self, relation: Reduced, columns: Sequence[Column], below: Relation, rounds: Of
     ) -> tuple[Relation, Mapping[str, Column]]:
         """A reduce over these columns of a carried relation."""
         own = self._columns(rounds)

@@ -219,6 +219,29 @@ class TopK:
 
 
 @dataclass(frozen=True, slots=True)
+class UserReduce:
+    """The rows that the user's reduce `function` makes of each group of rows with equal keys (NULL equals NULL), beside
+    the group's keys. Without keys all rows are one group. A group without rows is not there.
+
+    `takes`: the columns that the function sees, by the names that they have for it. It sees the rows in the `order`;
+    rows that tie are ordered by all these columns. `outputs`: the columns that it promises to return, and what they are
+    called here.
+    """
+
+    input: Relation
+    function: str
+    keys: tuple[tuple[Column, Expr], ...]
+    takes: tuple[tuple[str, Expr], ...]
+    order: tuple[SortKey, ...]
+    outputs: tuple[tuple[str, Column], ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The keys' columns, then the function's."""
+        return tuple(column for column, _ in self.keys) + tuple(column for _, column in self.outputs)
+
+
+@dataclass(frozen=True, slots=True)
 class Outer:
     """LEFT JOIN (RIGHT is turned round), or FULL: the pairs for which `on` is true; each left row without a partner,
     with NULLs for the right columns; if `full`, each right row without a partner, too."""
@@ -286,7 +309,8 @@ class Loop:
     """The rows of a binding after the last round of a loop.
 
     The bindings begin empty, and are updated in sequence, round after round, until no round changes anything. They read
-    each other by `Fed`. `limit`: at most so many rounds; a loop that would go on is an error if `strict`.
+    each other by `Fed`. `limit`: at most so many rounds; a loop that would go on is an error if `strict`. A column
+    more than the binding has is the round of each change: what goes in a later round has a negative count.
     """
 
     name: str  # unique in the view
@@ -298,9 +322,10 @@ class Loop:
 
 
 Relation: TypeAlias = (
-    Scan | Values | Join | TableFunction | Filter | Project | UnionAll | Aggregate | Window | TopK | Outer | Semi | Fed
-    | Loop | Once
+    Scan | Values | Join | TableFunction | Filter | Project | UnionAll | Aggregate | Window | TopK | UserReduce | Outer
+    | Semi | Fed | Loop | Once
 )  # fmt: skip
+Reduced: TypeAlias = Aggregate | Window | TopK | UserReduce  # functions of groups
 
 
 def call_of(function: str, args: tuple[Expr, ...], calls: tuple[LockstepCall, ...]) -> Call:

@@ -1,18 +1,28 @@
-"""Takes a loop through a batch or a fill: what enters it, and what was there before."""
+"""Takes a loop through a batch or a fill: what enters it, and what was there before.
+
+A loop may go past a bound of rows or bytes, which is not a function of the contents. Then its state is thrown away: the
+batch takes all its rows back, so views above it lose theirs, and leaves an error instead. The next batch that changes
+what the loop reads fills it anew with what is there after the batch, and takes that error back. All of this is updates
+like any others, so a warehouse that is opened again knows it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from halfjoin.engine.arrange.run import Part, make_run
-from halfjoin.engine.batch.flows import Inner
+from halfjoin.engine.batch.flows import Inner, is_passing
 from halfjoin.engine.batch.state import State, Versions
 from halfjoin.engine.join.dataflow import Closing, RunsOf
-from halfjoin.engine.linear.failures import of_view
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
+from halfjoin.engine.linear.failures import of_loop
 from halfjoin.engine.loop.rounds import Made, Pass
-from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
+from halfjoin.engine.updates.consolidate import consolidate
+from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, empty
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import Version
+
+_NOTHING = 0  # the code of the error of a loop without state
 
 
 def loop_changes(state: State, name: str, lookup: Versions) -> dict[str, Made]:
@@ -28,23 +38,79 @@ def loop_changes(state: State, name: str, lookup: Versions) -> dict[str, Made]:
         return [make_run(updates, closing.after)] if len(updates) else []
 
     flows = state.loop(name)
+    thrown = {one: without_state(state, one) for one in flows}
+    if any(map(len, thrown.values())):
+        return _anew(flows, thrown, lookup)
     try:
         return Pass(flows, base, entering, closing).run()
-    except DataError as problem:  # the loop stays as it was: its views are unknown
-        return {one: (empty(flow.schema), of_view(str(problem), closing.before)) for one, flow in flows.items()}
+    except DataError as problem:
+        start = min(part.earliest for one in _outer(flows) for part in entering(one))
+        return {one: _thrown_away(state, one, problem, start) for one in flows}
 
 
-def loop_fill(flows: Mapping[str, Inner], lookup: RunsOf, upper: int) -> dict[str, Made]:
-    """The output and error updates of each node of a loop for the whole history below `upper`."""
+def _anew(flows: Mapping[str, Inner], thrown: Mapping[str, Updates], lookup: Versions) -> dict[str, Made]:
+    """What a loop without state makes of all that is there at the last closing time; nothing if that is too much."""
+    closing = lookup.closing
+    nothing = {one: (empty(flow.schema), empty(ERROR_SCHEMA)) for one, flow in flows.items()}
+    if not any(len(closing.updates(one)) for one in _outer(flows)):
+        return nothing
+    try:
+        made = loop_fill(flows, lookup, closing.after, last=True)
+    except DataError:
+        return nothing
+    time = closing.after - 1
+    back = {one: Updates(errors.columns, constant(time, len(errors)), -errors.diff) for one, errors in thrown.items()}
+    return {one: (output, concat([errors, back[one]])) for one, (output, errors) in made.items()}
+
+
+def _outer(flows: Mapping[str, Inner]) -> set[str]:
+    """The collections that enter a loop."""
+    return {one for flow in flows.values() for one in flow.plan.collections} - set(flows)
+
+
+def without_state(state: State, name: str) -> Updates:
+    """The error of a node whose loop has no state at the last closed time; no updates if it has."""
+    if not len(state.maintained[name].errors):
+        return empty(ERROR_SCHEMA)
+    errors = consolidate(state.maintained[name].errors.up_to(state.upper - 1), by_time=False)
+    whole = errors.columns["row"].to_numpy(zero_copy_only=False) == ""
+    return errors.filter(whole & (errors.columns["code"].to_numpy() == _NOTHING))
+
+
+def _thrown_away(state: State, name: str, problem: DataError, time: int) -> Made:
+    """The updates that take back the rows and errors of a node from a time on, and leave one error."""
+    node = state.maintained[name]
+    there = [_at(one.up_to(state.upper - 1), time) for one in (node.contents, node.errors)]
+    rows, errors = (Updates(part.columns, part.time, -part.diff) for part in there)
+    if is_passing(node.dataflow):
+        rows = empty(node.contents.schema)
+    return rows, concat([errors, of_loop(str(problem), time)])
+
+
+def loop_fill(flows: Mapping[str, Inner], lookup: RunsOf, upper: int, *, last: bool = False) -> dict[str, Made]:
+    """The output and error updates of each node of a loop for the whole history below `upper`. With `last`, they are
+    what is there at the last time below it."""
 
     def entering(collection: str) -> Sequence[Part]:
-        return _closed(lookup(collection, Version.AFTER), upper)
+        parts = _closed(lookup(collection, Version.AFTER), upper)
+        return [make_run(_at(_whole(parts), MINIMUM), upper)] if last and parts else parts
 
     def updates(collection: str) -> Updates:
-        return concat([piece for part in entering(collection) for piece in part.pieces()] or [empty({})])
+        return _whole(entering(collection))
 
     closing = Closing(MINIMUM, MINIMUM, upper, updates, lambda _: False)
-    return Pass(flows, lambda _: (), entering, closing, first=True).run()
+    found = Pass(flows, lambda _: (), entering, closing, first=True).run()
+    if not last:
+        return found
+    return {name: (_at(output, upper - 1), _at(errors, upper - 1)) for name, (output, errors) in found.items()}
+
+
+def _at(updates: Updates, time: int) -> Updates:
+    return consolidate(Updates(updates.columns, constant(time, len(updates)), updates.diff))
+
+
+def _whole(parts: Sequence[Part]) -> Updates:
+    return concat([piece for part in parts for piece in part.pieces()] or [empty({})])
 
 
 def _closed(parts: Sequence[Part], upper: int) -> Sequence[Part]:

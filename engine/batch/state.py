@@ -20,7 +20,7 @@ from halfjoin.engine.batch.flows import Flow, Inner
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing, reason
 from halfjoin.engine.join.dataflow import Closing
-from halfjoin.engine.linear.tables import GroupFunction, UserFunction
+from halfjoin.engine.linear.tables import Registered
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, Node, Version, ViewPlan
 
@@ -72,7 +72,7 @@ class State:
     catalog: Catalog = field(default_factory=Catalog)
     tables: dict[str, Collection] = field(default_factory=dict)
     maintained: dict[str, MaintainedView] = field(default_factory=dict)  # views and nodes, in order of dependency
-    functions: dict[str, UserFunction | GroupFunction] = field(default_factory=dict)
+    functions: dict[str, Registered] = field(default_factory=dict)
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
     upper: int = 0
     clock: Clock | None = None
@@ -167,7 +167,7 @@ class State:
     def closing(self, upper: int) -> set[str]:
         """The collections in which a view asks whether keys are present, and of which updates close."""
         asked = {name for node in self.maintained.values() for name in node.dataflow.asked}
-        return {name for name in asked if len(self.collection(name).closing(self.upper, upper))} if asked else asked
+        return {name for name in asked if self.collection(name).closes(self.upper, upper)}
 
     def in_memory(self, changed: Iterable[str]) -> bool:
         """Whether changed tables, and all that the views over them look up, are in memory or likely to fit there."""

@@ -99,6 +99,13 @@ def of_view(message: str, time: int) -> Updates:
     return Updates(columns, np.array([time]), np.array([1]))
 
 
+def of_loop(message: str, time: int) -> Updates:
+    """As `of_view`, of a loop, whose next batch may fill it anew."""
+    text = f"{message}; its rows are thrown away from time {time} on, until a batch changes what it reads"
+    columns = {"error": pa.array([text]), "row": pa.array([""]), "code": pa.array([0])}
+    return Updates(columns, np.array([time]), np.array([1]))
+
+
 def _told(updates: Updates, names: Iterable[str]) -> list[str]:
     """The columns that tell people which row it is: those that are read; of a group also its keys, and no sums, which
     are bytes."""

@@ -68,9 +68,9 @@ class FirstRow:
 
     @classmethod
     def of(cls, plan: Reduce, made: HalfJoinOperator, rows: HalfJoinOperator | None) -> FirstRow | None:
-        """It for a reduce; None if the reduce keeps something else, or is in a loop inside another."""
+        """It for a reduce; None if the reduce keeps something else."""
         function = plan.function
-        if rows is None or not isinstance(function, Top) or len(plan.loops) > 1:
+        if rows is None or not isinstance(function, Top):
             return None
         found = cls(plan, made, rows)
         ordered = [key.expr.name for key in function.order if isinstance(key.expr, Column)]

@@ -7,13 +7,17 @@ or below) - output at or below`.
 A round takes all batch times together. What was made of a group in rounds before is in the output, so what the function
 gives now is compared with the sum of the output's rows. Sums are linear: what the output's rows keep, each as often as
 it counts, adds up to what all updates before have added. So for sums the input need not be kept.
+
+A group that fails is an error in its round. The error stays for later rounds, whatever becomes of the group there: its
+code has the round, so what later rounds take away is another error. `failures` has the law.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -30,13 +34,14 @@ from halfjoin.engine.reduce.flow import columns_read
 from halfjoin.engine.reduce.law import moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift, sums_of
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
+from halfjoin.engine.reduce.own import answers
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.lattice import below, looked_at
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, concat, constant, empty, indices_of
-from halfjoin.errors import DataError
-from halfjoin.planner.group_functions import Aggregates, Top, Windows
+from halfjoin.planner.group_functions import Aggregates, Own, Top, Windows
 from halfjoin.planner.plan import Reduce, Version, round_names
 from halfjoin.sql.types import BIGINT
 
@@ -59,23 +64,24 @@ class RoundReduce:
         self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *own)}
         self._rows = None if plan.groups is None else lookup_of(
             plan.groups, plan.keys, [*self._types, *self.rounds], Version.AFTER, registry)  # fmt: skip
-        self._first = FirstRow.of(plan, self._kept, self._rows)
+        self._first = FirstRow.of(plan, self._kept, self._rows) if len(self.rounds) == 1 else None
 
     def round(
-        self, updates: Updates, again: Updates, lookup: RunsOf, round: Round, before: int
-    ) -> tuple[Updates, Updates]:
-        """The output of a round, given the input's updates in it and the groups to look at again, with their times; and
-        the groups to look at again in later rounds, with their times and rounds.
+        self, updates: Updates, again: Updates, lookup: RunsOf, round: Round, before: int, *, failing: bool
+    ) -> tuple[Updates, Updates, Updates]:  # fmt: skip
+        """The output and the errors of a round, given the input's updates in it and the groups to look at again, with
+        their times; and the groups to look at again in later rounds, with their times and rounds.
 
-        Times below `before` are closed, and not told apart.
+        Times below `before` are closed, and not told apart. `failing`: whether some group has failed before.
         """
         keys = concat([Updates({n: updates.columns[n] for n in self._keys}, updates.time, updates.diff),
                        again.select(self._keys)])  # fmt: skip
         touched = moments_of(keys, self._keys)
-        if self._first is not None:
+        if self._first is not None and not failing:
             output, input = (lookup(name, Version.AFTER) for name in (self.plan.output, self.plan.input))
-            if (together := self._first.round(touched, output, input, round[-1], before)) is not None:
-                return together
+            if (together := self._first.round(touched, output, input, round[0], before)) is not None:
+                made, due = together
+                return made, empty(ERROR_SCHEMA), due
         stream = stream_of(touched)
         none = empty({**self.schema, GROUP: pa.int64()})
         was = concat([none, *self._kept(stream, lookup(self.plan.output, Version.AFTER), before)])
@@ -98,15 +104,48 @@ class RoundReduce:
                       times[later], constant(1, int(later.sum())))  # fmt: skip
         here = Updates({n: a.take(indices_of(groups[now])) for n, a in touched.keys.items()}, times[now],
                        constant(1, int(now.sum())))  # fmt: skip
-        was = was.filter(self._reached(was, round))
+        every, was = was, was.filter(self._reached(was, round))
         placed = Updates(was.columns, _placed(was, groups[now], times[now]), was.diff)
-        made = self._made(updates, here, placed, rows, round)
+        made, failed = self._made(updates, here, placed, rows, round)
+        if failing or len(failed):
+            failed = self._failures(updates, here, groups[now], every, rows, round)
         out = {name: made.columns[name] for name in self.schema if name not in self.rounds}
         old = {name: placed.columns[name] for name in out}
         both = concat([made.select(out), Updates(old, placed.time, -placed.diff)])
         changed = consolidate(both)
         own = {name: pa.array(constant(one, len(changed))) for name, one in zip(self.rounds, round, strict=True)}
-        return changed.with_columns(own), due
+        return changed.with_columns(own), failed, due
+
+    def _failures(
+        self, updates: Updates, here: Updates, groups: Ints, was: Updates, rows: Updates | None, round: Round
+    ) -> Updates:
+        """The errors of groups that are looked at in a round.
+
+        Let `E` be the errors of the groups with what is at or below a time. What the round adds is the difference of
+        `E` in all coordinates. In batch times it begins with what was there before the groups were looked at.
+        """
+        opens = np.append(True, groups[1:] != groups[:-1])
+        first = here.time[opens]  # of each group
+        earlier = Updates({n: a.filter(pa.array(opens)) for n, a in here.columns.items()},
+                          np.maximum(first, MINIMUM + 1) - 1, here.diff[opens])  # fmt: skip
+        both = concat([earlier, here])
+        order = np.lexsort((both.time, np.concatenate([np.arange(len(first)), groups])))
+        both, each = both.take(order), np.concatenate([np.arange(len(first)), groups])[order]
+        found = list[Updates]()
+        for last, sign in _corners(round):
+            new = updates if last == round else updates.slice(0, 0)
+            old = was.filter(self._reached(was, last))
+            placed = Updates(old.columns, _placed(old, each, both.time), old.diff)
+            found.append(_weighed(self._made(new, both, placed, rows, last)[1], sign))
+            before, known = old.filter(old.time < first[group_of(old)]), rows
+            if rows is not None:
+                known = rows.filter(rows.time < first[group_of(rows)])
+            placed = Updates(before.columns, earlier.time[group_of(before)], before.diff)
+            found.append(_weighed(self._made(updates.slice(0, 0), earlier, placed, known, last)[1], -sign))
+        failed = consolidate(concat(found))
+        rounds = [pa.array(constant(one, len(failed))) for one in round]
+        code = codes([failed.columns["code"], *rounds], len(failed))
+        return failed.with_columns({"code": pa.array(code)})
 
     def nothing(self) -> Updates:
         """No updates of the input."""
@@ -116,8 +155,10 @@ class RoundReduce:
         """The rows of this round and of those below it."""
         return below([ints(rows, name) for name in self.rounds], _one(round))
 
-    def _made(self, updates: Updates, here: Updates, was: Updates, rows: Updates | None, round: Round) -> Updates:
-        """What the function makes of the groups at these times, as if nothing had been there."""
+    def _made(
+        self, updates: Updates, here: Updates, was: Updates, rows: Updates | None, round: Round
+    ) -> tuple[Updates, Updates]:
+        """What the function makes of the groups at these times, and their errors, as if nothing had been there."""
         function = self.plan.function
         if isinstance(function, Aggregates):
             lifted = self._lifted(function, updates, here, was)
@@ -143,9 +184,11 @@ class RoundReduce:
                 positions, count = top.evaluate(function, contents.groups)
                 made, failed = moments.changes(
                     contents.rows.take(positions).columns, contents.moment[positions], count), empty(ERROR_SCHEMA)
-        if len(failed) or (contents is not None and len(contents.errors())):
-            raise DataError(f"{self.name}: a group inside a loop fails")
-        return made
+            case Own():
+                assert contents is not None
+                given = answers(function, contents, None, self.registry)
+                made, failed = moments.changes(given.columns, given.time, given.diff), empty(ERROR_SCHEMA)
+        return made, failed if contents is None else consolidate(concat([failed, contents.errors()]))
 
     def _lifted(self, function: Aggregates, updates: Updates, here: Updates, was: Updates) -> Lifted:
         """What the sums are made of: nothing at each time, what is there, and what the round adds."""
@@ -161,6 +204,20 @@ class RoundReduce:
             ]))  # fmt: skip
         rows = concat([here.select(self._keys), was.select(self._keys), own.rows])
         return Lifted(Updates(rows.columns, rows.time, constant(1, len(rows))), tuple(totals))
+
+
+def _corners(round: Round) -> Iterator[tuple[Round, int]]:
+    """The rounds that a difference in all coordinates adds up, and with which signs.
+
+    >>> list(_corners((5, 2)))
+    [((5, 2), 1), ((5, 1), -1), ((4, 2), -1), ((4, 1), 1)]
+    """
+    for back in product((0, 1), repeat=len(round)):
+        yield tuple(one - less for one, less in zip(round, back, strict=True)), (-1) ** sum(back)
+
+
+def _weighed(updates: Updates, sign: int) -> Updates:
+    return Updates(updates.columns, updates.time, updates.diff * sign)
 
 
 def _one(round: Round) -> list[Ints]:

@@ -20,6 +20,7 @@ from functools import reduce
 import numpy as np
 
 from halfjoin.engine.arrange.run import Part, make_run
+from halfjoin.engine.join import dataflow
 from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.failures import of_rows
@@ -68,7 +69,7 @@ class Pass:
         self._seen: dict[tuple[str, str], int] = defaultdict(int)
         self._later: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
         self._again: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
-        self._rows = 0
+        self._rows = self._bytes = 0
         if first:
             for name, flow in flows.items():
                 self._begin(name, flow)
@@ -144,9 +145,6 @@ class Pass:
                 shown = updates.select([column for column in flow.schema if column != self._rounds[name][-1]])
                 text = f"a recursive query changes after {round[-1] + 1:,} rounds still"
                 self.errors[name].append(of_rows(shown, text))
-            self._rows += len(updates)
-            if self._rows > limits.MOST_ROWS:
-                raise DataError(f"a loop makes more than {limits.MOST_ROWS:,} rows")
             self.made[name].append(updates)
             self._parts[name].append(make_run(updates, self.closing.after))
 
@@ -156,10 +154,10 @@ class Pass:
         made, failed = flow.changes(staged, self._lookup(name), closing)  # type: ignore[arg-type]
         if len(failed):
             self.errors[name].append(failed)
+        self._bounded(round, made)
         later = self._after(name, made, round)
-        if not later.any():
-            return [made]
-        self._wait(name, made.filter(later))
+        if later.any():
+            self._wait(name, made.filter(later))
         return [made.filter(~later)]
 
     def _reduced(
@@ -170,10 +168,14 @@ class Pass:
         keys = [key.name for key in flow.plan.keys]
         types = {key: columns[key] for key in keys}
         updates = concat(pieces) if pieces else flow.nothing()
-        made, due = flow.round(updates, concat([empty(types), *(one.select(keys) for one in again)]),
-                               self._lookup(name), round, self.closing.before)  # fmt: skip
+        failing = bool(self.errors[name]) or self.closing.failing(name)
+        made, failed, due = flow.round(updates, concat([empty(types), *(one.select(keys) for one in again)]),
+                                       self._lookup(name), round, self.closing.before, failing=failing)  # fmt: skip
+        if len(failed):
+            self.errors[name].append(failed)
         for later, groups in self._by_round(name, due):
             self._again[name].setdefault(later, []).append(groups)
+        self._bounded(round, made)
         return made
 
     def _after(self, name: str, made: Updates, round: Round) -> Mask:
@@ -181,6 +183,19 @@ class Pass:
         pairs = [(ints(made, column), now) for column, now in zip(self._rounds[name], round, strict=True)]
         none = np.zeros(len(made), np.bool_)
         return reduce(lambda inner, pair: (pair[0] > pair[1]) | ((pair[0] == pair[1]) & inner), reversed(pairs), none)
+
+    def _bounded(self, round: Round, made: Updates) -> None:
+        """Count what a node makes in a round. The bounds are those of what a batch makes of one view.
+
+        Raises:
+            DataError: the loop makes more.
+        """
+        self._rows += len(made)
+        self._bytes += made.nbytes
+        if self._rows > limits.MOST_ROWS or self._bytes > dataflow.MOST_BYTES:
+            bound = f"{limits.MOST_ROWS:,} rows" if self._rows > limits.MOST_ROWS else f"{dataflow.MOST_BYTES:,} bytes"
+            raise DataError(f"the rounds of a recursive query make more than {bound}: they do so in round {round[0]:,}",
+                            remedy="add a condition that ends it")  # fmt: skip
 
     def _lookup(self, node: str) -> RunsOf:
         def lookup(name: str, version: Version) -> Sequence[Part]:

@@ -19,13 +19,14 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, loaded_runs
 from halfjoin.engine.batch.enter import new_node
 from halfjoin.engine.batch.flows import alone, is_passing
-from halfjoin.engine.batch.looping import loop_fill
+from halfjoin.engine.batch.looping import loop_fill, without_state
 from halfjoin.engine.batch.runner import LOCAL, Output, Runner
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.storage.parquet import write
 from halfjoin.engine.storage.scratch import Scratch
 from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import Updates
+from halfjoin.errors import DataError
 from halfjoin.planner.plan import ViewPlan
 
 
@@ -43,6 +44,9 @@ def fill_nodes(
     for node in plan.below:
         name, made = node.output, new_node(state, node, since)
         lasting = name not in state.maintained
+        if node.loop and not lasting and len(without_state(state, name)):
+            raise DataError(f"a recursive query that {plan.output.output} shares has no rows now, since it went past a "
+                            "bound", remedy="change the rows that it reads first")  # fmt: skip
         if not lasting and state.spill is not None and scratch is None:
             scratch = Scratch(staging)
         if node.loop:

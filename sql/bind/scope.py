@@ -25,6 +25,7 @@ class FromItem:
     name: str
     columns: tuple[tuple[str, Column], ...]
     scalar: bool = False  # a function with one column: the alias alone means that column
+    hidden: tuple[tuple[str, Column], ...] = ()  # columns that `*` leaves out; a name means them if no other has it
 
     def visible(self) -> tuple[Visible, ...]:
         """Its columns, as visible without the alias."""
@@ -33,10 +34,14 @@ class FromItem:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The sources of a FROM clause, and the columns visible without a table's name in the order of `*`."""
+    """The sources of a FROM clause, and the columns visible without a table's name in the order of `*`.
+
+    `rows`: of a query's groups, the scope of the rows that are grouped.
+    """
 
     sources: tuple[FromItem, ...] = ()
     visible: tuple[Visible, ...] = ()
+    rows: Scope | None = None
 
     @staticmethod
     def of(source: FromItem) -> Scope:
@@ -61,20 +66,25 @@ class Scope:
 
     def mapped(self, change: Mapping[str, Column]) -> Scope:
         """The same names for other columns: `change` maps old column names to new columns, and drops the others."""
-        sources = tuple(replace(source, columns=tuple((name, change[column.name]) for name, column in source.columns
-                                                      if column.name in change)) for source in self.sources)
+
+        def renamed(columns: Iterable[tuple[str, Column]]) -> tuple[tuple[str, Column], ...]:
+            return tuple((name, change[column.name]) for name, column in columns if column.name in change)
+
+        sources = tuple(replace(source, columns=renamed(source.columns), hidden=renamed(source.hidden))
+                        for source in self.sources)
         seen = tuple(replace(column, expr=substitute(column.expr, change)) for column in self.visible
                      if columns_of(column.expr) <= change.keys())
         return Scope(sources, seen)
 
     def nullable(self) -> Scope:
         """The same scope where all columns may be NULL, as those of the side of an outer join that may be missing."""
-        columns = [column for source in self.sources for _, column in source.columns]
+        columns = [column for source in self.sources for _, column in (*source.columns, *source.hidden)]
         return self.mapped({column.name: replace(column, nullable=True) for column in columns})
 
     def column(self, name: str) -> Expr | None:
         """The column of that name, None if no column has it; UnsupportedSQL if several have it."""
-        found = [column for column in self.visible if column.name == name]
+        found = [column for column in self.visible if column.name == name] or [
+            Visible(name, column, one.name) for one in self.sources for own, column in one.hidden if own == name]
         if len(found) > 1:
             owners = " or ".join(dict.fromkeys(f"{column.table}.{name}" for column in found))
             raise UnsupportedSQL(f"column {name} is ambiguous: it could be {owners}",
@@ -93,18 +103,33 @@ class Scope:
 
 
 def find(scopes: tuple[Scope, ...], name: str, table: str | None) -> Expr:
-    """The column that a name means, searched from the innermost scope outward; UnknownName if no scope has it."""
+    """The column that a name means, searched from the innermost scope outward; UnknownName if no scope has it.
+
+    UnsupportedSQL if it is a column of grouped rows, and not one of the groups.
+    """
     if table is None:
         for scope in scopes:
             if (expr := scope.column(name)) is not None:
                 return expr
+            if scope.rows is not None and scope.rows.column(name) is not None:
+                raise _ungrouped(name, scope.rows)
     for scope in scopes:
         if (source := scope.source(table or name)) is not None:
+            if table is not None and scope.rows is not None and all(
+                name != known for known, _ in (*source.columns, *source.hidden)):
+                find((scope.rows,), name, table)
+                raise _ungrouped(name, scope.rows, table)
             return _of_source(source, name) if table is not None else _whole(source)
     if table is not None:
         known = (source.name for scope in scopes for source in scope.sources)
         raise UnknownName("table or alias", table, dict.fromkeys(known))
     raise UnknownName("column", name, dict.fromkeys(column.name for scope in scopes for column in scope.visible))
+
+
+def _ungrouped(name: str, rows: Scope, table: str | None = None) -> UnsupportedSQL:
+    table = table or next(column.table for column in rows.visible if column.name == name)
+    return UnsupportedSQL(f'subquery uses ungrouped column "{table}.{name}" from outer query',
+                          remedy="group by it, or write any_value(...) of it", wrong=True)
 
 
 def _whole(source: FromItem) -> Column:
@@ -116,6 +141,7 @@ def _whole(source: FromItem) -> Column:
 
 def _of_source(source: FromItem, name: str) -> Column:
     found = [column for known, column in source.columns if known == name]
+    found = found or [column for known, column in source.hidden if known == name]
     if len(found) > 1:
         raise UnsupportedSQL(f"column {name} is ambiguous: {source.name} has two of that name",
                              remedy="give one an alias")

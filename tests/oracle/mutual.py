@@ -21,7 +21,8 @@ Bag: TypeAlias = Counter[Row]
 @dataclass(frozen=True)
 class Term:
     """An operator over terms. `number`: of the binding that `var` reads, those of outer blocks first; what `map` adds;
-    the binding that a `block` shows. `limit`: of the rounds of a block, whose bindings are the arguments."""
+    the binding that a `block` shows. `limit`: of the rounds of a block, whose bindings are the arguments. `divide`
+    fails for a row whose `b` is 0."""
 
     kind: str
     args: tuple[Term, ...] = ()
@@ -53,6 +54,29 @@ def random_program(random: Random) -> list[Term]:
     return [random_term(random, random.choice([1, 2, 2, 3]), bindings) for _ in range(bindings)]
 
 
+def failing_program(random: Random) -> list[Term]:
+    """A program whose bindings may fail: all rows of such a binding are divided."""
+    return [Term("divide", (term,)) if random.random() < 0.7 else term for term in random_program(random)]
+
+
+def read_by(program: Sequence[Term], shown: int, outer: int = 0) -> set[int]:
+    """The bindings that a binding of a block reads, itself included. `outer`: how many names there are around it."""
+    found, waiting = set[int](), [outer + shown]
+    while waiting:
+        number = waiting.pop()
+        if number not in found:
+            found.add(number)
+            waiting += _reads(program[number - outer], outer + len(program)) if number >= outer else ()
+    return found
+
+
+def _reads(term: Term, names: int) -> set[int]:
+    if term.kind == "block":
+        return {number for number in read_by(term.args, term.number, names) if number < names}
+    own = {term.number} if term.kind == "var" else set[int]()
+    return own.union(*(_reads(arg, names) for arg in term.args))
+
+
 def contents(program: Sequence[Term], table: Bag, limit: int) -> list[Bag]:
     """The bindings after at most `limit` rounds. In a round each is computed in turn from all as they are then."""
     return _block(program, table, limit, [])
@@ -80,6 +104,8 @@ def _evaluate(term: Term, table: Bag, bindings: Sequence[Bag]) -> Bag:
             return bindings[term.number]
         case "map":
             return _sum((a, (b + term.number) % SIZE) for a, b in args[0].elements())
+        case "divide":
+            return _sum((a, b + 0 // b) for a, b in args[0].elements())
         case "distinct":
             return Counter(args[0].keys())
         case "union":
@@ -144,6 +170,8 @@ def _sql(term: Term, names: Sequence[str], taken: list[int]) -> str:
             return f"SELECT a, b FROM {names[term.number]}"
         case "map":
             return f"SELECT a, (b + {term.number}) % {SIZE} AS b FROM {args[0]}"
+        case "divide":
+            return f"SELECT a, b + 0 / b AS b FROM {args[0]}"
         case "distinct":
             return f"SELECT DISTINCT a, b FROM {args[0]}"
         case "min" | "max":
