@@ -105,10 +105,14 @@ class Pass:
     def _by_round(self, name: str, made: Updates) -> Iterator[tuple[Round, Updates]]:
         if not len(made):
             return
-        rounds = np.stack([ints(made, column) for column in self._rounds[name]], axis=1)
-        each, which = np.unique(rounds, axis=0, return_inverse=True)
-        for number, round in enumerate(each.tolist()):
-            yield tuple(round), made.filter(which.ravel() == number)
+        rounds = [ints(made, column) for column in self._rounds[name]]
+        if len(made) > 1:
+            order = np.lexsort(rounds[::-1])
+            made, rounds = made.take(order), [one[order] for one in rounds]
+        fresh = reduce(np.logical_or, (one[1:] != one[:-1] for one in rounds))
+        starts = [0, *(np.flatnonzero(fresh) + 1).tolist()]
+        for start, stop in zip(starts, [*starts[1:], len(made)], strict=True):
+            yield tuple(int(one[start]) for one in rounds), made.slice(start, stop)
 
     def _take(self, name: str, round: Round) -> None:
         flow = self.flows[name]
