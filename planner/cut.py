@@ -26,6 +26,7 @@ from halfjoin.planner.facts import Facts
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.linear import Explode
+from halfjoin.planner.nameless import nameless
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import ROUND, Reduce
@@ -78,6 +79,7 @@ class CutNode:
     passing: bool = False
     loop: str = ""
     last: int | None = None
+    named: tuple[str, ...] = ()
 
 
 def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
@@ -136,7 +138,7 @@ class _Cutter:
         if loop.name not in self.loops:
             self.loops[loop.name] = self._loop(loop)
         node = self.loops[loop.name][loop.number]
-        alias = f"={self.aliases.fresh('loop')}"
+        alias = self.aliases.fresh(node.name)
         columns = tuple(replace(c, name=f"{alias}.{c.name}") for c in node.relation.columns)
         return Project(Scan(node.name, alias, columns), tuple(zip(loop.columns, columns[:-1], strict=True)))
 
@@ -148,8 +150,10 @@ class _Cutter:
                                  remedy="write mz_now() in a materialized view that it reads, or above it")  # fmt: skip
         scans = {part.collection for part in parts if isinstance(part, Scan)}
         incarnations = {name: self.facts.incarnation(name) for name in scans}
-        names = [fingerprint("loop", (loop.bindings, loop.limit, loop.strict, number), incarnations)
-                 for number in range(len(loop.bindings))]  # fmt: skip
+        form = nameless((loop.bindings, loop.limit, loop.strict))
+        names = [fingerprint("loop", (form, number), incarnations) for number in range(len(loop.bindings))]
+        if names[0] in self.nodes:  # an equal loop of the view
+            return [node for node in map(self.nodes.__getitem__, names) if isinstance(node, CutNode)]
         rounds, known, made = Rounds(loop, names), set(self.nodes), list[CutNode]()
         for name, binding in zip(names, loop.bindings, strict=True):
             relation = narrowed(simplified(binding.relation))
@@ -158,7 +162,8 @@ class _Cutter:
             union = canonical(UnionAll((whole,), whole.columns))
             bare = (*(f"c{number}" for number in range(1, len(whole.columns))), ROUND)
             union = replace(union, columns=tuple(replace(c, name=n) for c, n in zip(union.columns, bare, strict=True)))
-            node = CutNode(name, union, normal_form(union), last=loop.limit - 1 if loop.strict else None)
+            node = CutNode(name, union, normal_form(union), last=loop.limit - 1 if loop.strict else None,
+                           named=(binding.name, *binding.names))  # fmt: skip
             self.nodes[name] = node
             made.append(node)
         inside = set(names)

@@ -30,6 +30,8 @@ from halfjoin.planner.plan import ROUND, Version
 
 Made = tuple[Updates, Updates]
 
+MOST_COPIES = 1 << 62  # of the rows that a loop makes of one batch; with a few more, counts do not fit an int64
+
 
 @dataclass(frozen=True, slots=True)
 class _Several:
@@ -63,6 +65,7 @@ class Pass:
         self._later: dict[str, dict[int, list[Updates]]] = {name: {} for name in flows}
         self._again: dict[str, dict[int, list[Updates]]] = {name: {} for name in flows}
         self._rows = self._bytes = 0
+        self._copies = 0.0
         if first:
             for name, flow in flows.items():
                 self._begin(name, flow)
@@ -115,8 +118,9 @@ class Pass:
         updates = consolidate(concat([empty(flow.schema), *found])) if found else empty(flow.schema)
         if len(updates):
             if isinstance(flow, Dataflow) and flow.plan.last == round:
-                shown = updates.select([column for column in flow.schema if column != ROUND])
-                self.errors[name].append(of_rows(shown, f"a recursive query changes after {round + 1:,} rounds still"))
+                pairs = [(column, f"{name}.{column}") for column in flow.schema if column != ROUND]
+                told = f'"{name}" changes after {round + 1:,} rounds still'
+                self.errors[name].append(of_rows(updates.renamed(pairs), told))
             self.made[name].append(updates)
             self._parts[name].append(make_run(updates, self.closing.after))
 
@@ -158,10 +162,14 @@ class Pass:
         """
         self._rows += len(made)
         self._bytes += made.nbytes
-        if self._rows > limits.MOST_ROWS or self._bytes > dataflow.MOST_BYTES:
-            bound = f"{limits.MOST_ROWS:,} rows" if self._rows > limits.MOST_ROWS else f"{dataflow.MOST_BYTES:,} bytes"
-            raise DataError(f"the rounds of a recursive query make more than {bound}: they do so in round {round:,}",
-                            remedy="add a condition that ends it")  # fmt: skip
+        self._copies += float(np.abs(made.diff.astype(np.float64)).sum())
+        bounds = ((self._rows, limits.MOST_ROWS, "rows"), (self._bytes, dataflow.MOST_BYTES, "bytes"),
+                  (self._copies, MOST_COPIES, "copies of rows"))  # fmt: skip
+        for count, most, what in bounds:
+            if count > most:
+                (loop,) = {flow.plan.loop for flow in self.flows.values()}
+                raise DataError(f'the rounds of "{loop}" make more than {most:,} {what}: they do so in round {round:,}',
+                                remedy="add a condition that ends it")  # fmt: skip
 
     def _lookup(self, node: str) -> RunsOf:
         def lookup(name: str, version: Version) -> Sequence[Part]:

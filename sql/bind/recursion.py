@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.bind import select as bind_select  # for its parts: the two modules call each other
-from halfjoin.sql.bind.context import CommonTable, Context, Recursion, Stored
-from halfjoin.sql.bind.selected import Selected, common, known
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.selected import Selected, common
 from halfjoin.sql.expr import Column, Expr
-from halfjoin.sql.parse.locate import name_of, only
+from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.relation import Project
 from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType, numeric
 
@@ -21,34 +19,6 @@ from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType, numeric
 def reads(query: exp.Expr, name: str) -> bool:
     """Whether a query reads a table of that name."""
     return any(isinstance(table.this, exp.Identifier) and name_of(table) == name for table in query.find_all(exp.Table))
-
-
-def recursion(query: exp.Expr, name: str, columns: tuple[exp.Identifier, ...], context: Context) -> Stored:
-    """The rows of a query that reads itself under a name; the context's recursions get what computes them."""
-    assert context.recursions is not None  # checked by the caller
-    if not isinstance(query, exp.Union) or reads(query.this, name):
-        raise context.wrong(query, f"{name} reads itself, so it must be: a query that does not, UNION [ALL], one that "
-                                   "does")
-    only(query, context.sql, "WITH RECURSIVE", ("this", "expression", "distinct"))
-    selected = bind_select.select(query.this, context)
-    first = shaped(selected, [known(value) for value in selected.values])
-    rows, working = (Stored(_unused(name, context), first.columns, tuple(selected.names)) for _ in range(2))
-    inside: list[Recursion] = []
-    itself = CommonTable(working, columns, context)
-    inner = replace(context, common={**context.common, name: itself}, recursions=inside)
-    found = bind_select.select(query.expression, inner)
-    round = shaped(found, fitted(query.expression, name, found, first, context))
-    made = Recursion(rows, working, first, round, tuple(inside), bool(query.args.get("distinct")))
-    context.recursions.append(made)
-    return rows
-
-
-def _unused(name: str, context: Context) -> str:
-    """A name for a collection that no table or view has."""
-    while True:
-        made = context.aliases.fresh(f"{name} of WITH RECURSIVE")
-        if made not in context.schema.names():
-            return made
 
 
 def shaped(selected: Selected, values: Sequence[Expr]) -> Project:

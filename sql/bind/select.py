@@ -8,14 +8,14 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind.aggregates import aggregates_in
-from halfjoin.sql.bind.context import CommonTable, Context, Looped, Stored
+from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.from_clause import bind_from
 from halfjoin.sql.bind.function import list_calls, numbered
 from halfjoin.sql.bind.groups import group, grouped_nodes, is_grouped
 from halfjoin.sql.bind.loops import looped, mutual
 from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
 from halfjoin.sql.bind.outputs import outputs_of, star
-from halfjoin.sql.bind.recursion import reads, recursion
+from halfjoin.sql.bind.recursion import reads
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import Selected, common, one_row, project, qualified
@@ -58,8 +58,6 @@ def _with(query: exp.Expr, context: Context) -> Context:
     if clause is None:
         return context
     recursive = clause.args.get("recursive")
-    if recursive and context.in_change:
-        raise context.unmaintained(clause, "WITH RECURSIVE is")
     items = common_tables(clause, context)
     if isinstance(clause, MutualWith):
         return mutual(clause, items, context)
@@ -67,9 +65,7 @@ def _with(query: exp.Expr, context: Context) -> Context:
         alias = item.args["alias"]
         name, columns = name_of(alias.this), tuple(alias.args.get("columns") or ())
         itself = recursive and reads(item.this, name)
-        made: exp.Query | Stored | Looped = item.this
-        if itself:
-            made = (looped if context.recursions is None else recursion)(item.this, name, columns, context)
+        made: exp.Query | Looped = looped(item.this, name, columns, context) if itself else item.this
         table = CommonTable(made, columns, context)
         context = replace(context, common={**context.common, name: table})
     return context
