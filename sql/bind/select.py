@@ -18,6 +18,7 @@ from halfjoin.sql.bind.outputs import outputs_of, star
 from halfjoin.sql.bind.recursion import reads
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
+from halfjoin.sql.bind.search_cycle import rewritten
 from halfjoin.sql.bind.selected import Selected, common, one_row, project, qualified
 from halfjoin.sql.bind.set_operations import set_operation
 from halfjoin.sql.bind.subqueries import filtered, with_values
@@ -63,9 +64,9 @@ def _with(query: exp.Expr, context: Context) -> Context:
         return mutual(clause, items, context)
     for item in items:
         alias = item.args["alias"]
-        name, columns = name_of(alias.this), tuple(alias.args.get("columns") or ())
-        itself = recursive and reads(item.this, name)
-        made: exp.Query | Looped = looped(item.this, name, columns, context) if itself else item.this
+        name, (inner, columns) = name_of(alias.this), rewritten(item, context)
+        itself = recursive and reads(inner, name)
+        made: exp.Query | Looped = looped(inner, name, columns, context) if itself else inner
         table = CommonTable(made, columns, context)
         context = replace(context, common={**context.common, name: table})
     return context
@@ -74,15 +75,14 @@ def _with(query: exp.Expr, context: Context) -> Context:
 def common_tables(clause: exp.With, context: Context) -> list[exp.CTE]:
     """The queries of a WITH clause; UnsupportedSQL if two have the same name."""
     names = set()
-    for key in ("search", "cycle"):
-        if clause.args.get(key):
-            raise context.refuse(clause, "SEARCH and CYCLE are not supported",
-                                 "keep the path in a column, such as an array, and compare with it")
     for item in clause.expressions:
-        only(item, context.sql, "WITH", ("this", "alias", "materialized"))
+        only(item, context.sql, "WITH", ("this", "alias", "materialized", "search", "cycle"))
         name = name_of(item.args["alias"].this)
         if name in names:
             raise context.refuse(item, f"WITH has two queries {name}", "give one another name")
+        for key in ("search", "cycle"):
+            if item.args.get(key) and (isinstance(clause, MutualWith) or not clause.args.get("recursive")):
+                raise context.refuse(item.args[key], f"{key.upper()} needs WITH RECURSIVE")
         if not isinstance(item.this, exp.Query):
             raise context.refuse(item, "WITH takes queries only", "run the other statement first")
         names.add(name)

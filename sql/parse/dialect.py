@@ -69,6 +69,20 @@ class MutualWith(exp.With):
     arg_types: ClassVar[dict[str, bool]] = {**exp.With.arg_types, "limit": False, "error": False}
 
 
+class Search(exp.Expression):
+    """SEARCH DEPTH | BREADTH FIRST BY columns SET column, after a query of WITH RECURSIVE."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "expressions": True, "set": True}
+
+
+class Cycle(exp.Expression):
+    """CYCLE columns SET mark [TO value DEFAULT value] USING path, after a query of WITH RECURSIVE."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "expressions": True, "mark": True, "to": False, "default": False, "path": True,
+    }  # fmt: skip
+
+
 class RetainHistory(exp.Property):
     """RETAIN HISTORY [=] FOR duration, an option of a table or view."""
 
@@ -139,6 +153,30 @@ class HalfjoinParser(MaterializeParser):
             self._match_r_paren()
         queries = self._parse_csv(self._parse_cte)
         return self.expression(MutualWith(expressions=queries, recursive=True, limit=limit, error=error))
+
+    def _parse_cte(self) -> Any:
+        query = super()._parse_cte()
+        if query is not None and self._match_text_seq("SEARCH"):
+            kind = "DEPTH" if self._match_text_seq("DEPTH") else "BREADTH"
+            by = (kind == "DEPTH" or self._match_text_seq("BREADTH")) and self._match_text_seq("FIRST", "BY")
+            columns = self._parse_csv(self._parse_id_var) if by else []
+            column = self._parse_id_var() if columns and self._match_text_seq("SET") else None
+            if column is None:
+                raise self._refused("SEARCH takes columns, and a new column to order by",
+                                    "write SEARCH DEPTH FIRST BY id SET place, or BREADTH instead of DEPTH")
+            query.set("search", self.expression(Search(kind=kind, expressions=columns, set=column)))
+        if query is not None and self._match_text_seq("CYCLE"):
+            columns = self._parse_csv(self._parse_id_var)
+            mark = self._parse_id_var() if self._match_text_seq("SET") else None
+            to = self._parse_unary() if self._match_text_seq("TO") else None
+            default = self._parse_unary() if to is not None and self._match(TokenType.DEFAULT) else None
+            path = self._parse_id_var() if self._match(TokenType.USING) else None
+            if mark is None or path is None or (to is None) != (default is None):
+                raise self._refused("CYCLE takes columns, and two new ones: a mark and a path",
+                                    "write CYCLE id SET again USING path, or SET again TO 'Y' DEFAULT 'N' USING path")
+            cycle = Cycle(expressions=columns, mark=mark, to=to, default=default, path=path)
+            query.set("cycle", self.expression(cycle))
+        return query
 
     def _parse_as_of(self) -> exp.Expr | None:
         if not self._match_text_seq("AS", "OF"):
