@@ -17,7 +17,7 @@ Item: TypeAlias = Table | View | Index | Sink
 class Catalog:
     """Tables, views, indexes and sinks, each in order of creation, so that a view follows the views it reads.
 
-    The catalog also holds the user's table functions and aggregates. It implements the binder's `Schema`
+    The catalog also holds the user's table functions, aggregates and reduces. It implements the binder's `Schema`
     (`sql.schema`).
     """
 
@@ -29,13 +29,15 @@ class Catalog:
         self.former_sinks: tuple[str, ...] = ()  # ids of dropped and replaced sinks
         self.functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
         self.aggregates: dict[str, UserAggregate] = {}
+        self.reductions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
 
     def copy(self) -> Catalog:
         """An independent copy: changes to one do not reach the other."""
         other = Catalog()
         other.tables, other.views, other.indexes = dict(self.tables), dict(self.views), dict(self.indexes)
         other.sinks, other.functions = dict(self.sinks), dict(self.functions)
-        other.aggregates, other.former_sinks = dict(self.aggregates), self.former_sinks
+        other.aggregates, other.reductions = dict(self.aggregates), dict(self.reductions)
+        other.former_sinks = self.former_sinks
         return other
 
     def document(self) -> Document:
@@ -48,6 +50,7 @@ class Catalog:
             former_sinks=self.former_sinks,
             functions=self.functions,
             aggregates=self.aggregates,
+            reductions=self.reductions,
         )
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:
@@ -88,6 +91,14 @@ class Catalog:
     def aggregate(self, name: str) -> UserAggregate | None:
         """The aggregate of the user's that has that name, None if none has."""
         return self.aggregates.get(name)
+
+    def reduce(self, name: str) -> tuple[tuple[str, SqlType], ...] | None:
+        """The columns of a reduce that the user registered, None if none has that name."""
+        return self.reductions.get(name)
+
+    def reduces(self) -> tuple[str, ...]:
+        """The names of the user's reduces."""
+        return tuple(self.reductions)
 
     def table(self, name: str) -> Table:
         """The table of that name.

@@ -99,3 +99,4 @@ class Document(BaseModel):
     former_sinks: tuple[str, ...] = ()  # ids of dropped and replaced sinks, whose Delta tables a new sink may take over
     functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
     aggregates: dict[str, UserAggregate] = {}
+    reductions: dict[str, tuple[tuple[str, SqlType], ...]] = {}

@@ -33,7 +33,7 @@ from halfjoin.engine.spark.runners import Runners, Setting
 from halfjoin.engine.statements import reading
 from halfjoin.engine.statements.execute import execute, query
 from halfjoin.engine.statements.explaining import Format, explain
-from halfjoin.engine.statements.register import register_table_function
+from halfjoin.engine.statements.register import register_reduce, register_table_function
 from halfjoin.engine.statements.register_aggregate import register_aggregate
 from halfjoin.engine.statements.replan import reconsider
 from halfjoin.engine.statements.session import Session
@@ -351,6 +351,57 @@ class Engine:
         """
         self._check_open()
         register_table_function(self._state, self._writer, name, function, returns)
+
+    @exclusive
+    def register_reduce(
+        self, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch], returns: Mapping[str, str], *,
+        vectorised: bool = False,
+    ) -> None:  # fmt: skip
+        """Register a function of the groups of a table, for use in FROM: the general reduce.
+
+        SQL calls it as `FROM name(TABLE t PARTITION BY k ORDER BY x) AS r`. Its columns `r.*` are those of `returns`.
+        The partition's columns can be named as well (`r.k`), unless `returns` has one of that name. Without PARTITION
+        BY, all rows are one group. The function is called anew for each group that changes, never for an empty one. It
+        must be deterministic. If it raises, or returns something else than it promised, that is a data error of the
+        group, which goes when the group changes.
+
+        Args:
+            name: its name in SQL, in lower case.
+            function: takes a RecordBatch of a group's distinct rows: the columns of the partition, the table's other
+                columns, and `__diff` (how often the row is there, int64). The rows are in the order of ORDER BY; those
+                that tie, in the order of these columns. It returns a RecordBatch with the columns of `returns` and
+                optionally `__diff` (int64, 1 if it is left out).
+            returns: SQL types by column.
+            vectorised: the function takes many groups at once. Their rows follow each other, with the number of the
+                group in `__group` (int64, from 0). It returns `__group`, too, in any order.
+
+        Raises:
+            HalfjoinError: the name, the columns or the function are not valid.
+            Conflict: there is another function of that name, or the warehouse knows the reduce with other columns.
+
+        >>> import pyarrow as pa
+        >>> def runs(rows):  # numbers that follow each other
+        ...     found = []
+        ...     for x in rows["x"].to_pylist():
+        ...         if not found or x > found[-1]["high"] + 1:
+        ...             found.append({"low": x, "high": x})
+        ...         found[-1]["high"] = x
+        ...     return pa.RecordBatch.from_pylist(found)
+        >>> engine = Engine(clock="own")
+        >>> engine.execute("CREATE TABLE t (k text, x bigint)")
+        >>> engine.register_reduce("runs", runs, returns={"low": "bigint", "high": "bigint"})
+        >>> query = "SELECT r.k, r.* FROM runs(TABLE t PARTITION BY k ORDER BY x) AS r"
+        >>> engine.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+        >>> applied = engine.apply({"t": [{"k": "a", "x": x} for x in (1, 2, 3, 7)]}, time=1)
+        >>> applied = engine.apply({"t": hj.deletes([{"k": "a", "x": 2}])}, time=2)
+        >>> for row in applied.diffs["v"].sort_by([("__diff", "ascending"), ("low", "ascending")]).to_pylist():
+        ...     print(row)
+        {'k': 'a', 'low': 1, 'high': 3, '__time': 2, '__diff': -1}
+        {'k': 'a', 'low': 1, 'high': 1, '__time': 2, '__diff': 1}
+        {'k': 'a', 'low': 3, 'high': 3, '__time': 2, '__diff': 1}
+        """
+        self._check_open()
+        register_reduce(self._state, self._writer, name, function, returns, vectorised=vectorised)
 
     @exclusive
     def register_aggregate(

@@ -1,7 +1,7 @@
 """Cuts a relation into nodes: decides which parts of a view become nodes of their own.
 
-An aggregate, a window and a top-k become a reduce, over a join that computes what the reduce reads. If the reduce needs
-only the changes of its input, the join is *passing*: it keeps nothing but the updates that have not closed.
+An aggregate, a window, a top-k and a user's reduce become a reduce, over a join that computes what the reduce reads. If
+it needs only the changes of its input, the join is *passing*: it keeps nothing but the updates that have not closed.
 
 A join is distributed over the UNION ALLs below it, because a sum of joins needs no state. This multiplies: a join of
 `k` unions of `n` parts becomes `n ** k` joins. Where several unions multiply to more than `MOST_JOINS`, unions become
@@ -29,9 +29,9 @@ from halfjoin.planner.linear import Explode
 from halfjoin.planner.nameless import nameless
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
-from halfjoin.planner.plan import ROUND, Reduce
+from halfjoin.planner.plan import ROUND, Reduce, round_names
 from halfjoin.planner.reduces.lower import lowered, output_columns
-from halfjoin.planner.rounds import Rounded, Rounds
+from halfjoin.planner.rounds import Nested, Rounded, Rounds
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
 from halfjoin.planner.rules.flatten import MOST_BRANCHES
@@ -42,23 +42,22 @@ from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import Column, Expr, is_temporal
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import (
-    Aggregate,
     Fed,
     Filter,
     Join,
     Loop,
     Outer,
     Project,
+    Reduced,
     Relation,
     Scan,
     Semi,
     TableFunction,
-    TopK,
     UnionAll,
     Values,
-    Window,
     every_part,
     inputs_below,
+    parts_inside,
     with_inputs,
 )
 from halfjoin.sql.types import BIGINT, Kind
@@ -77,7 +76,7 @@ class CutNode:
     relation: Relation
     steps: tuple[tuple[str, Blocks], ...]
     passing: bool = False
-    loop: str = ""
+    loops: tuple[str, ...] = ()
     last: int | None = None
     named: tuple[str, ...] = ()
 
@@ -102,7 +101,7 @@ class _Cutter:
             return self.rounded(relation)
         if isinstance(relation, Loop):
             return self.looped(relation)
-        if not isinstance(relation, (Aggregate, Window, TopK)):
+        if not isinstance(relation, Reduced):
             return with_inputs(relation, self.reduced)
         low = lowered(relation)
         below, _ = self.region(self.reduced(low.input))
@@ -115,64 +114,70 @@ class _Cutter:
         return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
 
     def rounded(self, relation: Rounded) -> Relation:
-        """As `reduced`, for a reduce inside a loop."""
+        """As `reduced`, for a reduce inside loops."""
         low = lowered(relation.relation)
         whole = _swapped(low.input, relation.relation.input, relation.input)
         assert isinstance(whole, Project)
-        round = Column(ROUND, BIGINT, nullable=False)
-        below, _ = self.region(self.reduced(Project(whole.input, (*whole.items, (round, relation.input.columns[-1])))))
+        many = len(relation.rounds)
+        rounds = tuple(Column(name, BIGINT, nullable=False) for name in round_names(many))
+        more = zip(rounds, relation.input.columns[-many:], strict=True)
+        below, _ = self.region(self.reduced(Project(whole.input, (*whole.items, *more))))
         input, columns = self._input(below, passing=low.passing)
-        keys, function = columns[: low.keys], low.function(columns[:-1])
-        made = Reduce("", (*output_columns(keys, function, columns[:-1]), round), input, keys, function)
+        keys, function = columns[: low.keys], low.function(columns[:-many])
+        made = Reduce("", (*output_columns(keys, function, columns[:-many]), *rounds), input, keys, function)
         name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
         self.nodes.setdefault(name, replace(made, output=name))
         alias = f"={self.aliases.fresh('groups')}"
         scan = Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns))
-        bare = replace(scan, columns=scan.columns[:-1])
+        bare = replace(scan, columns=scan.columns[:-many])
         above = _swapped(low.above(bare), bare, scan)
         assert isinstance(above, Project)
-        return Project(above.input, (*above.items, (relation.column, scan.columns[-1])))
+        return Project(above.input, (*above.items, *zip(relation.rounds, scan.columns[-many:], strict=True)))
 
     def looped(self, loop: Loop) -> Relation:
-        """A scan of a binding's collection, without its rounds."""
+        """A scan of a binding's collection, without the loop's own rounds."""
         if loop.name not in self.loops:
-            self.loops[loop.name] = self._loop(loop)
+            self.loops[loop.name] = self._loop(loop, loop.around if isinstance(loop, Nested) else None)
         node = self.loops[loop.name][loop.number]
         alias = self.aliases.fresh(node.name)
         columns = tuple(replace(c, name=f"{alias}.{c.name}") for c in node.relation.columns)
         return Project(Scan(node.name, alias, columns), tuple(zip(loop.columns, columns[:-1], strict=True)))
 
-    def _loop(self, loop: Loop) -> Sequence[CutNode]:
+    def _loop(self, loop: Loop, around: Rounds | None) -> Sequence[CutNode]:
         """The nodes of the bindings. What does not read a binding is a node before the loop."""
-        parts = [part for binding in loop.bindings for part in _inside(binding.relation)]
+        parts = [part for binding in loop.bindings for part in parts_inside(binding.relation)]
         if any(is_temporal(expr) for part in parts for expr in expressions(part)):
             raise UnsupportedSQL("a recursive query reads mz_now(), and its rounds have no time of their own",
                                  remedy="write mz_now() in a materialized view that it reads, or above it")  # fmt: skip
         scans = {part.collection for part in parts if isinstance(part, Scan)}
         incarnations = {name: self.facts.incarnation(name) for name in scans}
-        form = nameless((loop.bindings, loop.limit, loop.strict))
-        names = [fingerprint("loop", (form, number), incarnations) for number in range(len(loop.bindings))]
+        outer = () if around is None else tuple(around.collections)
+        path = () if around is None else around.path
+        form = nameless((loop.bindings, loop.limit, loop.strict), (loop.name, *path))
+        names = [fingerprint("loop", (form, outer, number), incarnations) for number in range(len(loop.bindings))]
         if names[0] in self.nodes:  # an equal loop of the view
             return [node for node in map(self.nodes.__getitem__, names) if isinstance(node, CutNode)]
-        rounds, known, made = Rounds(loop, names), set(self.nodes), list[CutNode]()
+        rounds, known, made = Rounds(loop, names, around), set(self.nodes), list[CutNode]()
         for name, binding in zip(names, loop.bindings, strict=True):
             relation = narrowed(simplified(binding.relation))
             below = self.reduced(rounds.shown(relation.columns, *rounds.carried(relation)))
             whole, _ = self.region(below)
             union = canonical(UnionAll((whole,), whole.columns))
-            bare = (*(f"c{number}" for number in range(1, len(whole.columns))), ROUND)
+            bare = (*(f"c{number}" for number in range(1, len(relation.columns) + 1)), *round_names(len(rounds.path)))
             union = replace(union, columns=tuple(replace(c, name=n) for c, n in zip(union.columns, bare, strict=True)))
-            node = CutNode(name, union, normal_form(union), last=loop.limit - 1 if loop.strict else None,
-                           named=(binding.name, *binding.names))  # fmt: skip
-            self.nodes[name] = node
-            made.append(node)
-        inside = set(names)
+            one = CutNode(name, union, normal_form(union), last=loop.limit - 1 if loop.strict else None,
+                          named=(binding.name, *binding.names))  # fmt: skip
+            self.nodes[name] = one
+            made.append(one)
+        path, depth = rounds.nodes, len(rounds.path)
         fresh = [name for name in self.nodes if name not in known]
+        inside = {name for name in fresh if name in names or self.nodes[name].loops[:depth] == path}
         while more := {name for name in fresh if name not in inside and _read(self.nodes[name]) & inside}:
             inside |= more
         for name in fresh:  # in order of their places, after what is before the loop
             if name in inside:
-                self.nodes[name] = replace(self.nodes.pop(name), loop=names[0])
+                node = self.nodes.pop(name)
+                self.nodes[name] = replace(node, loops=node.loops or path)
         return made
 
     def _input(self, relation: Relation, *, passing: bool) -> tuple[str, tuple[Column, ...]]:
@@ -257,21 +262,14 @@ class _Cutter:
 
     def _node(self, union: UnionAll, *, passing: bool = False) -> CutNode:
         relation = canonical(union)
-        if union.columns[-1].name == ROUND:
-            own = (replace(c, name=f"{ROUND}#2") if c.name == ROUND else c for c in relation.columns[:-1])  # the user's
-            relation = replace(relation, columns=(*own, union.columns[-1]))
+        many = sum(column.name.startswith(ROUND) for column in union.columns)  # a user's column has an alias
+        if many:
+            own = (replace(c, name=f"{c.name}#2") if c.name.startswith(ROUND) else c for c in relation.columns[:-many])
+            relation = replace(relation, columns=(*own, *union.columns[-many:]))
         steps = normal_form(relation)
         incarnations = {scan.collection: self.facts.incarnation(scan.collection) for scan in _scans(relation)}
         kind = "passing" if passing else "join"
         return CutNode(fingerprint(kind, steps[-1][1], incarnations), relation, steps, passing)
-
-
-def _inside(relation: Relation) -> Iterator[Relation]:
-    """The parts of a relation, and of the loops in it."""
-    for part in every_part(relation):
-        yield part
-        for binding in part.bindings if isinstance(part, Loop) else ():
-            yield from _inside(binding.relation)
 
 
 def _swapped(relation: Relation, old: Relation, new: Relation) -> Relation:

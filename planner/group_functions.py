@@ -1,8 +1,10 @@
-"""The functions of groups that a reduce computes: aggregates, windows, top-k. They read columns of its input."""
+"""The functions of groups that a reduce computes: aggregates, windows, top-k, the user's own. They read columns of its
+input."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from halfjoin.planner.reach import Reach, reach_of_all
 from halfjoin.sql.expr import Column, Expr
@@ -95,3 +97,20 @@ class Top:
     limit: int | None
     offset: int = 0
     with_ties: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The rows that the user's reduce makes of each group, beside the group's keys, as in `sql.relation.UserReduce`.
+
+    `takes`: columns of the input by their names for the function. `outputs`: columns of the node's output by the names
+    that the function returns them under.
+    """
+
+    function: str
+    takes: tuple[tuple[str, Column], ...]
+    order: tuple[SortKey, ...]
+    outputs: tuple[tuple[str, Column], ...]
+
+
+OfGroups: TypeAlias = Aggregates | Windows | Top | Own

@@ -15,7 +15,8 @@ True
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from halfjoin.sql.expr import Column
@@ -24,14 +25,14 @@ from halfjoin.sql.relation import Binding, Loop, Scan
 _NAMES = {"alias", "loop"}  # fields with names that the query gives
 
 
-def nameless(value: object) -> object:
-    """The same parts, with numbers instead of names, as nested tuples."""
-    return _Numbers().of(value)
+def nameless(value: object, first: Sequence[str] = ()) -> object:
+    """The same parts, with numbers instead of names, as nested tuples. `first`: names with the first numbers."""
+    return _Numbers({name: f"#{number}" for number, name in enumerate(first)}).of(value)
 
 
 @dataclass
 class _Numbers:
-    given: dict[str, str] = field(default_factory=dict)
+    given: dict[str, str]
 
     def of(self, value: Any) -> object:
         match value:

@@ -31,13 +31,22 @@ from enum import Enum
 from itertools import chain
 from typing import TypeAlias
 
-from halfjoin.planner.group_functions import Aggregates, Top, Windows
+from halfjoin.planner.group_functions import Aggregates, OfGroups, Own, Top, Windows
 from halfjoin.planner.linear import Linear
 from halfjoin.planner.reach import Reach
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions import render
 
-ROUND = "__round"  # the column of rounds, the last one of each collection of a loop
+ROUND = "__round"
+
+
+def round_names(loops: int) -> tuple[str, ...]:
+    """The last columns of a collection inside so many loops: the rounds, that of the outermost loop first.
+
+    >>> round_names(2)
+    ('__round', '__round2')
+    """
+    return tuple(ROUND if number == 1 else f"{ROUND}{number}" for number in range(1, loops + 1))
 
 
 class Version(Enum):
@@ -157,9 +166,9 @@ class Join:
 
     `output` is the name of the view, or the fingerprint of the node. `passing`: only reduces read the output, and only
     its changes. So the output collection holds no more than the updates whose times are open: it is the *pending*
-    collection of the reduces above. `loop`: the name of the loop that the node is in. `last`: the last round that a
-    binding may have; a row that differs in it is an error. `named`: the names of a binding and of its columns, for
-    people.
+    collection of the reduces above. `loops`: the names of the loops that the node is in, the outermost first. `last`:
+    the last round that a binding may have; a row that differs in it is an error. `named`: the names of a binding and of
+    its columns, for people.
     """
 
     output: str
@@ -167,9 +176,14 @@ class Join:
     branches: tuple[Branch, ...]
     constants: tuple[Constant, ...] = ()
     passing: bool = False
-    loop: str = ""
+    loops: tuple[str, ...] = ()
     last: int | None = None
     named: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def loop(self) -> str:
+        """The outermost loop that the node is in, or nothing."""
+        return self.loops[0] if self.loops else ""
 
     @property
     def collections(self) -> tuple[str, ...]:
@@ -192,7 +206,8 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """A function of each group of `input`, by the columns `keys`: aggregates, DISTINCT, set operations, top-k, windows.
+    """A function of each group of `input`, by the columns `keys`: aggregates, DISTINCT, set operations, top-k, windows,
+    the user's own.
 
     Reduce law. A reduce acts when times close. For each closing time `t`, and each group with an update at `t`,
     whichever batch brought it: `output diff at t = f(input at or below t) - output at or below t`. `f` is not called on
@@ -202,15 +217,20 @@ class Reduce:
     Wrong: "after minus before of the batch", since rows that arrived while their time was open are in both. Wrong, too:
     to look only at the groups that this batch touched, since what closes now may have come earlier.
 
-    `loop`: the name of the loop that the node is in. There the last column is the round, and it acts in each round.
+    `loops`: as in `Join`. Inside a loop the last columns are the rounds, and the reduce acts in each round.
     """
 
     output: str
     columns: tuple[Column, ...]
     input: str
     keys: tuple[Column, ...]  # of the input; NULL is a key like any other
-    function: Aggregates | Windows | Top
-    loop: str = ""
+    function: OfGroups
+    loops: tuple[str, ...] = ()
+
+    @property
+    def loop(self) -> str:
+        """The outermost loop that the node is in, or nothing."""
+        return self.loops[0] if self.loops else ""
 
     @property
     def collections(self) -> tuple[str, ...]:
@@ -225,11 +245,11 @@ class Reduce:
     @property
     def state(self) -> ArrangementKey | None:
         """The arrangement of the output in which it finds what a group was: an aggregate its row, LIMIT the first rows,
-        a window the rows that a change reaches. None if it does not ask."""
+        a window the rows that a change reaches, the user's reduce its rows. None if it does not ask."""
         match self.function:
             case _ if self.loop:
                 return ArrangementKey(self.output, self.keys)
-            case Aggregates() | Top(limit=int(), offset=0):
+            case Aggregates() | Top(limit=int(), offset=0) | Own():
                 return ArrangementKey(self.output, self.keys)
             case Windows(reach=Reach()):
                 return ArrangementKey(self.output, self.keys)

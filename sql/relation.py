@@ -219,6 +219,29 @@ class TopK:
 
 
 @dataclass(frozen=True, slots=True)
+class UserReduce:
+    """The rows that the user's reduce `function` makes of each group of rows with equal keys (NULL equals NULL), beside
+    the group's keys. Without keys all rows are one group. A group without rows is not there.
+
+    `takes`: the columns that the function sees, by the names that they have for it. It sees the rows in the `order`;
+    rows that tie are ordered by all these columns. `outputs`: the columns that it promises to return, and what they are
+    called here.
+    """
+
+    input: Relation
+    function: str
+    keys: tuple[tuple[Column, Expr], ...]
+    takes: tuple[tuple[str, Expr], ...]
+    order: tuple[SortKey, ...]
+    outputs: tuple[tuple[str, Column], ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The keys' columns, then the function's."""
+        return tuple(column for column, _ in self.keys) + tuple(column for _, column in self.outputs)
+
+
+@dataclass(frozen=True, slots=True)
 class Outer:
     """LEFT JOIN (RIGHT is turned round), or FULL: the pairs for which `on` is true; each left row without a partner,
     with NULLs for the right columns; if `full`, each right row without a partner, too."""
@@ -263,7 +286,7 @@ class Fed:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """Inside a loop, the input's rows in the first round only. The input reads no binding."""
+    """Inside a loop, the input's rows in the first round only. The input reads no binding of that loop."""
 
     input: Relation
 
@@ -300,9 +323,10 @@ class Loop:
 
 
 Relation: TypeAlias = (
-    Scan | Values | Join | TableFunction | Filter | Project | UnionAll | Aggregate | Window | TopK | Outer | Semi | Fed
-    | Loop | Once
+    Scan | Values | Join | TableFunction | Filter | Project | UnionAll | Aggregate | Window | TopK | UserReduce | Outer
+    | Semi | Fed | Loop | Once
 )  # fmt: skip
+Reduced: TypeAlias = Aggregate | Window | TopK | UserReduce  # functions of groups
 
 
 def call_of(function: str, args: tuple[Expr, ...], calls: tuple[LockstepCall, ...]) -> Call:
@@ -336,6 +360,19 @@ def every_part(relation: Relation) -> Iterator[Relation]:
     yield relation
     for below in inputs_below(relation):
         yield from every_part(below)
+
+
+def parts_inside(relation: Relation) -> Iterator[Relation]:
+    """As `every_part`, with the parts of the loops in it."""
+    for part in every_part(relation):
+        yield part
+        for binding in part.bindings if isinstance(part, Loop) else ():
+            yield from parts_inside(binding.relation)
+
+
+def fed_by(relation: Relation, loop: str) -> bool:
+    """Whether a relation, or a loop in it, reads a loop's bindings."""
+    return any(isinstance(part, Fed) and part.loop == loop for part in parts_inside(relation))
 
 
 def with_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:

@@ -30,5 +30,11 @@ class Schema(Protocol):
     def table_functions(self) -> tuple[str, ...]:
         """The names of the user's table functions."""
 
+    def reduce(self, name: str) -> tuple[tuple[str, SqlType], ...] | None:
+        """The columns (name, type) of a reduce that the user registered, None if none has that name."""
+
+    def reduces(self) -> tuple[str, ...]:
+        """The names of the user's reduces."""
+
     def aggregate(self, name: str) -> UserAggregate | None:
         """The aggregate of the user's that has that name, None if none has."""

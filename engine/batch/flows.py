@@ -19,7 +19,7 @@ def flow_of(node: Node, registry: Registry, name: str) -> Flow | Inner:
     match node:
         case Join():
             return Dataflow(node, registry, name)
-        case Reduce(loop=""):
+        case Reduce(loops=()):
             return ReduceFlow(node, registry, name)
         case Reduce():
             return RoundReduce(node, registry, name)

@@ -20,7 +20,7 @@ from halfjoin.engine.batch.flows import Flow, Inner
 from halfjoin.engine.batch.subscription import Subscription
 from halfjoin.engine.batch.unreadable import Standing, reason
 from halfjoin.engine.join.dataflow import Closing
-from halfjoin.engine.linear.tables import GroupFunction, UserFunction
+from halfjoin.engine.linear.tables import Registered
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, Node, Version, ViewPlan
 
@@ -72,7 +72,7 @@ class State:
     catalog: Catalog = field(default_factory=Catalog)
     tables: dict[str, Collection] = field(default_factory=dict)
     maintained: dict[str, MaintainedView] = field(default_factory=dict)  # views and nodes, in order of dependency
-    functions: dict[str, UserFunction | GroupFunction] = field(default_factory=dict)
+    functions: dict[str, Registered] = field(default_factory=dict)
     subscriptions: dict[str, list[Subscription]] = field(default_factory=dict)  # by view
     upper: int = 0
     clock: Clock | None = None

@@ -1,7 +1,8 @@
 """A reduce inside a loop: at each round it looks again at the groups that may differ there.
 
-Loop law. A time is `(batch time, round)`. A group touched at `a` that has history at `b` is looked at again at `max(a,
-b)`, coordinate by coordinate. At each such time: `output diff = f(input at or below) - output at or below`.
+Loop law. A time is `(batch time, round, ...)`, with one round for each loop around. A group touched at `a` that has
+history at `b` is looked at again at `max(a, b)`, coordinate by coordinate. At each such time: `output diff = f(input at
+or below) - output at or below`.
 
 A round takes all batch times together. What was made of a group in rounds before is in the output, so what the function
 gives now is compared with the sum of the output's rows. Sums are linear: what the output's rows keep, each as often as
@@ -13,9 +14,11 @@ code has the round, so what later rounds take away is another error. `failures` 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -30,15 +33,18 @@ from halfjoin.engine.reduce.flow import columns_read
 from halfjoin.engine.reduce.law import moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift, sums_of
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
+from halfjoin.engine.reduce.own import answers
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.lattice import looked_at
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, indices_of
-from halfjoin.planner.group_functions import Aggregates, Top, Windows
-from halfjoin.planner.plan import ROUND, Reduce, Version
+from halfjoin.engine.updates.lattice import below, looked_at
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, concat, constant, empty, indices_of
+from halfjoin.planner.group_functions import Aggregates, Own, Top, Windows
+from halfjoin.planner.plan import Reduce, Version, round_names
 from halfjoin.sql.types import BIGINT
+
+Round: TypeAlias = tuple[int, ...]  # of each loop around, the outermost first
 
 
 class RoundReduce:
@@ -52,13 +58,14 @@ class RoundReduce:
         self.always = not plan.keys and isinstance(plan.function, Aggregates)
         assert plan.state is not None  # inside a loop it always asks
         self._kept = lookup_of(plan.state, plan.keys, self.schema, Version.AFTER, registry)
-        own = columns_read(replace(plan, columns=plan.columns[:-1]))
+        self.rounds = round_names(len(plan.loops))
+        own = columns_read(replace(plan, columns=plan.columns[: -len(self.rounds)]))
         self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *own)}
         self._rows = None if plan.groups is None else lookup_of(
-            plan.groups, plan.keys, [*self._types, ROUND], Version.AFTER, registry)  # fmt: skip
+            plan.groups, plan.keys, [*self._types, *self.rounds], Version.AFTER, registry)  # fmt: skip
 
     def round(
-        self, updates: Updates, again: Updates, lookup: RunsOf, round: int, before: int, *, failing: bool
+        self, updates: Updates, again: Updates, lookup: RunsOf, round: Round, before: int, *, failing: bool
     ) -> tuple[Updates, Updates, Updates]:  # fmt: skip
         """The output and the errors of a round, given the input's updates in it and the groups to look at again, with
         their times; and the groups to look at again in later rounds, with their times and rounds.
@@ -77,34 +84,38 @@ class RoundReduce:
             rows = concat(found) if found else None
         history = [part for part in (was, rows) if part is not None and len(part)]
         real = ~touched.was
-        groups, (times, rounds) = looked_at(
-            (touched.group[real], [touched.time[real], constant(round, int(real.sum()))]),
-            (np.concatenate([group_of(part) for part in history]) if history else np.zeros(0, np.int64),
-             [_joined([_since(part.time, before) for part in history]), _joined([_rounds(part) for part in history])]),
+        groups, (times, *rounds) = looked_at(
+            (touched.group[real], [touched.time[real], *(constant(one, int(real.sum())) for one in round)]),
+            (_joined([group_of(part) for part in history]),
+             [_joined([_since(part.time, before) for part in history]),
+              *(_joined([ints(part, name) for part in history]) for name in self.rounds)]),
         )  # fmt: skip
-        now, later = rounds == round, rounds > round
+        now = below(rounds, _one(round))  # none of them is before it
+        later = ~now
         due = Updates({**{n: a.take(indices_of(groups[later])) for n, a in touched.keys.items()},
-                       ROUND: pa.array(rounds[later])}, times[later], constant(1, int(later.sum())))  # fmt: skip
+                       **{name: pa.array(one[later]) for name, one in zip(self.rounds, rounds, strict=True)}},
+                      times[later], constant(1, int(later.sum())))  # fmt: skip
         here = Updates({n: a.take(indices_of(groups[now])) for n, a in touched.keys.items()}, times[now],
                        constant(1, int(now.sum())))  # fmt: skip
-        every, was = was, was.filter(_rounds(was) <= round)
+        every, was = was, was.filter(self._reached(was, round))
         placed = Updates(was.columns, _placed(was, groups[now], times[now]), was.diff)
         made, failed = self._made(updates, here, placed, rows, round)
         if failing or len(failed):
             failed = self._failures(updates, here, groups[now], every, rows, round)
-        out = {name: made.columns[name] for name in self.schema if name != ROUND}
+        out = {name: made.columns[name] for name in self.schema if name not in self.rounds}
         old = {name: placed.columns[name] for name in out}
         both = concat([made.select(out), Updates(old, placed.time, -placed.diff)])
         changed = consolidate(both)
-        return changed.with_columns({ROUND: pa.array(constant(round, len(changed)))}), failed, due
+        own = {name: pa.array(constant(one, len(changed))) for name, one in zip(self.rounds, round, strict=True)}
+        return changed.with_columns(own), failed, due
 
     def _failures(
-        self, updates: Updates, here: Updates, groups: Ints, was: Updates, rows: Updates | None, round: int
+        self, updates: Updates, here: Updates, groups: Ints, was: Updates, rows: Updates | None, round: Round
     ) -> Updates:
         """The errors of groups that are looked at in a round.
 
         Let `E` be the errors of the groups with what is at or below a time. What the round adds is the difference of
-        `E` in both coordinates. In batch times it begins with what was there before the groups were looked at.
+        `E` in all coordinates. In batch times it begins with what was there before the groups were looked at.
         """
         opens = np.append(True, groups[1:] != groups[:-1])
         first = here.time[opens]  # of each group
@@ -114,9 +125,9 @@ class RoundReduce:
         order = np.lexsort((both.time, np.concatenate([np.arange(len(first)), groups])))
         both, each = both.take(order), np.concatenate([np.arange(len(first)), groups])[order]
         found = list[Updates]()
-        for last, sign in (round, 1), (round - 1, -1):
-            new = updates if sign > 0 else updates.slice(0, 0)
-            old = was.filter(_rounds(was) <= last)
+        for last, sign in _corners(round):
+            new = updates if last == round else updates.slice(0, 0)
+            old = was.filter(self._reached(was, last))
             placed = Updates(old.columns, _placed(old, each, both.time), old.diff)
             found.append(_weighed(self._made(new, both, placed, rows, last)[1], sign))
             before, known = old.filter(old.time < first[group_of(old)]), rows
@@ -125,15 +136,20 @@ class RoundReduce:
             placed = Updates(before.columns, earlier.time[group_of(before)], before.diff)
             found.append(_weighed(self._made(updates.slice(0, 0), earlier, placed, known, last)[1], -sign))
         failed = consolidate(concat(found))
-        code = codes([failed.columns["code"], pa.array(constant(round, len(failed)))], len(failed))
+        rounds = [pa.array(constant(one, len(failed))) for one in round]
+        code = codes([failed.columns["code"], *rounds], len(failed))
         return failed.with_columns({"code": pa.array(code)})
 
     def nothing(self) -> Updates:
         """No updates of the input."""
-        return empty({**self._types, ROUND: pa.int64()})
+        return empty({**self._types, **dict.fromkeys(self.rounds, pa.int64())})
+
+    def _reached(self, rows: Updates, round: Round) -> Mask:
+        """The rows of this round and of those below it."""
+        return below([ints(rows, name) for name in self.rounds], _one(round))
 
     def _made(
-        self, updates: Updates, here: Updates, was: Updates, rows: Updates | None, round: int
+        self, updates: Updates, here: Updates, was: Updates, rows: Updates | None, round: Round
     ) -> tuple[Updates, Updates]:
         """What the function makes of the groups at these times, and their errors, as if nothing had been there."""
         function = self.plan.function
@@ -145,7 +161,7 @@ class RoundReduce:
         contents: Contents | None = None
         if self.plan.groups is not None:
             found = self.nothing() if rows is None else rows
-            seen = np.ones(len(found), np.bool_) if rows is None else _rounds(found) <= round
+            seen = np.ones(len(found), np.bool_) if rows is None else self._reached(found, round)
             group = np.zeros(0, np.int64) if rows is None else group_of(found)[seen]
             contents = contents_of(moments, found.select(self._types).filter(seen), group, MINIMUM)
         match function:
@@ -161,6 +177,10 @@ class RoundReduce:
                 positions, count = top.evaluate(function, contents.groups)
                 made, failed = moments.changes(
                     contents.rows.take(positions).columns, contents.moment[positions], count), empty(ERROR_SCHEMA)
+            case Own():
+                assert contents is not None
+                given = answers(function, contents, None, self.registry)
+                made, failed = moments.changes(given.columns, given.time, given.diff), empty(ERROR_SCHEMA)
         return made, failed if contents is None else consolidate(concat([failed, contents.errors()]))
 
     def _lifted(self, function: Aggregates, updates: Updates, here: Updates, was: Updates) -> Lifted:
@@ -179,12 +199,27 @@ class RoundReduce:
         return Lifted(Updates(rows.columns, rows.time, constant(1, len(rows))), tuple(totals))
 
 
+def _corners(round: Round) -> Iterator[tuple[Round, int]]:
+    """The rounds that a difference in all coordinates adds up, and with which signs.
+
+    >>> list(_corners((5, 2)))
+    [((5, 2), 1), ((5, 1), -1), ((4, 2), -1), ((4, 1), 1)]
+    """
+    for back in product((0, 1), repeat=len(round)):
+        yield tuple(one - less for one, less in zip(round, back, strict=True)), (-1) ** sum(back)
+
+
 def _weighed(updates: Updates, sign: int) -> Updates:
     return Updates(updates.columns, updates.time, updates.diff * sign)
 
 
-def _rounds(rows: Updates) -> Ints:
-    found: Ints = rows.columns[ROUND].to_numpy()
+def _one(round: Round) -> list[Ints]:
+    return [constant(one, 1) for one in round]
+
+
+def ints(rows: Updates, column: str) -> Ints:
+    """A column of integers, the rounds."""
+    found: Ints = rows.columns[column].to_numpy()
     return found
 
 

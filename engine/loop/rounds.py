@@ -4,6 +4,8 @@ Loop law. A pass takes all that closes, at all its times, round by round, and wi
 is one node of the plan around it: all that enters it is there before its first round, and its rounds end before what
 follows goes on. Wrong: to begin rounds earlier, since rows about to be retracted would keep each other alive.
 
+A loop inside the loop is one more node of it, at its place: in each round it runs rounds of its own.
+
 What a node makes for a later round waits for that round. So all updates of a collection arrive in the order of their
 rounds, and a node that runs takes what has arrived since it ran last: that is *after*, the rest is *before*.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -21,12 +24,13 @@ from halfjoin.engine.join import dataflow
 from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.failures import of_rows
-from halfjoin.engine.loop.reduce import RoundReduce
+from halfjoin.engine.loop.reduce import Round, RoundReduce, ints
+from halfjoin.engine.loop.scope import Scope, scope_of
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
+from halfjoin.engine.updates.updates import MINIMUM, Mask, Updates, concat, empty
 from halfjoin.errors import DataError
-from halfjoin.planner.plan import ROUND, Version
+from halfjoin.planner.plan import Version, round_names
 
 Made = tuple[Updates, Updates]
 
@@ -55,6 +59,8 @@ class Pass:
         entering: Callable[[str], Sequence[Part]], closing: Closing, *, first: bool = False,
     ) -> None:  # fmt: skip
         self.flows, self.closing = flows, closing
+        self._scope = scope_of({name: flow.plan.loops for name, flow in flows.items()})
+        self._rounds = {name: round_names(len(flow.plan.loops)) for name, flow in flows.items()}
         self.made: dict[str, list[Updates]] = {name: [] for name in flows}
         self.errors: dict[str, list[Updates]] = {name: [] for name in flows}
         self._base = base
@@ -62,8 +68,8 @@ class Pass:
         self._parts: dict[str, list[Part]] = {name: [] for name in flows}
         self._parts |= {name: list(entering(name)) for name in outer}
         self._seen: dict[tuple[str, str], int] = defaultdict(int)
-        self._later: dict[str, dict[int, list[Updates]]] = {name: {} for name in flows}
-        self._again: dict[str, dict[int, list[Updates]]] = {name: {} for name in flows}
+        self._later: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
+        self._again: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
         self._rows = self._bytes = 0
         self._copies = 0.0
         if first:
@@ -72,13 +78,7 @@ class Pass:
 
     def run(self) -> dict[str, Made]:
         """The output and error updates of each node, consolidated."""
-        round: int | None = 0
-        while round is not None:
-            for name in self.flows:
-                self._take(name, round)
-            for name in self.flows:
-                self._merge(name)
-            round = self._next(round)
+        self._run(self._scope, ())
         return {
             name: (
                 consolidate(concat([empty(flow.schema), *self.made[name]])),
@@ -86,6 +86,19 @@ class Pass:
             )
             for name, flow in self.flows.items()
         }
+
+    def _run(self, scope: Scope, around: Round) -> None:
+        """The rounds of a loop, in a round of the loops around it."""
+        round = self._next(scope, around, 0)
+        while round is not None:
+            for member in scope.members:
+                if isinstance(member, Scope):
+                    self._run(member, (*around, round))
+                else:
+                    self._take(member, (*around, round))
+            for name in scope.names:
+                self._merge(name)
+            round = self._next(scope, around, round + 1)
 
     def _begin(self, name: str, flow: Dataflow | RoundReduce) -> None:
         """What is there before anything enters: what constants make, and the group of an aggregate without keys."""
@@ -95,15 +108,22 @@ class Pass:
             if len(made):
                 self._wait(name, made)
         elif flow.always:
-            self._again[name][0] = [Updates({}, np.array([MINIMUM]), np.array([1]))]
+            self._again[name][(0,) * len(flow.plan.loops)] = [Updates({}, np.array([MINIMUM]), np.array([1]))]
 
     def _wait(self, name: str, made: Updates) -> None:
         """Keep what a node makes for its rounds."""
-        rounds = made.columns[ROUND].to_numpy()
-        for round in np.unique(rounds).tolist():
-            self._later[name].setdefault(round, []).append(made.filter(rounds == round))
+        for round, found in self._by_round(name, made):
+            self._later[name].setdefault(round, []).append(found)
 
-    def _take(self, name: str, round: int) -> None:
+    def _by_round(self, name: str, made: Updates) -> Iterator[tuple[Round, Updates]]:
+        if not len(made):
+            return
+        rounds = np.stack([ints(made, column) for column in self._rounds[name]], axis=1)
+        each, which = np.unique(rounds, axis=0, return_inverse=True)
+        for number, round in enumerate(each.tolist()):
+            yield tuple(round), made.filter(which.ravel() == number)
+
+    def _take(self, name: str, round: Round) -> None:
         flow = self.flows[name]
         found = self._later[name].pop(round, [])
         again = self._again[name].pop(round, [])
@@ -117,26 +137,27 @@ class Pass:
                 self._seen[name, one] = len(self._parts[one])
         updates = consolidate(concat([empty(flow.schema), *found])) if found else empty(flow.schema)
         if len(updates):
-            if isinstance(flow, Dataflow) and flow.plan.last == round:
-                pairs = [(column, f"{name}.{column}") for column in flow.schema if column != ROUND]
-                told = f'"{name}" changes after {round + 1:,} rounds still'
+            if isinstance(flow, Dataflow) and flow.plan.last == round[-1]:
+                # With the rounds around it, since an error in any of them stays for the later ones.
+                pairs = [(column, f"{name}.{column}") for column in flow.schema if column != self._rounds[name][-1]]
+                told = f'"{name}" changes after {round[-1] + 1:,} rounds still'
                 self.errors[name].append(of_rows(updates.renamed(pairs), told))
             self.made[name].append(updates)
             self._parts[name].append(make_run(updates, self.closing.after))
 
-    def _joined(self, name: str, flow: Dataflow, new: Mapping[str, list[Part]], round: int) -> list[Updates]:
+    def _joined(self, name: str, flow: Dataflow, new: Mapping[str, list[Part]], round: Round) -> list[Updates]:
         staged = {one: _Several(parts) for one, parts in new.items() if parts}
-        closing = self.closing if round == 0 else replace_updates(self.closing)
+        closing = self.closing if not any(round) else replace_updates(self.closing)
         made, failed = flow.changes(staged, self._lookup(name), closing)  # type: ignore[arg-type]
         if len(failed):
             self.errors[name].append(failed)
         self._bounded(round, made)
-        rounds = made.columns[ROUND].to_numpy()
-        self._wait(name, made.filter(rounds > round))
-        return [made.filter(rounds <= round)]
+        later = self._after(name, made, round)
+        self._wait(name, made.filter(later))
+        return [made.filter(~later)]
 
     def _reduced(
-        self, name: str, flow: RoundReduce, new: Sequence[Part], again: Sequence[Updates], round: int
+        self, name: str, flow: RoundReduce, new: Sequence[Part], again: Sequence[Updates], round: Round
     ) -> Updates:  # fmt: skip
         columns = flow.schema
         pieces = [piece for part in new for piece in part.pieces()]
@@ -148,13 +169,18 @@ class Pass:
                                        self._lookup(name), round, self.closing.before, failing=failing)  # fmt: skip
         if len(failed):
             self.errors[name].append(failed)
-        rounds = due.columns[ROUND].to_numpy()
-        for later in np.unique(rounds).tolist():
-            self._again[name].setdefault(later, []).append(due.filter(rounds == later))
+        for later, groups in self._by_round(name, due):
+            self._again[name].setdefault(later, []).append(groups)
         self._bounded(round, made)
         return made
 
-    def _bounded(self, round: int, made: Updates) -> None:
+    def _after(self, name: str, made: Updates, round: Round) -> Mask:
+        """The rows of rounds after this one, in lexicographic order."""
+        pairs = [(ints(made, column), now) for column, now in zip(self._rounds[name], round, strict=True)]
+        none = np.zeros(len(made), np.bool_)
+        return reduce(lambda inner, pair: (pair[0] > pair[1]) | ((pair[0] == pair[1]) & inner), reversed(pairs), none)
+
+    def _bounded(self, round: Round, made: Updates) -> None:
         """Count what a node makes in a round. The bounds are those of what a batch makes of one view.
 
         Raises:
@@ -167,9 +193,9 @@ class Pass:
                   (self._copies, MOST_COPIES, "copies of rows"))  # fmt: skip
         for count, most, what in bounds:
             if count > most:
-                (loop,) = {flow.plan.loop for flow in self.flows.values()}
-                raise DataError(f'the rounds of "{loop}" make more than {most:,} {what}: they do so in round {round:,}',
-                                remedy="add a condition that ends it")  # fmt: skip
+                (loop,) = {flow.plan.loops[0] for flow in self.flows.values()}
+                raise DataError(f'the rounds of "{loop}" make more than {most:,} {what}: they do so in round '
+                                f"{round[0]:,}", remedy="add a condition that ends it")  # fmt: skip
 
     def _lookup(self, node: str) -> RunsOf:
         def lookup(name: str, version: Version) -> Sequence[Part]:
@@ -192,13 +218,14 @@ class Pass:
                 self._seen[reader] -= 1
             seen -= 1
 
-    def _next(self, round: int) -> int | None:
-        """The next round in which something happens."""
-        waiting = [later for by_round in (*self._later.values(), *self._again.values()) for later in by_round]
-        if any(self._seen[name, one] < len(self._parts[one]) for name, flow in self.flows.items()
-               for one in flow.plan.collections):  # fmt: skip
-            waiting.append(round + 1)
-        return min(waiting, default=None)
+    def _next(self, scope: Scope, around: Round, soonest: int) -> int | None:
+        """The next round in which something happens: the soonest if a node has not seen all that there is."""
+        if any(self._seen[name, one] < len(self._parts[one])
+               for name in scope.names for one in self.flows[name].plan.collections):  # fmt: skip
+            return soonest
+        depth = len(around)
+        waiting = (round for name in scope.names for round in (*self._later[name], *self._again[name]))
+        return min((round[depth] for round in waiting if round[:depth] == around), default=None)
 
 
 def replace_updates(closing: Closing) -> Closing:

@@ -6,7 +6,7 @@ is there, and the function does not see it. A group for which the function fails
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ from halfjoin.engine.updates.radix import argsort, of_integers
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, indices_of
 
 _MOMENT = "#moment"  # no SQL column has this name
-_NEGATIVE = "a row with a negative count has no place in an order, a window or the rows of an aggregate"
+_NEGATIVE = "a row with a negative count has no place in an order, a window or the rows of a function of groups"
 Made = TypeVar("Made")
 
 
@@ -60,18 +60,21 @@ class Contents:
                 failing[failures.rows] = True
                 groups = groups.where(~failing[groups.numbers])
 
-    def report(self, moment: Ints, messages: NDArray[Any]) -> None:
-        """Note an error of the groups at these moments."""
-        self.failed.append(of_groups(self.moments, moment, messages))
+    def report(self, moment: Ints, messages: NDArray[Any], names: Mapping[str, str] | None = None) -> None:
+        """Note an error of the groups at these moments. `names`: of keys that have other names for people."""
+        self.failed.append(of_groups(self.moments, moment, messages, names))
 
     def errors(self) -> Updates:
         """The updates of all errors, consolidated."""
         return consolidate(concat(self.failed)) if self.failed else empty(SCHEMA)
 
 
-def of_groups(moments: Moments, moment: Ints, messages: str | NDArray[Any]) -> Updates:
+def of_groups(
+    moments: Moments, moment: Ints, messages: str | NDArray[Any], names: Mapping[str, str] | None = None
+) -> Updates:
     """The updates of errors of the groups at these moments. An error names the keys of the group."""
-    keys = {name: array.take(indices_of(moments.group[moment])) for name, array in moments.keys.items()}
+    names, group = names or {}, indices_of(moments.group[moment])
+    keys = {names.get(name, name): array.take(group) for name, array in moments.keys.items()}
     failing = Updates(keys or {"group": pa.array(["all rows"] * len(moment))}, moment, constant(1, len(moment)))
     told = of_rows(failing, messages)
     return moments.changes(told.columns, moment, told.diff)

@@ -21,12 +21,13 @@ from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments, moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift, lift_all
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
+from halfjoin.engine.reduce.own import answers
 from halfjoin.engine.reduce.regions import Regions, regions_of
 from halfjoin.engine.reduce.seen import Seen, seen_by
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, empty
-from halfjoin.planner.group_functions import Aggregates, Top, Windows
+from halfjoin.planner.group_functions import Aggregates, Own, Top, Windows
 from halfjoin.planner.plan import Reduce, Version
 from halfjoin.sql.expr import Column
 
@@ -69,7 +70,7 @@ class ReduceFlow:
         rows = self._looked_up(stream, updates, fronts.values(), lookup, closing)
         group = group_of(rows)
         contents = {seen: seen.contents(moments, front, rows, group, closing.before) for seen, front in fronts.items()}
-        return self._made(self._lifted(updates), moments, kept, contents)
+        return self._made(self._lifted(updates), moments, kept, contents, was=was)
 
     def _in_regions(
         self, regions: Regions, stream: Updates, updates: Updates, moments: Moments, lookup: RunsOf, closing: Closing
@@ -132,8 +133,8 @@ class ReduceFlow:
                 case Top(offset=offset):
                     known = seen.known_rows(was, group_of(was), moments.groups, offset=offset)
                     fronts[seen] = seen.front(moments, updates, group, known, runs, closing)
-                case Windows():
-                    raise AssertionError("a window sees whole groups")
+                case Windows() | Own():
+                    raise AssertionError("it sees whole groups")
         return fronts
 
     def _looked_up(
@@ -188,10 +189,11 @@ class ReduceFlow:
 
     def _made(
         self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
-        contents: Mapping[Seen, Contents], regions: Iterable[Groups] = (), *, gathered: bool = False,
+        contents: Mapping[Seen, Contents], regions: Iterable[Groups] = (), *, was: Updates | None = None,
+        gathered: bool = False,
     ) -> tuple[Updates, Updates]:  # fmt: skip
         """The output and error updates of groups at their moments. `regions`: results of a window that are there
-        already."""
+        already. `was`: the output's rows of the groups."""
         seen, failed = [contents[one] for one in self._seen if one in contents], empty(ERROR_SCHEMA)
         match self.plan.function:
             case Aggregates() as function:
@@ -205,6 +207,9 @@ class ReduceFlow:
                 positions, count = top.evaluate(function, seen[0].groups)
                 columns = seen[0].rows.take(positions).columns
                 made = moments.changes(columns, seen[0].moment[positions], count, distinct=gathered)
+            case Own() as function:
+                given = answers(function, seen[0], was, self.registry)
+                made = moments.changes(given.columns, given.time, given.diff, distinct=gathered)
         errors = [failed, *(one.errors() for one in contents.values())]
         return made.select(self.schema), consolidate(concat(errors))
 
@@ -221,6 +226,9 @@ def columns_read(plan: Reduce) -> list[Column]:
             return list(plan.columns[: len(plan.columns) - len(function.results)])
         case Top():
             return list(plan.columns)
+        case Own(_, takes, order):
+            keys = [key.expr for key in order]
+            return [column for column in (*(one for _, one in takes), *keys) if isinstance(column, Column)]
 
 
 def _by_group(rows: Updates, groups: int, schema: Iterable[str]) -> dict[str, pa.Array]:

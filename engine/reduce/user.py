@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -73,7 +73,7 @@ def of_groups(
     Raises:
         Failed: the function fails, or returns something else than it promised; the mask marks the groups.
     """
-    rows, count, starts = _rows(args, groups, order)
+    rows, count, starts = rows_in_order({str(number): arg for number, arg in enumerate(args)}, groups, order)
     count = np.ones_like(count) if distinct else count
     values: list[Any] = [None] * len(groups)
     failed: dict[int, str] = {}
@@ -100,9 +100,11 @@ def of_groups(
     raise Failed.of(failures, len(groups))
 
 
-def _rows(args: Sequence[Expr], groups: Groups, order: Sequence[SortKey]) -> tuple[pa.RecordBatch, Ints, Ints]:
+def rows_in_order(
+    args: Mapping[str, Expr], groups: Groups, order: Sequence[SortKey]
+) -> tuple[pa.RecordBatch, Ints, Ints]:
     """The argument rows of all groups in order, how often each is there, and where the groups start."""
-    own = {str(number): groups.values(arg) for number, arg in enumerate(args)}
+    own = {str(number): groups.values(arg) for number, arg in enumerate(args.values())}
     keys = [replace(key, expr=Column(f"key {number}", key.expr.type)) for number, key in enumerate(order)]
     by = {f"key {number}": groups.values(key.expr) for number, key in enumerate(order)}
     found = Groups({**own, **by}, groups.count, groups.starts)
@@ -112,7 +114,7 @@ def _rows(args: Sequence[Expr], groups: Groups, order: Sequence[SortKey]) -> tup
     firsts = np.flatnonzero(differ(told, len(found.count)))
     count = np.add.reduceat(found.count, firsts) if len(firsts) else found.count
     kept = pa.array(firsts)
-    batch = pa.RecordBatch.from_arrays([array.take(kept) for array in values], names=list(own))
+    batch = pa.RecordBatch.from_arrays([array.take(kept) for array in values], names=list(args))
     return batch, count, np.searchsorted(firsts, found.starts)
 
 

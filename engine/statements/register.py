@@ -1,4 +1,4 @@
-"""Registers the user's table functions: Python functions that SQL can call in FROM."""
+"""Registers the user's table functions and reduces: Python functions that SQL can call in FROM."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import pyarrow as pa
 
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.writer import Writer, writing
-from halfjoin.engine.linear.tables import UserFunction
+from halfjoin.engine.linear.tables import ReduceFunction, UserFunction
 from halfjoin.errors import Conflict, HalfjoinError
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.table import ALIASES, ENTRIES
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
 from halfjoin.sql.parse.type_names import type_named
+from halfjoin.sql.types import Kind, SqlType, numeric
 from halfjoin.sql.user_aggregate import lift_of
 
 
@@ -30,16 +31,47 @@ def register_table_function(
             only reads.
         Conflict: another function has that name.
     """
+    types = _defined(state, writer, "table function", name, function, returns, state.catalog.functions)
+    state.functions[name] = UserFunction(name, function, types)
+
+
+def register_reduce(
+    state: State, writer: Writer | None, name: str, function: Callable[[pa.RecordBatch], pa.RecordBatch],
+    returns: Mapping[str, str], *, vectorised: bool,
+) -> None:  # fmt: skip
+    """Make a function of groups usable in FROM. Its results are stored, so no column is an interval.
+
+    Raises:
+        HalfjoinError, Conflict: as `register_table_function`.
+    """
+    types = _defined(state, writer, "reduce", name, function, returns, state.catalog.reductions)
+    state.functions[name] = ReduceFunction(name, function, types, vectorised)
+
+
+def _defined(
+    state: State, writer: Writer | None, what: str, name: str, function: object, returns: Mapping[str, str],
+    known: dict[str, tuple[tuple[str, SqlType], ...]],
+) -> dict[str, SqlType]:  # fmt: skip
+    """Check a function that returns rows, and define it if the warehouse does not know it. Returns its columns."""
     _check(name, function, returns)
-    kept = state.catalog.table_function(name)
+    kept = known.get(name)
     check_free(state, name, known=kept is not None)
     types = {column: type_named(kind) for column, kind in returns.items()}
+    if what == "reduce":
+        types = {column: stored(kind) for column, kind in types.items()}
+        if any(kind.kind is Kind.INTERVAL for kind in types.values()):
+            raise HalfjoinError(f"{name}: a reduce does not return intervals", remedy="use a number of seconds")
     if kept is None:
-        writing(writer).define(lambda: state.catalog.functions.update({name: tuple(types.items())}))
+        writing(writer).define(lambda: known.update({name: tuple(types.items())}))
     elif kept != tuple(types.items()):
         columns = ", ".join(f"{column} {kind}" for column, kind in kept)
-        raise Conflict(f"the warehouse knows the table function {name} with the columns ({columns})", name=name)
-    state.functions[name] = UserFunction(name, function, types)
+        raise Conflict(f"the warehouse knows the {what} {name} with the columns ({columns})", name=name)
+    return types
+
+
+def stored(type: SqlType) -> SqlType:
+    """The type of a column; a bare numeric gets the default precision and scale of a column."""
+    return numeric() if type == SqlType(Kind.NUMERIC) else type
 
 
 def check_name(name: object) -> None:
@@ -51,14 +83,15 @@ def check_name(name: object) -> None:
 def check_free(state: State, name: str, *, known: bool) -> None:
     """Refuse the name of another function, or of one that is registered already. `known`: the warehouse knows the
     function that is to be registered."""
-    taken = returns_rows(name, state.catalog) or is_aggregate_name(name, state.catalog)
+    catalog = state.catalog
+    taken = returns_rows(name, catalog) or is_aggregate_name(name, catalog) or catalog.reduce(name) is not None
     built_in = name in ENTRIES or name in ALIASES or name in WINDOW_FUNCTIONS
     if (taken and not known) or built_in or name in state.functions or lift_of(name) in state.functions:
         raise Conflict(f"a function {name} exists already", remedy="choose another name", name=name)
 
 
 def _check(name: object, function: object, returns: object) -> None:
-    """Refuse what is not a table function.
+    """Refuse what is not a function that returns rows.
 
     Raises:
         HalfjoinError: it says what is wrong.

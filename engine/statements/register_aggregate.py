@@ -8,12 +8,12 @@ from typing import Any
 
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.batch.writer import Writer, writing
-from halfjoin.engine.linear.tables import GroupFunction, UserFunction
+from halfjoin.engine.linear.tables import GroupFunction, Registered
 from halfjoin.engine.linear.tables.lifts import lift_function, result_function, sums_of
-from halfjoin.engine.statements.register import check_free, check_name
+from halfjoin.engine.statements.register import check_free, check_name, stored
 from halfjoin.errors import Conflict, HalfjoinError
 from halfjoin.sql.parse.type_names import type_named
-from halfjoin.sql.types import Kind, SqlType, numeric
+from halfjoin.sql.types import Kind, SqlType
 from halfjoin.sql.user_aggregate import UserAggregate
 
 
@@ -32,13 +32,13 @@ def register_aggregate(
     kept = state.catalog.aggregate(name)
     check_free(state, name, known=kept is not None)
     types = _types(name, takes, returns)
-    made: dict[str, UserFunction | GroupFunction]
+    made: dict[str, Registered]
     if function is not None and lift is None and result is None and callable(function):
-        defined = UserAggregate(name, types, _stored(type_named(returns)))
+        defined = UserAggregate(name, types, stored(type_named(returns)))
         made = {name: GroupFunction(name, function, defined.returns)}
     elif function is None and callable(lift) and callable(result):
         sums = sums_of(name, lift, types)
-        defined = UserAggregate(name, types, _stored(type_named(returns)), tuple(sums.items()))
+        defined = UserAggregate(name, types, stored(type_named(returns)), tuple(sums.items()))
         both = lift_function(name, lift, sums), result_function(defined, result)
         _check_names(name, result, sums)
         made = {one.name: one for one in both}
@@ -59,17 +59,12 @@ def _types(name: str, takes: object, returns: object) -> tuple[SqlType, ...]:
         raise HalfjoinError(f"{name}: an aggregate takes at least one argument")
     if not isinstance(returns, str):
         raise HalfjoinError(f"{name}: returns must be a SQL type, such as 'bigint'")
-    types = tuple(_stored(type_named(kind)) for kind in takes)
+    types = tuple(stored(type_named(kind)) for kind in takes)
     for type in (*types, type_named(returns)):
         if type.kind is Kind.INTERVAL:
             raise HalfjoinError(f"{name}: an aggregate neither takes nor returns intervals",
                                 remedy="use a number of seconds")  # fmt: skip
     return types
-
-
-def _stored(type: SqlType) -> SqlType:
-    """The type of a column; a bare numeric gets the default precision and scale of a column."""
-    return numeric() if type == SqlType(Kind.NUMERIC) else type
 
 
 def _check_names(name: str, result: Callable[..., Any], sums: Mapping[str, SqlType]) -> None:

@@ -42,6 +42,7 @@ def restore(
     catalog, by_id, upper = state.catalog, dict[int, Collection](), state.upper
     catalog.functions.update(document.functions)
     catalog.aggregates.update(document.aggregates)
+    catalog.reductions.update(document.reductions)
 
     def attach(kind: str, collection: Collection, name: str) -> None:
         found = kept.get((kind, name))

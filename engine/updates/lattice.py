@@ -28,7 +28,8 @@ Times = Sequence[Ints]
 
 
 def below(left: Times, right: Times) -> Mask:
-    """Time by time, whether the left one is at or below the right one; a time is at or below itself.
+    """Time by time, whether the left one is at or below the right one; a time is at or below itself. A single time on
+    the right stands for as many as there are on the left.
 
     >>> one, other = [np.array([1, 0, 1]), np.array([0, 0, 2])], [np.array([0, 0, 3]), np.array([1, 0, 2])]
     >>> below(one, other).tolist(), below(other, one).tolist()

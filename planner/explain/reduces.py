@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from halfjoin.planner.group_functions import Aggregates, Ordered, Running, Sums, Top, Windows
+from halfjoin.planner.group_functions import Aggregates, OfGroups, Ordered, Own, Running, Sums, Top, Windows
 from halfjoin.planner.reach import Reach
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions import render
 from halfjoin.sql.relation import SortKey
 
 
-def reduce_steps(function: Aggregates | Windows | Top) -> Iterator[str]:
+def reduce_steps(function: OfGroups) -> Iterator[str]:
     """What it computes and what it keeps, a line each."""
     match function:
         case Aggregates(_, sums, ordered):
@@ -27,6 +27,8 @@ def reduce_steps(function: Aggregates | Windows | Top) -> Iterator[str]:
             count = "all rows" if limit is None else f"the first {limit:,} rows"
             ties = " with ties" if with_ties else ""
             yield f"take {count}{ties}{f' after {offset:,}' if offset else ''} of each changed group{_by(order)}"
+        case Own(called, takes, order):
+            yield f"call {called}({', '.join(name for name, _ in takes)}) for each changed group{_by(order)}"
 
 
 def _running(part: Running) -> str:

@@ -8,26 +8,23 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.planner.group_functions import Aggregates, Top, Windows
+from halfjoin.planner.group_functions import OfGroups
 from halfjoin.sql.expr import Column, Expr, Literal, columns_of, is_temporal
 from halfjoin.sql.functions import render
 from halfjoin.sql.functions.aggregates import filtered
 from halfjoin.sql.relation import (
-    Aggregate,
     AggregateCall,
     Project,
+    Reduced,
     Relation,
     Scan,
     SortKey,
     TableFunction,
-    TopK,
-    Window,
     inputs_below,
 )
 from halfjoin.sql.types import BOOLEAN, Kind, SqlType
 from halfjoin.sql.user_aggregate import lift_of
 
-Function: TypeAlias = Aggregates | Windows | Top
 Columns: TypeAlias = Sequence[Column]
 Positions: TypeAlias = tuple[int, ...]
 Args: TypeAlias = tuple[int | Expr, ...]  # the positions of columns; a constant is itself
@@ -47,7 +44,7 @@ class Lowered:
 
     input: Project
     keys: int
-    function: Callable[[Columns], Function]
+    function: Callable[[Columns], OfGroups]
     above: Callable[[Scan], Relation]
     passing: bool
 
@@ -126,7 +123,7 @@ def _temporal(exprs: Sequence[Expr]) -> UnsupportedSQL:
 def _depth(relation: Relation) -> int:
     """How many reduces lie on each other in a relation, at most."""
     below = max(map(_depth, inputs_below(relation)), default=0)
-    return below + isinstance(relation, (Aggregate, Window, TopK))
+    return below + isinstance(relation, Reduced)
 
 
 @dataclass(frozen=True, slots=True)

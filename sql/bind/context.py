@@ -15,6 +15,7 @@ from halfjoin.sql.parse.locate import place, refuse
 from halfjoin.sql.relation import Relation
 
 if TYPE_CHECKING:
+    from halfjoin.sql.bind.scope import Scope
     from halfjoin.sql.schema import Schema
 
 
@@ -60,11 +61,13 @@ class Looped:
 
 @dataclass(frozen=True)
 class CommonTable:
-    """A query of WITH, and the context to bind it in; or the rows of one that reads itself."""
+    """A query of WITH, the context to bind it in, and the columns of outer queries that it can read; or the rows of one
+    that reads itself."""
 
     query: exp.Query | Looped
     columns: tuple[exp.Identifier, ...]
     context: Context
+    outer: tuple[Scope, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from halfjoin.sql.relation import (
     TableFunction,
     TopK,
     UnionAll,
+    UserReduce,
     Window,
 )
 from halfjoin.sql.types import BIGINT
@@ -90,6 +91,12 @@ class _Decorrelator:
                 self.refuse_outer(relation, below.relation)
                 own = tuple(pair.mine for pair in self.equalities(below)[0])
                 return Inner(replace(relation, input=below.relation, partition=(*partition, *own)), below.on)
+            case UserReduce(input, keys=keys):
+                below = self.several(input)
+                self.refuse_outer(replace(relation, input=below.relation), below.relation)
+                pairs, rest = self.equalities(below)
+                added, on = self.as_columns(pairs)
+                return Inner(replace(relation, input=below.relation, keys=(*keys, *added)), (*on, *rest))
             case UnionAll(inputs, columns):
                 return self.union([self.several(item) for item in inputs], columns)
             case TableFunction(input):

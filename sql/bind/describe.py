@@ -23,6 +23,7 @@ from halfjoin.sql.relation import (
     TableFunction,
     TopK,
     UnionAll,
+    UserReduce,
     Values,
     Window,
     WindowCall,
@@ -71,6 +72,9 @@ def _line(relation: Relation, types: bool) -> str:
         case TopK(partition=partition, order=order, limit=limit, offset=offset, with_ties=with_ties):
             return (f"TopK {'all' if limit is None else limit}" + " with ties" * with_ties
                     + (f" offset {offset}" if offset else "") + _over(partition, order))
+        case UserReduce(_, function, keys, takes, order, outputs):
+            seen = ", ".join(f"{name} = {render(expr)}" for name, expr in takes)
+            return f"Reduce {function}({seen})" + _over(tuple(e for _, e in keys), order) + _as(relation.columns, types)
         case Outer(on=on, full=full):
             return f"{'Full' if full else 'Left'} {render(on)}"
         case Semi(on=on, anti=anti):

@@ -26,6 +26,7 @@ from halfjoin.sql.relation import (
     TableFunction,
     TopK,
     UnionAll,
+    UserReduce,
     Values,
     Window,
     with_inputs,
@@ -103,6 +104,8 @@ class _Domain:
                 return self.grouped(relation)
             case TopK(input, partition) | Window(input, partition):
                 return replace(relation, input=self.beside(input), partition=(*self.rows.columns, *partition))
+            case UserReduce(input, keys=keys):
+                return replace(relation, input=self.beside(input), keys=(*own, *keys))
             case Filter(input) | TableFunction(input):
                 return replace(relation, input=self.beside(input))
             case Outer(left, right, on, full):

@@ -17,6 +17,7 @@ from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
 from halfjoin.sql.bind.reading import outer_columns
+from halfjoin.sql.bind.reduced import bind_reduce, table_argument, takes_table
 from halfjoin.sql.bind.rows import BothSides, Rows
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope, Visible
@@ -210,6 +211,8 @@ class From:
         if isinstance(inner, (exp.Table, exp.Lateral)) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
             only(node, self.context.sql, "FROM", ("this",))
             return self.item(node.this, relation, left)
+        if isinstance(node, exp.Table) and takes_table(node.this):
+            return self.reduced(node, relation, left)
         if isinstance(node, exp.Table) and (isinstance(node.this, exp.Anonymous) or node.args.get("rows_from")):
             only(node, self.context.sql, "FROM", ("this", "rows_from", "alias", "ordinality"))
             return self._call(node, relation, left)
@@ -228,6 +231,8 @@ class From:
     def lateral(self, node: exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
         """LATERAL: a subquery or call that reads the items to its left."""
         only(node, self.context.sql, "LATERAL", ("this", "alias", "ordinality"))
+        if takes_table(node.this):
+            return self.reduced(node, relation, left)
         if isinstance(node.this, exp.Anonymous):
             return self._call(node, relation, left)
         if not isinstance(node.this, exp.Subquery):
@@ -245,6 +250,17 @@ class From:
             return right, item
         return (self.beside(relation, right, left, item, None) if self.reads(right, relation)
                 else beside(relation, right)), item
+
+    def reduced(self, node: exp.Table | exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
+        """A call of the user's reduce. As any function in FROM, it may read the items to its left."""
+        argument = table_argument(node, self.context)
+        inside = From(self.context, (left, *self.outer))
+        rows, scope = inside.item(argument.this, None, Scope())
+        made, source = bind_reduce(node, argument, rows, Scalars(self.context, (scope, *inside.outer)))
+        item = Scope.of(source)
+        if relation is not None and self.reads(made, relation):
+            return self.beside(relation, made, left, item, None), item
+        return beside(relation, made), item
 
     def _call(self, node: exp.Table | exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
         if relation is None:
@@ -303,7 +319,7 @@ class From:
         if isinstance(table.query, Looped):
             scan = table.query.scan(aliases)
             return bind_select.Selected(scan, tuple(zip(table.query.names, scan.columns, strict=True)))
-        return bind_select.select(table.query, replace(table.context, aliases=aliases))
+        return bind_select.select(table.query, replace(table.context, aliases=aliases), None, table.outer)
 
     def named(self, alias: exp.TableAlias | None, default: str, columns: list[str]) -> tuple[str, str, list[str]]:
         """The item's name in this query, a unique form of that name, and its columns' names, all from its alias."""
@@ -339,7 +355,7 @@ def _is_plain(query: exp.Expr, context: Context) -> bool:
     query = query.unnest()
     if not isinstance(query, exp.Select):
         return isinstance(query, (exp.Values, exp.Table)) or bare_values(query) is not None
-    clauses = ("group", "having", "distinct", "limit", "offset", "windows", "qualify", "order")
+    clauses = ("group", "having", "distinct", "limit", "offset", "windows", "qualify", "order", "with_")
     items = filter(None, [query.args.get("from_"), *(query.args.get("joins") or [])])
     if any(query.args.get(key) for key in clauses) or any(item.find(exp.Query) for item in items):
         return False

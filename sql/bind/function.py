@@ -12,6 +12,7 @@ from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.bind.selected import qualified
 from halfjoin.sql.expr import Column, Expr, Literal
+from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.table_functions import returns_rows, signature
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.relation import ROWS_FROM, LockstepCall, Relation, TableFunction
@@ -58,6 +59,9 @@ class _Call:
 
 def _call(call: exp.Anonymous, scalars: Scalars) -> _Call:
     context, function = scalars.context, call.name.lower()
+    if is_aggregate_name(function, context.schema):
+        raise context.refuse(call, f"{function} is an aggregate, which is not allowed in FROM",
+                             f"write SELECT {function}(x) FROM t GROUP BY k")
     if not returns_rows(function, context.schema):
         with context.at(call):
             signature(function, (), context.schema)

@@ -11,7 +11,8 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for its parts: the two modules call each other
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.first_rows import first_rows
-from halfjoin.sql.bind.recursion import fitted, reads, shaped
+from halfjoin.sql.bind.recursion import fitted, reads, refuse_outer, shaped
+from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import Column, conjunction
 from halfjoin.sql.parse.dialect import MutualWith
@@ -31,13 +32,15 @@ from halfjoin.sql.relation import (
     Semi,
     TableFunction,
     UnionAll,
-    every_part,
+    fed_by,
 )
 
 MOST_ROUNDS = 5_000  # of a loop whose author gives no limit
 
 
-def mutual(clause: MutualWith, items: Sequence[exp.CTE], context: Context) -> Context:
+def mutual(
+    clause: MutualWith, items: Sequence[exp.CTE], context: Context, outer: tuple[Scope, ...]
+) -> Context:  # fmt: skip
     """The context plus the bindings of WITH MUTUALLY RECURSIVE, as they are after the loop."""
     loop = context.aliases.fresh("WITH MUTUALLY RECURSIVE")
     heads = [_head(item, context) for item in items]
@@ -54,7 +57,8 @@ def mutual(clause: MutualWith, items: Sequence[exp.CTE], context: Context) -> Co
     for number, item in enumerate(items):
         inside = {head[0]: CommonTable(feeding(other, before=other >= number), (), context)
                   for other, head in enumerate(heads)}  # fmt: skip
-        found = bind_select.select(item.this, replace(context, common={**context.common, **inside}))
+        found = bind_select.select(item.this, replace(context, common={**context.common, **inside}), None, outer)
+        refuse_outer([found.input], heads[number][0], context, item)
         name, columns, names = heads[number]
         if len(found.items) != len(columns):
             raise context.wrong(item, f"{name} has {len(columns)} columns, and its query {len(found.items)}")
@@ -86,7 +90,9 @@ def _head(item: exp.CTE, context: Context) -> tuple[str, tuple[Column, ...], tup
     return name_of(alias.this), columns, tuple(name_of(column) for column in given)
 
 
-def looped(query: exp.Expr, name: str, columns: tuple[exp.Identifier, ...], context: Context) -> Looped:
+def looped(
+    query: exp.Expr, name: str, columns: tuple[exp.Identifier, ...], context: Context, outer: tuple[Scope, ...]
+) -> Looped:
     """The rows of a view's query that reads itself under a name: PostgreSQL's working table, as a loop.
 
     A round computes the second part over the rows that the round before has found. If that part reads each row on its
@@ -97,7 +103,7 @@ def looped(query: exp.Expr, name: str, columns: tuple[exp.Identifier, ...], cont
         raise context.wrong(query, f"{name} reads itself, so it must be: a query that does not, UNION [ALL], one that "
                                    "does")
     only(query, context.sql, "WITH RECURSIVE", ("this", "expression", "distinct"))
-    selected = bind_select.select(query.this, context)
+    selected = bind_select.select(query.this, context, None, outer)
     first = shaped(selected, [known(value) for value in selected.values])
     loop = context.aliases.fresh(f"{name} of WITH RECURSIVE")
     kept = tuple(replace(column, nullable=True) for column in first.columns)
@@ -106,8 +112,9 @@ def looped(query: exp.Expr, name: str, columns: tuple[exp.Identifier, ...], cont
         return Fed(loop, 0, True, alias, own)
 
     itself = CommonTable(Looped(name, kept, tuple(selected.names), before), columns, context)
-    found = bind_select.select(query.expression, replace(context, common={**context.common, name: itself}))
+    found = bind_select.select(query.expression, replace(context, common={**context.common, name: itself}), None, outer)
     step = first_rows(shaped(found, fitted(query.expression, name, found, first, context)))
+    refuse_outer((first, step), name, context, query)
     made, distinct = first_rows(first), bool(query.args.get("distinct"))
     names = (*map(name_of, columns), *selected.names[len(columns):])
     if is_linear(step, loop):
@@ -157,17 +164,14 @@ def is_linear(relation: Relation, loop: str) -> bool:
         case Filter(input) | Project(input) | TableFunction(input):
             return is_linear(input, loop)
         case Join(inputs):
-            feds = [item for item in inputs if _feeds(item, loop)]
+            feds = [item for item in inputs if fed_by(item, loop)]
             return len(feds) == 1 and is_linear(feds[0], loop)
         case UnionAll(inputs):
             return all(is_linear(item, loop) for item in inputs)
         case Outer(left, right, full=False):
-            return is_linear(left, loop) and not _feeds(right, loop)
+            return is_linear(left, loop) and not fed_by(right, loop)
         case Semi(input, other):
-            return is_linear(input, loop) and not _feeds(other, loop)
+            return is_linear(input, loop) and not fed_by(other, loop)
         case _:
             return False
 
-
-def _feeds(relation: Relation, loop: str) -> bool:
-    return any(isinstance(part, Fed) and part.loop == loop for part in every_part(relation))

@@ -16,6 +16,7 @@ from halfjoin.sql.relation import (
     SortKey,
     TableFunction,
     TopK,
+    UserReduce,
     Values,
     Window,
     every_part,
@@ -74,6 +75,9 @@ def changed(relation: Relation, change: Callable[[Expr], Expr]) -> Relation:
             return replace(relation, partition=tuple(map(change, partition)), order=keys(order), calls=own)
         case TopK(partition=partition, order=order):
             return replace(relation, partition=tuple(map(change, partition)), order=keys(order))
+        case UserReduce(keys=by, takes=takes, order=order):
+            return replace(relation, keys=tuple((column, change(expr)) for column, expr in by), order=keys(order),
+                           takes=tuple((name, change(expr)) for name, expr in takes))  # fmt: skip
         case Outer(on=on) | Semi(on=on):
             return replace(relation, on=change(on))
         case _:

@@ -25,6 +25,7 @@ class FromItem:
     name: str
     columns: tuple[tuple[str, Column], ...]
     scalar: bool = False  # a function with one column: the alias alone means that column
+    hidden: tuple[tuple[str, Column], ...] = ()  # columns that `*` leaves out; a name means them if no other has it
 
     def visible(self) -> tuple[Visible, ...]:
         """Its columns, as visible without the alias."""
@@ -61,20 +62,25 @@ class Scope:
 
     def mapped(self, change: Mapping[str, Column]) -> Scope:
         """The same names for other columns: `change` maps old column names to new columns, and drops the others."""
-        sources = tuple(replace(source, columns=tuple((name, change[column.name]) for name, column in source.columns
-                                                      if column.name in change)) for source in self.sources)
+
+        def renamed(columns: Iterable[tuple[str, Column]]) -> tuple[tuple[str, Column], ...]:
+            return tuple((name, change[column.name]) for name, column in columns if column.name in change)
+
+        sources = tuple(replace(source, columns=renamed(source.columns), hidden=renamed(source.hidden))
+                        for source in self.sources)
         seen = tuple(replace(column, expr=substitute(column.expr, change)) for column in self.visible
                      if columns_of(column.expr) <= change.keys())
         return Scope(sources, seen)
 
     def nullable(self) -> Scope:
         """The same scope where all columns may be NULL, as those of the side of an outer join that may be missing."""
-        columns = [column for source in self.sources for _, column in source.columns]
+        columns = [column for source in self.sources for _, column in (*source.columns, *source.hidden)]
         return self.mapped({column.name: replace(column, nullable=True) for column in columns})
 
     def column(self, name: str) -> Expr | None:
         """The column of that name, None if no column has it; UnsupportedSQL if several have it."""
-        found = [column for column in self.visible if column.name == name]
+        found = [column for column in self.visible if column.name == name] or [
+            Visible(name, column, one.name) for one in self.sources for own, column in one.hidden if own == name]
         if len(found) > 1:
             owners = " or ".join(dict.fromkeys(f"{column.table}.{name}" for column in found))
             raise UnsupportedSQL(f"column {name} is ambiguous: it could be {owners}",
@@ -116,6 +122,7 @@ def _whole(source: FromItem) -> Column:
 
 def _of_source(source: FromItem, name: str) -> Column:
     found = [column for known, column in source.columns if known == name]
+    found = found or [column for known, column in source.hidden if known == name]
     if len(found) > 1:
         raise UnsupportedSQL(f"column {name} is ambiguous: {source.name} has two of that name",
                              remedy="give one an alias")

@@ -26,6 +26,7 @@ from halfjoin.errors import UnknownName
 from halfjoin.sql.bind import select as bind_select  # for its parts: the two modules call each other
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.recursion import held, reads
+from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.parse.dialect import Cycle, Search
 from halfjoin.sql.parse.locate import name_of
@@ -49,7 +50,9 @@ class Added:
     ends: Callable[[str], str] | None = None
 
 
-def rewritten(item: exp.CTE, context: Context) -> tuple[exp.Query, tuple[exp.Identifier, ...]]:
+def rewritten(
+    item: exp.CTE, context: Context, outer: tuple[Scope, ...]
+) -> tuple[exp.Query, tuple[exp.Identifier, ...]]:
     """A query of WITH and the names of its columns, without SEARCH and CYCLE."""
     clauses = [item.args[key] for key in ("search", "cycle") if item.args.get(key)]
     alias, query = item.args["alias"], item.this
@@ -62,7 +65,7 @@ def rewritten(item: exp.CTE, context: Context) -> tuple[exp.Query, tuple[exp.Ide
         raise context.wrong(clauses[0], "SEARCH and CYCLE need a query that reads itself, and two SELECTs with UNION "
                                         f"between them: {name} is not one")  # fmt: skip
     first, second = arms
-    selected = bind_select.select(first, context)
+    selected = bind_select.select(first, context, None, outer)
     names = (*map(name_of, given), *selected.names[len(given):])
     types = dict(zip(names, (held(known(value).type) for value in selected.values), strict=False))
     added = [_searched(one, types, context) if isinstance(one, Search) else _cycled(one, types, context)

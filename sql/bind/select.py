@@ -37,37 +37,37 @@ def select(query: exp.Expr, context: Context, base: Relation | None = None,
     """A query's outputs. For LATERAL, `base` is the relation to the left, and `outer` the scopes that it can read."""
     if isinstance(query, exp.Subquery):
         only(query, context.sql, "a subquery", ("this", "alias", "with_"))
-        return select(query.this, _with(query, context), base, outer)
+        return select(query.this, _with(query, context, outer), base, outer)
     if (values := bare_values(query)) is not None:
-        return _ordered_values(values, _with(query, context), base, outer)
+        return _ordered_values(values, _with(query, context, outer), base, outer)
     if isinstance(query, exp.Select):
-        return _select(query, _with(query, context), base, outer)
+        return _select(query, _with(query, context, outer), base, outer)
     if isinstance(query, exp.Values):
-        return _ordered_values(query, _with(query, context), base, outer)
+        return _ordered_values(query, _with(query, context, outer), base, outer)
     if isinstance(query, exp.SetOperation):
         refuse_set_operation(query, context)
         if base is not None:
             raise context.refuse(query, "LATERAL (... UNION ALL ...) is not supported",
                                  "write LATERAL (VALUES (...), (...))")
-        return set_operation(query, _with(query, context), outer)
+        return set_operation(query, _with(query, context, outer), outer)
     raise context.refuse(query, f"{query.key.upper()} is not supported as a query")
 
 
-def _with(query: exp.Expr, context: Context) -> Context:
-    """The context plus the queries of the WITH clause; each query sees the ones before it."""
+def _with(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Context:
+    """The context plus the queries of the WITH clause; each query sees the ones before it, and the outer columns."""
     clause = query.args.get("with_")
     if clause is None:
         return context
     recursive = clause.args.get("recursive")
     items = common_tables(clause, context)
     if isinstance(clause, MutualWith):
-        return mutual(clause, items, context)
+        return mutual(clause, items, context, outer)
     for item in items:
         alias = item.args["alias"]
-        name, (inner, columns) = name_of(alias.this), rewritten(item, context)
+        name, (inner, columns) = name_of(alias.this), rewritten(item, context, outer)
         itself = recursive and reads(inner, name)
-        made: exp.Query | Looped = looped(inner, name, columns, context) if itself else inner
-        table = CommonTable(made, columns, context)
+        made: exp.Query | Looped = looped(inner, name, columns, context, outer) if itself else inner
+        table = CommonTable(made, columns, context, outer)
         context = replace(context, common={**context.common, name: table})
     return context
 

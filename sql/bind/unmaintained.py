@@ -10,6 +10,7 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
+from halfjoin.sql.parse.dialect import TableArgument
 from halfjoin.sql.parse.locate import only, written
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.schema import Schema
@@ -45,6 +46,7 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
     exp.Placeholder: ("parameters are not supported", "write the value"),
     exp.Parameter: ("parameters are not supported", "write the value"),
     exp.Star: ("* is not a value", "name the columns"),
+    TableArgument: ("TABLE is the argument of a reduce, in FROM", "name columns"),
     exp.Tuple: ("a row of values is not a value", "compare its members one by one"),
 }
 
@@ -131,6 +133,9 @@ def refuse_function(name: str, node: exp.Expr, context: Context) -> None:
     """Refuse a call of an aggregate or window function, or of `if`, which other dialects have."""
     if is_aggregate_name(name, context.schema) or name in WINDOW_FUNCTIONS:
         raise misplaced_call(node, context)
+    if context.schema.reduce(name) is not None:
+        raise context.refuse(node, f"{name} is a reduce, which is not a value",
+                             f"write it in FROM: FROM {name}(TABLE t PARTITION BY k)")
     if name == "if":
         raise context.refuse(node, "PostgreSQL has no function if", "write CASE WHEN condition THEN a ELSE b END")
 

@@ -48,6 +48,8 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
             return _unnest(args)
         case "regexp_split_to_table":
             return _regexp_split_to_table(args)
+    if schema.reduce(name) is not None:
+        raise UnsupportedSQL(f"{name} is a reduce, which takes a table", remedy=f"write {name}(TABLE t PARTITION BY k)")
     columns = schema.table_function(name)
     if columns is None:
         raise UnknownName("table function", name, sorted({*BUILT_IN, *schema.table_functions()}))

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.materialize import Materialize
+from sqlglot.generators.materialize import MaterializeGenerator
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -83,6 +84,12 @@ class Cycle(exp.Expression):
     }  # fmt: skip
 
 
+class TableArgument(exp.Expression):
+    """TABLE t [PARTITION BY columns] [ORDER BY ...], the argument of a reduce. `this`: a table or a subquery."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition_by": False, "order": False}
+
+
 class RetainHistory(exp.Property):
     """RETAIN HISTORY [=] FOR duration, an option of a table or view."""
 
@@ -91,6 +98,7 @@ class RetainHistory(exp.Property):
 
 SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "columns")
 SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder'"
+TAKE_QUERIES = ("ARRAY", "EXISTS", "ANY", "SOME", "ALL")  # where `TABLE t` is a query
 INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 TYPED = MaterializeParser.TYPE_TOKENS - {TokenType.INTERVAL}  # an interval's unit may follow its text
 STRING_TOKENS = (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING)
@@ -177,6 +185,20 @@ class HalfjoinParser(MaterializeParser):
             cycle = Cycle(expressions=columns, mark=mark, to=to, default=default, path=path)
             query.set("cycle", self.expression(cycle))
         return query
+
+    def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
+        """Parse an argument of a call."""
+        return self._parse_table_argument() or super()._parse_lambda(alias)
+
+    def _parse_table_argument(self) -> exp.Expr | None:
+        called = self._tokens[self._index - 2].text.upper() if self._index > 1 else ""
+        if called in TAKE_QUERIES or not self._match(TokenType.TABLE):
+            return None
+        table = self._parse_table()
+        if table is None:
+            raise self._refused("TABLE needs a table, a view or a subquery", "write f(TABLE t PARTITION BY k)")
+        by = [part for one in self._parse_partition_by() for part in _columns(one)]
+        return self.expression(TableArgument(this=table, partition_by=by, order=self._parse_order()))
 
     def _parse_as_of(self) -> exp.Expr | None:
         if not self._match_text_seq("AS", "OF"):
@@ -343,6 +365,18 @@ class HalfjoinParser(MaterializeParser):
         return UnsupportedSQL(reason, remedy=instead, sql=self.sql, line=line, column=column)
 
 
+def _columns(node: exp.Expr) -> list[exp.Expr]:
+    """The parts of `(a, b)` and `(a)`."""
+    if isinstance(node, exp.Tuple):
+        return list(node.expressions)
+    return [node.unnest() if isinstance(node, exp.Paren) else node]
+
+
+def _written(writer: MaterializeGenerator, node: TableArgument) -> str:
+    by = writer.expressions(node, key="partition_by", flat=True)
+    return f"TABLE {writer.sql(node, 'this')}{by and f' PARTITION BY {by}'}{writer.sql(node, 'order')}"
+
+
 class Halfjoin(Materialize):
     """The dialect of halfjoin's SQL text."""
 
@@ -354,3 +388,11 @@ class Halfjoin(Materialize):
         COMMANDS: ClassVar[set[TokenType]] = set()
 
     Parser = HalfjoinParser
+
+    class Generator(MaterializeGenerator):
+        """Writes syntax trees as text, for messages."""
+
+        TRANSFORMS: ClassVar = {
+            **MaterializeGenerator.TRANSFORMS,
+            TableArgument: lambda self, node: _written(self, node),
+        }

@@ -30,7 +30,7 @@ def line_and_column(offset: int, sql: str) -> tuple[int, int]:
 
 def written(node: exp.Expr) -> str:
     """A node as SQL text, for messages only: it may contain syntax that PostgreSQL lacks."""
-    return str(node.sql("materialize", unsupported_level=ErrorLevel.IGNORE))
+    return str(node.sql("halfjoin", unsupported_level=ErrorLevel.IGNORE))
 
 
 def refuse(node: exp.Expr | None, sql: str, reason: str, instead: str | None = None) -> UnsupportedSQL:

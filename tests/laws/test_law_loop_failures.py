@@ -95,7 +95,7 @@ def test_readable_where_no_round_fails(seed: int, negative: bool, tmp_path: Path
 
 
 def test_the_programs_fail_and_hold() -> None:
-    programs = [failing_program(Random(seed)) for seed in range(60)]
+    programs = [failing_program(Random(seed)) for seed in range(200)]
     found = Counter(_expected(program, Counter([(1, 3), (2, 1), (3, 2)]), 9, 0) == FAILS for program in programs)
     assert found[True] > 5 and found[False] > 5
 

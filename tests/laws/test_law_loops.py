@@ -128,6 +128,15 @@ RECURSIVE = {
                 WITH RECURSIVE s(m) AS (SELECT a FROM stops UNION SELECT m + 1 FROM s WHERE m < 4) SELECT m FROM s) x
             WHERE r.n < 9)
         SELECT n FROM r""",
+    "one in the other, which reads it": """
+        WITH RECURSIVE r(n) AS (
+            SELECT a FROM roots
+            UNION
+            SELECT x.m + 1 FROM (
+                WITH RECURSIVE s(m) AS (SELECT n FROM r UNION SELECT e.b FROM s JOIN edges e ON e.a = s.m)
+                SELECT m FROM s) x
+            WHERE x.m < 9)
+        SELECT n FROM r""",
     "padded": """
         WITH RECURSIVE r(n) AS (
             SELECT a FROM roots
@@ -194,18 +203,48 @@ def test_a_loop_that_does_not_settle_is_an_error_and_heals() -> None:
     assert engine.read("v").num_rows == 2
 
 
-def test_a_loop_that_reads_the_one_around_it_is_refused() -> None:
+NESTED = """
+    WITH MUTUALLY RECURSIVE (RETURN AT RECURSION LIMIT 3)
+        outside (n bigint) AS (SELECT k FROM t UNION SELECT n + 10 FROM inside WHERE n < 20),
+        inside (n bigint) AS (
+            WITH MUTUALLY RECURSIVE (ERROR AT RECURSION LIMIT 4)
+                up (n bigint) AS (
+                    SELECT n FROM outside UNION SELECT n + 1 FROM up WHERE n % 10 < (SELECT max(k) FROM u))
+            SELECT n FROM up)
+    SELECT n FROM inside"""
+
+
+def test_a_loop_in_a_loop_fails_in_the_round_where_it_goes_on() -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k bigint); CREATE TABLE u (k bigint)")
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS {NESTED}")
+    engine.apply({"t": [{"k": 0}], "u": [{"k": 2}]}, time=1)
+    assert sorted(row["n"] for row in engine.read("v").to_pylist()) == [0, 1, 2, 10, 11, 12, 20, 21, 22]
+    applied = engine.apply({"u": [{"k": 5}]}, time=2)
+    assert "changes after 4 rounds still" in applied.errors["v"]
+    engine.apply({"u": hj.deletes([{"k": 5}])}, time=3)
+    assert engine.read("v").num_rows == 9
+
+
+def test_what_settles_in_a_later_round_has_failed_before() -> None:
     engine = hj.Engine()
     engine.execute("CREATE TABLE t (k bigint)")
-    with pytest.raises(hj.UnsupportedSQL, match=r"inside another one that it reads.*one WITH MUTUALLY RECURSIVE"):
-        engine.execute("""
-            CREATE MATERIALIZED VIEW v AS
-            WITH RECURSIVE a(n) AS (
-                SELECT k FROM t
-                UNION
-                SELECT m FROM (WITH RECURSIVE b(m) AS (SELECT n FROM a UNION SELECT m + 1 FROM b WHERE m < 5)
-                               SELECT m FROM b) x)
-            SELECT n FROM a""")
+    engine.execute("""
+        CREATE MATERIALIZED VIEW v AS
+        WITH MUTUALLY RECURSIVE
+            outside (n bigint) AS (SELECT k FROM t UNION SELECT 0 FROM outside),
+            inside (n bigint) AS (
+                WITH MUTUALLY RECURSIVE (ERROR AT RECURSION LIMIT 4)
+                    up (n bigint) AS (SELECT n FROM outside
+                                      UNION
+                                      SELECT n + 1 FROM up WHERE n < 9 AND 0 NOT IN (SELECT n FROM outside))
+                SELECT n FROM up)
+        SELECT n FROM inside""")
+    engine.apply({"t": [{"k": 7}]}, time=1)
+    assert sorted(row["n"] for row in engine.read("v").to_pylist()) == [0, 7]
+    assert "changes after 4 rounds still" in engine.apply({"t": [{"k": 1}]}, time=2).errors["v"]
+    engine.apply({"t": hj.deletes([{"k": 1}])}, time=3)
+    assert sorted(row["n"] for row in engine.read("v").to_pylist()) == [0, 7]
 
 
 def test_a_loop_that_reads_the_clock_is_refused() -> None:

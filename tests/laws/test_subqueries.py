@@ -47,6 +47,9 @@ def inside(rng: random.Random, depth: int, *outers: str, equal: bool) -> tuple[T
         parts.append(both(condition(rng, f"{alias}.{rng.choice('kx')}")))
     if rng.random() < 0.1:
         parts.append(both(condition(rng, f"{outer}.x")))
+    if rng.random() < 0.2:
+        rows = f"SELECT * FROM {rng.choice(TABLES)} AS y{depth} WHERE y{depth}.k = {rng.choice(outers)}.k"
+        table = f"(WITH w{depth} AS ({rows}) SELECT * FROM w{depth}) AS {alias}"
     if rng.random() < 0.25:
         table += f" {rng.choice(['JOIN', 'LEFT JOIN'])} {rng.choice(TABLES)} AS j{depth} ON j{depth}.k = {alias}.x"
     if depth < 2 and rng.random() < 0.25:

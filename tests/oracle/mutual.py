@@ -1,7 +1,8 @@
 """Random WITH MUTUALLY RECURSIVE programs over one table `inp (a, b)`, and an interpreter of them.
 
 A program has up to three bindings. Each reads the table, itself and the others, and need not be monotone: rows that
-come in one round may go in a later one. Numbers stay below `SIZE`, so contents are few. A program need not settle.
+come in one round may go in a later one. A binding may have a block of its own inside, which reads them, too. Numbers
+stay below `SIZE`, so contents are few. A program need not settle.
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ Bag: TypeAlias = Counter[Row]
 
 @dataclass(frozen=True)
 class Term:
-    """An operator over terms. `number`: of the binding that `var` reads, or what `map` adds. `divide` fails for a row
-    whose `b` is 0."""
+    """An operator over terms. `number`: of the binding that `var` reads, those of outer blocks first; what `map` adds;
+    the binding that a `block` shows. `limit`: of the rounds of a block, whose bindings are the arguments. `divide`
+    fails for a row whose `b` is 0."""
 
     kind: str
     args: tuple[Term, ...] = ()
     number: int = 0
+    limit: int = 0
 
 
 ONE = ("distinct", "min", "max", "count", "first", "numbered")
+NESTED = 0.12  # how often a term is a block
 TWO = ("union", "all", "except", "join", "in", "not in", "left")
 
 
@@ -35,6 +39,10 @@ def random_term(random: Random, depth: int, bindings: int) -> Term:
     """A term of at most this depth."""
     if depth == 0 or random.random() < 0.2:
         return Term("table") if random.random() < 0.35 else Term("var", (), random.randrange(bindings))
+    if random.random() < NESTED:
+        own = random.choice([1, 1, 2])
+        args = tuple(random_term(random, depth - 1, bindings + own) for _ in range(own))
+        return Term("block", args, random.randrange(own), random.choice([1, 2, 3, 6]))
     kind = random.choice(("map", *ONE, *TWO))
     args = tuple(random_term(random, depth - 1, bindings) for _ in range(2 if kind in TWO else 1))
     return Term(kind, args, random.randrange(1, SIZE))
@@ -51,33 +59,43 @@ def failing_program(random: Random) -> list[Term]:
     return [Term("divide", (term,)) if random.random() < 0.7 else term for term in random_program(random)]
 
 
-def read_by(program: Sequence[Term], shown: int) -> set[int]:
-    """The bindings that a binding reads, itself included."""
-    found, waiting = set[int](), [shown]
+def read_by(program: Sequence[Term], shown: int, outer: int = 0) -> set[int]:
+    """The bindings that a binding of a block reads, itself included. `outer`: how many names there are around it."""
+    found, waiting = set[int](), [outer + shown]
     while waiting:
         number = waiting.pop()
         if number not in found:
             found.add(number)
-            terms = [program[number]]
-            for term in terms:
-                terms += term.args
-            waiting += [term.number for term in terms if term.kind == "var"]
+            waiting += _reads(program[number - outer], outer + len(program)) if number >= outer else ()
     return found
+
+
+def _reads(term: Term, names: int) -> set[int]:
+    if term.kind == "block":
+        return {number for number in read_by(term.args, term.number, names) if number < names}
+    own = {term.number} if term.kind == "var" else set[int]()
+    return own.union(*(_reads(arg, names) for arg in term.args))
 
 
 def contents(program: Sequence[Term], table: Bag, limit: int) -> list[Bag]:
     """The bindings after at most `limit` rounds. In a round each is computed in turn from all as they are then."""
+    return _block(program, table, limit, [])
+
+
+def _block(program: Sequence[Term], table: Bag, limit: int, outer: Sequence[Bag]) -> list[Bag]:
     found: list[Bag] = [Counter() for _ in program]
     for _ in range(limit):
         before = [dict(bag) for bag in found]
         for number, term in enumerate(program):
-            found[number] = _evaluate(term, table, found)
+            found[number] = _evaluate(term, table, [*outer, *found])
         if [dict(bag) for bag in found] == before:
             break
     return found
 
 
 def _evaluate(term: Term, table: Bag, bindings: Sequence[Bag]) -> Bag:
+    if term.kind == "block":
+        return _block(term.args, table, term.limit, bindings)[term.number]
     args = [_evaluate(arg, table, bindings) for arg in term.args]
     match term.kind:
         case "table":
@@ -127,14 +145,21 @@ def _sum(rows: object) -> Bag:
 
 def text(program: Sequence[Term], limit: int, shown: int) -> str:
     """The program as a query of one of its bindings."""
-    names = [f"v{number}" for number in range(len(program))]
-    bindings = ", ".join(f"{name} (a bigint, b bigint) AS ({_sql(term, names, [0])})"
-                         for name, term in zip(names, program, strict=True))  # fmt: skip
-    return (f"WITH MUTUALLY RECURSIVE (RETURN AT RECURSION LIMIT {limit}) {bindings} "
-            f"SELECT a, b FROM {names[shown]}")  # fmt: skip
+    return _query(Term("block", tuple(program), shown, limit), [], [0])
+
+
+def _query(block: Term, outer: Sequence[str], taken: list[int]) -> str:
+    taken[0] += 1
+    own = [f"v{taken[0]}_{number}" for number in range(len(block.args))]
+    bindings = ", ".join(f"{name} (a bigint, b bigint) AS ({_sql(term, [*outer, *own], taken)})"
+                         for name, term in zip(own, block.args, strict=True))  # fmt: skip
+    return (f"WITH MUTUALLY RECURSIVE (RETURN AT RECURSION LIMIT {block.limit}) {bindings} "
+            f"SELECT a, b FROM {own[block.number]}")  # fmt: skip
 
 
 def _sql(term: Term, names: Sequence[str], taken: list[int]) -> str:
+    if term.kind == "block":
+        return _query(term, names, taken)
     taken[0] += 1
     x, y = f"x{taken[0]}", f"y{taken[0]}"
     args = [f"({_sql(arg, names, taken)}) {alias}" for arg, alias in zip(term.args, (x, y), strict=False)]

@@ -329,3 +329,35 @@ def test_refused(sql: str, reason: str) -> None:
 def test_only_window_functions_have_windows() -> None:
     with pytest.raises(UnknownName, match="unknown window function 'lower'"):
         bound("SELECT lower(s) OVER () FROM t")
+
+
+def test_a_users_reduce_takes_the_columns_of_its_table() -> None:
+    check("SELECT r.* FROM spans(TABLE u PARTITION BY c ORDER BY x DESC NULLS LAST) AS r (l)", """
+        Project l = r.l, high = r.high
+          Reduce spans(c = u.c, a = u.a, x = u.x) partition by u.c order by u.x desc nulls last as (r.c, r.l, r.high)
+            Scan u
+    """)
+
+
+def test_a_name_finds_the_partition_where_no_other_has_it() -> None:
+    check("SELECT c, r.low FROM spans(TABLE u AS v PARTITION BY (v.c)) AS r", """
+        Project c = r.c, low = r.low
+          Reduce spans(c = v.c, a = v.a, x = v.x) partition by v.c as (r.c, r.low, r.high)
+            Scan u as v
+    """)
+    assert outputs("SELECT * FROM spans(TABLE u PARTITION BY c)") == ["low bigint", "high bigint"]
+    assert outputs("SELECT * FROM w JOIN spans(TABLE u PARTITION BY c) AS r USING (c)") == [
+        "c bigint", "z text", "low bigint", "high bigint"]  # fmt: skip
+    assert outputs("SELECT c FROM w, spans(TABLE u PARTITION BY c) AS r") == ["c bigint"]  # w's
+
+
+def test_a_correlated_reduce_is_partitioned_by_what_it_equates() -> None:
+    check("SELECT w.z, r.low FROM w, spans(TABLE (SELECT x FROM u WHERE u.c = w.c)) AS r", """
+        Project z = w.z, low = r.low
+          Filter w.c = correlated.column1
+            Join
+              Scan w
+              Reduce spans(x = subquery.x) partition by u.c as (correlated.column1, r.low, r.high)
+                Project subquery.x = u.x, u.c = u.c
+                  Scan u
+    """)

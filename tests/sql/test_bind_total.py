@@ -244,6 +244,12 @@ SELECT p.z FROM t, pulse(b) AS p (z)
 SELECT p, q FROM t, pair(a, 'x')
 SELECT pair(a) FROM t
 SELECT pulse(a) FROM t
+SELECT r.a, r.* FROM spans(TABLE t PARTITION BY a, s ORDER BY b DESC NULLS LAST, a + 1) AS r (x)
+SELECT w.z, r.low FROM w, spans(TABLE (SELECT a, b FROM t WHERE t.a = w.c) q PARTITION BY (q.b)) AS r
+SELECT u.c, low FROM u LEFT JOIN LATERAL spans(TABLE u AS v (k) ORDER BY k) ON low = c
+SELECT low FROM spans(TABLE (t JOIN w ON a = c)), spans(TABLE(pv)) AS s
+SELECT spans(TABLE t), pulse(TABLE t) FROM spans(t.a)
+SELECT * FROM pulse(TABLE t PARTITION BY a) WHERE EXISTS (TABLE t)
 SELECT * FROM nosuch(1)
 SELECT * FROM lower('x')
 SELECT * FROM t, ROWS FROM (generate_series(1, 2), generate_series(1, 3)) x

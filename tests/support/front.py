@@ -23,8 +23,8 @@ CREATE VIEW named (k, l) AS SELECT a, a FROM u
 
 
 class FakeSchema:
-    """The names of a few CREATE statements and of the user's table functions `pulse` and `pair`, and his aggregates
-    `geo_mean`, which adds up, and `longest`."""
+    """The names of a few CREATE statements and of the user's table functions `pulse` and `pair`, his aggregates
+    `geo_mean`, which adds up, and `longest`, and his reduce `spans`."""
 
     def __init__(self, sql: str = TABLES) -> None:
         self._tables: dict[str, tuple[Column, ...]] = {}
@@ -55,6 +55,12 @@ class FakeSchema:
 
     def table_functions(self) -> tuple[str, ...]:
         return ("pulse", "pair")
+
+    def reduce(self, name: str) -> tuple[tuple[str, SqlType], ...] | None:
+        return {"spans": (("low", BIGINT), ("high", BIGINT))}.get(name)
+
+    def reduces(self) -> tuple[str, ...]:
+        return ("spans",)
 
     def aggregate(self, name: str) -> UserAggregate | None:
         adding = UserAggregate("geo_mean", (DOUBLE,), DOUBLE, (("n", BIGINT), ("s", DOUBLE)))

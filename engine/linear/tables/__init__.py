@@ -10,12 +10,13 @@ from halfjoin.engine.linear.tables.arrays import regexp_split_to_table, unnest
 from halfjoin.engine.linear.tables.exploded import Exploded, TableFunction, ordinality
 from halfjoin.engine.linear.tables.lockstep import Part, lockstep
 from halfjoin.engine.linear.tables.series import generate_series
-from halfjoin.engine.linear.tables.user import GroupFunction, UserFunction, call_user_function
+from halfjoin.engine.linear.tables.user import GroupFunction, ReduceFunction, UserFunction, call_user_function
 from halfjoin.engine.linear.tables.weights import repeat_row
 from halfjoin.errors import HalfjoinError
 from halfjoin.planner.linear import Explode
 
-Registry: TypeAlias = Mapping[str, UserFunction | GroupFunction]
+Registered: TypeAlias = UserFunction | GroupFunction | ReduceFunction
+Registry: TypeAlias = Mapping[str, Registered]
 NO_FUNCTIONS: Registry = MappingProxyType({})
 
 _BUILT_IN: dict[str, TableFunction] = {
@@ -26,8 +27,9 @@ _BUILT_IN: dict[str, TableFunction] = {
 }
 
 __all__ = [
-    "NO_FUNCTIONS", "Exploded", "GroupFunction", "Registry", "TableFunction", "UserFunction", "call_user_function",
-    "group_function", "is_built_in", "ordinality", "row_function", "table_function",
+    "NO_FUNCTIONS", "Exploded", "GroupFunction", "ReduceFunction", "Registered", "Registry", "TableFunction",
+    "UserFunction", "call_user_function", "group_function", "is_built_in", "ordinality", "reduce_function",
+    "row_function", "table_function",
 ]  # fmt: skip
 
 
@@ -78,6 +80,18 @@ def group_function(name: str, registry: Registry) -> GroupFunction:
     if isinstance(found, GroupFunction):
         return found
     raise not_registered("aggregate", name)
+
+
+def reduce_function(name: str, registry: Registry) -> ReduceFunction:
+    """The user's reduce of that name.
+
+    Raises:
+        HalfjoinError: it is not registered.
+    """
+    found = registry.get(name)
+    if isinstance(found, ReduceFunction):
+        return found
+    raise not_registered("reduce", name)
 
 
 def not_registered(kind: str, name: str) -> HalfjoinError:

@@ -49,6 +49,24 @@ class GroupFunction:
     returns: SqlType
 
 
+@dataclass(frozen=True, slots=True)
+class ReduceFunction:
+    """A registered reduce, and the columns that it promises to return.
+
+    `function` gets the rows of a group and their counts (`__diff`). `vectorised`: it gets those of many groups at once,
+    and the number of each row's group (`__group`), which it returns as well.
+    """
+
+    name: str
+    function: Callable[[pa.RecordBatch], Any]
+    returns: Mapping[str, SqlType]
+    vectorised: bool = False
+    what: str = "reduce"
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.name}"
+
+
 def call_user_function(user: UserFunction, arguments: list[pa.Array], length: int) -> Exploded:
     """Call the function on a RecordBatch with columns `0`, `1`, ... and check its result.
 
@@ -88,14 +106,14 @@ def _call(user: UserFunction, batch: pa.RecordBatch) -> Exploded:
         raise DataError(f"{user} failed: {type(problem).__name__}: {problem}") from problem
     if not hasattr(made, "column") or ROW not in made.schema.names:
         raise DataError(f"{user} must return a RecordBatch with a column {ROW}")
-    rows, length = _ints(user, made, ROW), len(batch)
+    rows, length = integers_of(user, made, ROW), len(batch)
     if len(rows) and (rows.min() < 0 or rows.max() >= length):
         raise DataError(f"{user} gave {ROW} outside 0..{length - 1}")
     if len(rows) > RESULT_ROWS and int(np.bincount(rows).max()) > RESULT_ROWS:
         raise DataError(f"{user} made more than {RESULT_ROWS:,} rows of one")
-    columns = [_column(user, made, name, kind) for name, kind in user.returns.items()]
-    time = _ints(user, made, TIME) if TIME in made.schema.names else None
-    diff = _ints(user, made, DIFF) if DIFF in made.schema.names else None
+    columns = [column_of(user, made, name, kind) for name, kind in user.returns.items()]
+    time = integers_of(user, made, TIME) if TIME in made.schema.names else None
+    diff = integers_of(user, made, DIFF) if DIFF in made.schema.names else None
     order = np.argsort(rows, kind="stable")
     if (order[1:] > order[:-1]).all():
         return Exploded(rows, tuple(columns), time, diff)
@@ -119,7 +137,12 @@ def _joined(user: UserFunction, parts: list[tuple[int, Exploded]]) -> Exploded:
     return Exploded(rows, tuple(columns), np.concatenate(times), np.concatenate(diffs))
 
 
-def _column(user: UserFunction, made: pa.RecordBatch, name: str, kind: SqlType) -> pa.Array:
+def column_of(user: UserFunction | ReduceFunction, made: pa.RecordBatch, name: str, kind: SqlType) -> pa.Array:
+    """A column that a function returned, in the type that it promised.
+
+    Raises:
+        DataError: it is missing, or has a value of another type.
+    """
     if name not in made.schema.names:
         raise DataError(f"{user} did not return its column {name}")
     column = made.column(name)
@@ -131,7 +154,12 @@ def _column(user: UserFunction, made: pa.RecordBatch, name: str, kind: SqlType) 
         raise DataError(f"{user.what} {problem.with_(remedy=None)}", remedy=problem.remedy) from problem
 
 
-def _ints(user: UserFunction, made: pa.RecordBatch, name: str) -> Ints:
+def integers_of(user: UserFunction | ReduceFunction, made: pa.RecordBatch, name: str) -> Ints:
+    """A column of integers that a function returned.
+
+    Raises:
+        DataError: it has something else.
+    """
     column = made.column(name)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()

@@ -1,0 +1,116 @@
+"""The user's reduces under Spark: tasks call the functions, and give what the local runner gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import halfjoin as hj
+from halfjoin.engine.spark import runner
+from halfjoin.engine.spark.reducing import Reducing
+from tests.oracle.rows import bag, updates
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+VIEWS = (
+    "SELECT r.k, r.* FROM runs(TABLE t PARTITION BY k ORDER BY x) AS r",
+    "SELECT low, n FROM runs(TABLE (SELECT x FROM t WHERE x > 1) ORDER BY x DESC)",
+    "SELECT k, half, m FROM sizes(TABLE (SELECT k, x / 5 AS half FROM t) PARTITION BY k, half)",
+    "SELECT t.x, r.n FROM t JOIN runs(TABLE t PARTITION BY k ORDER BY x) AS r ON r.k = t.k AND r.low = t.x",
+)
+FAILS = "SELECT r.k FROM choosy(TABLE t PARTITION BY k) AS r"
+
+
+@pytest.fixture(autouse=True)
+def _everything_stays_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "FEW", 0)
+
+
+def register(engine: hj.Engine) -> None:
+    def runs(rows: pa.RecordBatch) -> pa.RecordBatch:
+        made: list[dict[str, Any]] = []
+        for x, count in zip(rows["x"].to_pylist(), rows["__diff"].to_pylist(), strict=True):
+            if not made or abs(x - made[-1]["last"]) > 1:
+                made.append({"low": x, "n": 0, "last": x})
+            made[-1] |= {"n": made[-1]["n"] + count, "last": x}
+        return pa.RecordBatch.from_pylist([{"low": one["low"], "n": one["n"]} for one in made])
+
+    def sizes(rows: pa.RecordBatch) -> pa.RecordBatch:
+        found = pa.TableGroupBy(pa.Table.from_batches([rows]), "__group").aggregate([("__diff", "sum")])
+        return found.rename_columns(["__group", "m"]).combine_chunks().to_batches()[0]
+
+    def choosy(rows: pa.RecordBatch) -> pa.RecordBatch:
+        if pc.max(rows["x"]).as_py() > 7:
+            raise ValueError("far")
+        return pa.RecordBatch.from_pydict({"n": [1]})
+
+    engine.register_reduce("runs", runs, returns={"low": "bigint", "n": "bigint"})
+    engine.register_reduce("sizes", sizes, returns={"m": "bigint"}, vectorised=True)
+    engine.register_reduce("choosy", choosy, returns={"n": "bigint"})
+
+
+def _counted(method: Any, calls: Counter[str]) -> Any:
+    def call(self: Reducing, *args: Any) -> Any:
+        calls[method.__name__] += 1
+        return method(self, *args)
+
+    return call
+
+
+def contents(engine: hj.Engine, name: str, time: int) -> Any:
+    try:
+        return bag(engine.read(name, as_of=time))
+    except hj.DataError as problem:
+        return str(problem)
+
+
+def test_own_reduces_are_the_same_under_both_runners(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random, tasks = Random(5), Counter[str]()
+    for called in ("fill", "changes"):
+        monkeypatch.setattr(Reducing, called, _counted(getattr(Reducing, called), tasks))
+    own = hj.Engine(tmp_path / "w", spark=spark, runner="spark", clock="own", memory="1MB", retain=100)
+    engines = [hj.Engine(runner="local", clock="own", retain=100), own]
+    for engine in engines:
+        engine.execute("CREATE TABLE t (k text, x bigint)")
+        register(engine)
+    there: list[dict[str, Any]] = []
+    for number in range(2):
+        for engine in engines:
+            for place, sql in enumerate((*VIEWS, FAILS)):
+                if place % 2 == number:
+                    engine.execute(f"CREATE MATERIALIZED VIEW v{place} AS {sql}")
+        batch = []
+        for _ in range(12):
+            if len(there) > 4 and random.random() < 0.4:
+                row, diff = there.pop(random.randrange(len(there))), -1
+            else:
+                row, diff = {"k": random.choice(["a", "b", None]), "x": random.randrange(10)}, 1
+                there.append(row)
+            batch.append({**row, "__time": 5 * number + random.randrange(3) + 3 * (diff < 0), "__diff": diff})
+        found = []
+        for engine in engines:
+            applied = engine.apply({"t": batch}, close=False)
+            closed = engine.advance(to=5 * number + 4)
+            found.append({name: Counter({(row, time): diff for row, time, diff in updates(table)})
+                          for name, table in {**applied.diffs, **closed.diffs}.items()})  # fmt: skip
+        assert found[0] == found[1]
+    failed = 0
+    for time in range(0, 9, 2):
+        for place in range(len(VIEWS) + 1):
+            local, sparks = (contents(engine, f"v{place}", time) for engine in engines)
+            assert local == sparks, f"v{place} at {time}"
+            failed += isinstance(local, str)
+    assert failed
+    sql = VIEWS[0]
+    assert bag(engines[1].query(sql)) == bag(engines[0].query(sql)) == bag(engines[1].read("v0"))
+    for engine in engines:
+        engine.close()
+    assert set(tasks) == {"fill", "changes"}
