@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from halfjoin.engine.arrange.run import Part, make_run, present
 from halfjoin.engine.batch.flows import Inner, is_passing
 from halfjoin.engine.batch.state import State, Versions
@@ -21,7 +23,7 @@ from halfjoin.engine.loop.rounds import Made, Pass
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, empty
 from halfjoin.errors import DataError
-from halfjoin.planner.plan import Version
+from halfjoin.planner.plan import ROUND, Version
 
 _NOTHING = 0  # the code of the error of a loop without state
 
@@ -110,6 +112,11 @@ def loop_fill(flows: Mapping[str, Inner], lookup: RunsOf, upper: int, *, last: b
     if not last:
         return found
     return {name: (_at(output, upper - 1), _at(errors, upper - 1)) for name, (output, errors) in found.items()}
+
+
+def per_round(made: Updates) -> tuple[int, ...]:
+    """How many updates each round of the outermost loop has made, up to the last one that made any."""
+    return tuple(np.bincount(made.columns[ROUND].to_numpy()).tolist()) if len(made) else ()
 
 
 def _at(updates: Updates, time: int) -> Updates:
