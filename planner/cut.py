@@ -25,6 +25,7 @@ from halfjoin.planner.canonical import canonical
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.fingerprint import fingerprint
+from halfjoin.planner.firsts import firsts
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.nameless import nameless
 from halfjoin.planner.narrow import narrowed
@@ -109,7 +110,7 @@ class _Cutter:
         keys, function = columns[: low.keys], low.function(columns)
         made = Reduce("", output_columns(keys, function, columns), input, keys, function)
         name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
-        self.nodes.setdefault(name, replace(made, output=name))
+        self.nodes.setdefault(name, replace(made, output=name, checked=bool(self.facts.unique_keys(input))))
         alias = f"={self.aliases.fresh('groups')}"  # no user can write this name
         return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
 
@@ -135,13 +136,17 @@ class _Cutter:
         return Project(above.input, (*above.items, *zip(relation.rounds, scan.columns[-many:], strict=True)))
 
     def looped(self, loop: Loop) -> Relation:
-        """A scan of a binding's collection, without the loop's own rounds."""
+        """A scan of a binding's collection, without the loop's own rounds unless the loop shows them."""
         if loop.name not in self.loops:
             self.loops[loop.name] = self._loop(loop, loop.around if isinstance(loop, Nested) else None)
         node = self.loops[loop.name][loop.number]
         alias = self.aliases.fresh(node.name)
         columns = tuple(replace(c, name=f"{alias}.{c.name}") for c in node.relation.columns)
-        return Project(Scan(node.name, alias, columns), tuple(zip(loop.columns, columns[:-1], strict=True)))
+        own = len(loop.bindings[loop.number].relation.columns)
+        *shown, last = columns
+        if len(loop.columns) == len(columns):  # it shows its rounds
+            shown.insert(own, last)
+        return Project(Scan(node.name, alias, columns), tuple(zip(loop.columns, shown, strict=True)))
 
     def _loop(self, loop: Loop, around: Rounds | None) -> Sequence[CutNode]:
         """The nodes of the bindings. What does not read a binding is a node before the loop."""
@@ -159,7 +164,7 @@ class _Cutter:
             return [node for node in map(self.nodes.__getitem__, names) if isinstance(node, CutNode)]
         rounds, known, made = Rounds(loop, names, around), set(self.nodes), list[CutNode]()
         for name, binding in zip(names, loop.bindings, strict=True):
-            relation = narrowed(simplified(binding.relation))
+            relation = firsts(narrowed(simplified(binding.relation)), self.aliases)
             below = self.reduced(rounds.shown(relation.columns, *rounds.carried(relation)))
             whole, _ = self.region(below)
             union = canonical(UnionAll((whole,), whole.columns))
@@ -252,10 +257,7 @@ class _Cutter:
         if side is not None and (outer is None or shown(side, asked(outer, side)) is not None):
             return part
         if not _may_be_kept(part, failing=True):
-            raise UnsupportedSQL(
-                "the right side of an outer or semi-join has a column that cannot be stored, or mz_now() outside WHERE",
-                remedy="leave the column out, or write mz_now() in WHERE",
-            )
+            raise _cannot_be_kept(part)
         node = self._node(UnionAll((part,), part.columns))
         self.nodes.setdefault(node.name, node)
         return _scan(node, part, part.columns)
@@ -352,6 +354,20 @@ def _rebuilt(relation: Relation, parts: Mapping[int, UnionAll | CutNode]) -> Rel
             return replace(relation, input=_rebuilt(relation.input, parts))
         case _:
             return relation
+
+
+def _cannot_be_kept(side: Relation) -> UnsupportedSQL:
+    """Why a looked-up side cannot be a node."""
+    held = "a side of an outer or semi-join that has joins, groups or mz_now() of its own is kept"
+    for column in side.columns:
+        name = column.name.rpartition(".")[2]
+        if column.type.kind is Kind.INTERVAL:
+            return UnsupportedSQL(f"column {name} is an interval: {held}, and no collection can hold an interval",
+                                  remedy=f"give its length instead: extract(epoch from {name})")  # fmt: skip
+        if stored(column) != column.type:
+            return UnsupportedSQL(f"column {name} has more than 38 digits: {held}, and no collection can hold them",
+                                  remedy=f"round it: round({name}, 10), or cast it to numeric(38, 10)")  # fmt: skip
+    return UnsupportedSQL(f"mz_now() is used outside WHERE: {held}", remedy="write mz_now() in WHERE")
 
 
 def _may_be_kept(relation: Relation, failing: bool = False) -> bool:

@@ -218,6 +218,8 @@ class Reduce:
     to look only at the groups that this batch touched, since what closes now may have come earlier.
 
     `loops`: as in `Join`. Inside a loop the last columns are the rounds, and the reduce acts in each round.
+    `checked`: the input is a table with a PRIMARY KEY. So batches take only rows that are there, and none has a
+    negative count.
     """
 
     output: str
@@ -226,6 +228,7 @@ class Reduce:
     keys: tuple[Column, ...]  # of the input; NULL is a key like any other
     function: OfGroups
     loops: tuple[str, ...] = ()
+    checked: bool = False
 
     @property
     def loop(self) -> str:

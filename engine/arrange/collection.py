@@ -22,7 +22,8 @@ from halfjoin.planner.plan import ArrangementKey
 
 # A run is merged into the one before it unless that one is this many times larger. So lookups search few runs, and each
 # row is copied a logarithmic number of times.
-GROWTH = 8
+GROWTH = 3
+MERGED = 4  # so many runs at least are merged at once: a merge costs more than lookups in a few small runs
 
 
 class User(NamedTuple):
@@ -162,7 +163,9 @@ class Collection:
 
         This runs after the commit point, so no row may make it fail.
         """
-        self.held = tuple(run.closed(upper) for run in self.held)
+        if not self.held:
+            return
+        self.held = tuple([run.closed(upper) for run in self.held])
         runs = self.in_memory
         count = min(len(runs), 1)
         size = len(runs[-1]) if runs else 0
@@ -172,7 +175,7 @@ class Collection:
                 break
             count += 1
             size += len(runs[-count])
-        if count > 1:
+        if count >= MERGED:
             self._merge([runs[-count:]], upper, final=False)
 
     def compact(self, upper: int) -> None:
@@ -187,7 +190,7 @@ class Collection:
     def _merge(self, groups: Sequence[Sequence[Run]], upper: int, *, final: bool) -> None:
         """Merge each group into one run. Together the groups are the last runs."""
         live = {key: arrangement.columns for key, arrangement in self.arrangements.items()}
-        merged = [merge_runs(runs, self.since, upper, live, final=final) for runs in groups]
+        merged = [merge_runs(runs, self.since, upper, live, final=final, made=not self.order) for runs in groups]
         older = self.held[: len(self.held) - sum(map(len, groups))]
         self.held = (*older, *(run for run in merged if len(run)))
 
@@ -214,12 +217,17 @@ class Collection:
     def closing(self, low: int, high: int, staged: Part | None = None) -> Updates:
         """The consolidated updates that close when `upper` goes from `low` to `high`, including a staged run's."""
         runs = self.held if self.cold is not None and self.cold.latest < low else self.runs
-        parts = [part for run in runs if len(part := run.closing(low, high))]
+        parts = [part for run in runs if run.closes(low, high) and len(part := run.closing(low, high))]
         new = list(staged.pieces(high=high)) if staged is not None else []
         if not parts and not new:
             return empty(self.schema)
         found = concat([*parts, *new])
         return consolidate(found) if parts else found  # a staged run is consolidated
+
+    def closes(self, low: int, high: int) -> bool:
+        """Whether updates close when `upper` goes from `low` to `high`. They may cancel each other."""
+        runs = self.held if self.cold is not None and self.cold.latest < low else self.runs
+        return any(run.closes(low, high) for run in runs)
 
     def closing_in_files(self, low: int, high: int, staged: Part) -> StoredChanges:
         """As `closing`, for a staged run in files."""

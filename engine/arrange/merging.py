@@ -9,7 +9,7 @@ import numpy as np
 from halfjoin.engine.arrange.index import Index, merge
 from halfjoin.engine.arrange.netting import NET_FROM, Net, laid, net
 from halfjoin.engine.arrange.run import KeyColumns, Run, make_run
-from halfjoin.engine.updates.consolidate import cancelled
+from halfjoin.engine.updates.consolidate import FEW, cancelled
 from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat
 from halfjoin.planner.plan import ArrangementKey
 
@@ -18,11 +18,13 @@ CANCEL_FROM = 4096  # rows; for fewer, the search for rows that cancel costs mor
 
 
 def merge_runs(
-    runs: Sequence[Run], since: int, upper: int, live: Mapping[ArrangementKey, KeyColumns], *, final: bool
-) -> Run:
+    runs: Sequence[Run], since: int, upper: int, live: Mapping[ArrangementKey, KeyColumns], *, final: bool,
+    made: bool = False,
+) -> Run:  # fmt: skip
     """One run for neighbouring runs. An arrangement's index is merged too if the largest run has it.
 
-    Rows that cancel are dropped if the run is `final`, or if it is large and has deletions at or below `since`.
+    Rows that cancel are dropped if the run is `final`, or if it is large and has deletions at or below `since`; also if
+    it is small and the rows are `made` by a view or node, which takes away what it made a batch ago.
 
     Compaction law. Times below `since` may be moved up to `since`, after which equal rows are added up and zeros
     dropped. No read at or above `since` can tell.
@@ -43,7 +45,8 @@ def merge_runs(
     """
     joined = concat([run.updates for run in runs]).not_before(since)
     # Rows with different times cannot cancel, so a deletion cancels only after its time is moved up to `since`.
-    if final or (len(joined) >= CANCEL_FROM and bool(((joined.time == since) & (joined.diff < 0)).any())):
+    tried = (made and len(joined) <= FEW) or len(joined) >= CANCEL_FROM
+    if final or (tried and bool(((joined.time == since) & (joined.diff < 0)).any())):
         positions, diffs = cancelled(joined)
     else:
         positions, diffs = np.arange(len(joined)), joined.diff

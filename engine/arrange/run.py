@@ -76,6 +76,9 @@ class Part(Protocol):
     def closing(self, low: int, high: int) -> Updates:
         """The updates with times in `[low, high)`; `low` is at or above `upper` as it was when the part was made."""
 
+    def closes(self, low: int, high: int) -> bool:
+        """Whether `closing` may give updates."""
+
     def closed(self, upper: int) -> Part:
         """This part after times below `upper` have closed."""
 
@@ -237,6 +240,10 @@ class Run:
             return self.updates.slice(0, 0)
         rows = self.future.between(low, high)
         return self.updates if len(rows) == len(self.updates) else self.updates.take(np.sort(rows))
+
+    def closes(self, low: int, high: int) -> bool:
+        """Whether `closing` gives updates."""
+        return self.future is not None and len(self.future.between(low, high)) > 0
 
     def closed(self, upper: int) -> Run:
         """This run after times below `upper` have closed: netted anew if many updates have closed since it was netted.

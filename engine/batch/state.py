@@ -169,7 +169,7 @@ class State:
     def closing(self, upper: int) -> set[str]:
         """The collections in which a view asks whether keys are present, and of which updates close."""
         asked = {name for node in self.maintained.values() for name in node.dataflow.asked}
-        return {name for name in asked if len(self.collection(name).closing(self.upper, upper))} if asked else asked
+        return {name for name in asked if self.collection(name).closes(self.upper, upper)}
 
     def in_memory(self, changed: Iterable[str]) -> bool:
         """Whether changed tables, and all that the views over them look up, are in memory or likely to fit there."""

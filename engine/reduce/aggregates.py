@@ -42,8 +42,7 @@ def aggregated(
     """
     answers = {name: moments.of_groups(array) for name, array in moments.keys.items()}
     for number, part in enumerate(sums_of(function)):
-        added = None if lifted is None else lifted.totals[number]
-        answers[part.column.name] = _sum(part, added, moments, kept)
+        answers[part.column.name] = _sum(part, number, lifted, moments, kept)
     for one, seen in zip(function.ordered, contents, strict=True):
         made = seen.evaluated(partial(evaluate, one, registry=registry))
         if kept is not None:  # what was is there as it was kept
@@ -76,10 +75,16 @@ def _is_left(
     return left
 
 
-def _sum(part: Sums, lifted: Totals | None, moments: Moments, kept: Mapping[str, pa.Array] | None) -> pa.Array:
+def _sum(
+    part: Sums, number: int, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None
+) -> pa.Array:
     """A sum at each moment: what was kept for the group, and what the updates up to the moment add."""
     name, kind = part.column.name, part.kind
-    added = [] if lifted is None else [lifted.take(moments.rows).added(moments.starts)]
+    if lifted is not None and lifted.few:
+        found = lifted.few[number].running(moments, None if kept is None else kept[name])
+        if found is not None:
+            return found
+    added = [] if lifted is None else [lifted.total(number).take(moments.rows).added(moments.starts)]
     type = pa.int64() if part.column.type == BIGINT else pa.binary()
     old = pa.nulls(moments.groups, type) if kept is None else kept[name]
     begins = [Totals.read(kind, pa.nulls(1, type))] if moments.begins else []

@@ -8,8 +8,9 @@ What is read is a *window*: between its edges, the two rows that bound it, all r
 lower edge count as copies of this edge, and all at or behind the upper one as copies of that. So the window answers as
 the group does, if the place is inside it at each moment. If it is at an edge, the next window is around this edge.
 
-A row with a negative count is an error. So each row that updates take is looked up: there must be as many copies. Where
-they are not, groups are *plain*: their rows are looked up, all of them, and so are those of small groups.
+A row with a negative count is an error. So each row that updates take is looked up, unless a PRIMARY KEY has checked
+it: there must be as many copies. Where they are not, groups are *plain*: their rows are looked up, all of them, and so
+are those of small groups.
 """
 
 from __future__ import annotations
@@ -60,12 +61,13 @@ class _Changes:
 
 def around(
     place: Place, kept: pa.Array, moments: Moments, updates: Updates, readable: Callable[[], Reading | None],
-    before: int,
+    before: int, *, checked: bool = False,
 ) -> Front:  # fmt: skip
     """The rows around the place, in each group at its moments.
 
     `kept`: the value of each group as it was; NULL if it had none. `updates`: what closes. `readable` gives the groups
-    as they were below the time `before`; None if they cannot be read in order.
+    as they were below the time `before`; None if they cannot be read in order. `checked`: updates take only rows that
+    are there.
     """
     values, moment = updates.columns[place.subject], moments.moment_of_rows(len(updates))
     there = valid(values)
@@ -76,7 +78,7 @@ def around(
     plain = np.ones(moments.groups, np.bool_)
     rows, numbers = [own.slice(0, 0)], [change.group[:0]]
     if reading is not None:
-        search = _Search(place, kept, moments, change, reading, before)
+        search = _Search(place, kept, moments, change, reading, before, checked=checked)
         for _ in range(_ROUNDS):
             if not len(search.waiting):
                 break
@@ -95,8 +97,9 @@ class _Search:
     """
 
     def __init__(
-        self, place: Place, kept: pa.Array, moments: Moments, change: _Changes, reading: Reading, before: int
-    ) -> None:
+        self, place: Place, kept: pa.Array, moments: Moments, change: _Changes, reading: Reading, before: int,
+        *, checked: bool,
+    ) -> None:  # fmt: skip
         self.place, self.moments, self.change, self.before = place, moments, change, before
         groups, kind = moments.groups, change.values.type
         at = np.full(groups, -1)
@@ -115,7 +118,8 @@ class _Search:
             nulls = {place.subject: pa.nulls(len(self.waiting), kind)}
             self.reading = self.reading.until(self.reading.find(nulls, np.zeros(len(self.waiting), np.bool_)))
         self.total = self.reading.copies(self.reading.begins, self.reading.ends, before)
-        self._refuse(taken, depth)
+        if not checked:
+            self._refuse(taken, depth)
 
     def _taken(self) -> tuple[Ints, Ints]:
         """An update of each row that updates take, and how many copies of the row they take at most."""

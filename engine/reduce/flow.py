@@ -19,7 +19,7 @@ from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.front import Front
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments, moments_of
-from halfjoin.engine.reduce.lifted import Lifted, lift, lift_all
+from halfjoin.engine.reduce.lifted import Lifted, lift_all, lift_change
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
 from halfjoin.engine.reduce.own import answers
 from halfjoin.engine.reduce.regions import Regions, regions_of
@@ -59,7 +59,7 @@ class ReduceFlow:
         if not len(updates):
             return empty(self.schema), empty(ERROR_SCHEMA)
         if self._rows is None:  # the sums are all that it needs
-            return self.added(lift(self._sums, self._keys, updates), lookup, closing)
+            return self.added(lift_change(self._sums, self._keys, updates), lookup, closing)
         moments = moments_of(updates, self._keys)
         stream = stream_of(moments)
         if self._regions is not None:
@@ -185,7 +185,7 @@ class ReduceFlow:
     def _lifted(self, updates: Updates) -> Lifted | None:
         """What updates add to sums, if this reduce keeps sums."""
         function = self.plan.function
-        return lift(function, self._keys, updates) if isinstance(function, Aggregates) and len(updates) else None
+        return lift_change(function, self._keys, updates) if isinstance(function, Aggregates) and len(updates) else None
 
     def _made(
         self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,

@@ -4,8 +4,9 @@ What a group was tells its first rows: the output has them. So its rows are *kno
 output. If the updates leave enough of them, the first rows at each moment are among these rows and the updates. If not,
 more rows are read, from the bound on. So rows that have gone, before the bound, are never read again.
 
-A row with a negative count is an error. So each retraction behind the bound is looked up: it must take a row that is
-there. A group in which one does not is *plain*: its rows are looked up, all of them, and so are those of small groups.
+A row with a negative count is an error. So each retraction behind the bound is looked up, unless a PRIMARY KEY has
+checked it: it must take a row that is there. A group in which one does not is *plain*: its rows are looked up, all of
+them, and so are those of small groups.
 """
 
 from __future__ import annotations
@@ -67,12 +68,14 @@ class Front:
 
 
 def front_of(
-    wanted: Wanted, known: Known, updates: Updates, group: Ints, readable: Callable[[], Reading | None], before: int
-) -> Front:
+    wanted: Wanted, known: Known, updates: Updates, group: Ints, readable: Callable[[], Reading | None], before: int,
+    *, checked: bool = False,
+) -> Front:  # fmt: skip
     """The first rows of groups.
 
     `updates` and `group`: what closes, and the number of each update's group. `readable` gives the groups as they were
-    below the time `before`, if that is needed; None if they cannot be read in order.
+    below the time `before`, if that is needed; None if they cannot be read in order. `checked`: updates take only rows
+    that are there.
     """
     if wanted.subject is not None:
         there = valid(updates.columns[wanted.subject])
@@ -89,11 +92,11 @@ def front_of(
         sight = _Sight(wanted, some, entries, updates.filter(mine), group[mine], groups)
         few = waiting & sight.few & ~sight.wrong
         bad = waiting & sight.wrong
-        behind = sight.behind(waiting & ~few & ~bad)
-        if reading is None and (few.any() or len(behind.group)):
+        behind = None if checked else sight.behind(waiting & ~few & ~bad)
+        if reading is None and (few.any() or (behind is not None and len(behind.group))):
             reading = readable()
             sizes = sizes if reading is None else reading.sizes
-        if len(behind.group):
+        if behind is not None and len(behind.group):
             bad[behind.group[~_are_there(behind, reading, sizes, before)]] = True
         rows, numbers = sight.rows
         good = (waiting & ~few & ~bad)[numbers]

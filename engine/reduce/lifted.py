@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from halfjoin.engine.reduce.few import FEW, Few
 from halfjoin.engine.reduce.law import moments_of
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.updates import limits
@@ -16,13 +17,21 @@ from halfjoin.planner.group_functions import Aggregates, Sums
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """`rows`: the keys and times of the entries. `totals`: what the entries add, for each of `sums_of` the function."""
+    """`rows`: the keys and times of the entries. `totals`: what the entries add, for each of `sums_of` the function.
+
+    `few`: the same for a few updates; then there are no `totals`.
+    """
 
     rows: Updates
     totals: tuple[Totals, ...]
+    few: tuple[Few, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def total(self, number: int) -> Totals:
+        """What the entries add to one of the sums."""
+        return self.few[number].totals() if self.few else self.totals[number]
 
     def summed(self) -> Lifted:
         """One entry for each group and time."""
@@ -54,12 +63,28 @@ def sums_of(function: Aggregates) -> tuple[Sums, ...]:
 
 def lift(function: Aggregates, keys: Sequence[str], updates: Updates) -> Lifted:
     """What each update adds."""
+    rows = _entries(keys, updates)
     totals = tuple(
         Totals.lifted(part.kind, [updates.columns[arg.name] for arg in part.args], updates.diff)
         for part in sums_of(function)
     )
+    return Lifted(rows, totals)
+
+
+def lift_change(function: Aggregates, keys: Sequence[str], updates: Updates) -> Lifted:
+    """As `lift`; a few updates as `few` if possible."""
+    few = list[Few]()
+    for part in sums_of(function) if len(updates) <= FEW else ():
+        made = Few.lifted(part.kind, [updates.columns[arg.name] for arg in part.args], updates.diff)
+        if made is None:
+            return lift(function, keys, updates)
+        few.append(made)
+    return Lifted(_entries(keys, updates), (), tuple(few)) if few else lift(function, keys, updates)
+
+
+def _entries(keys: Sequence[str], updates: Updates) -> Updates:
     columns: dict[str, pa.Array] = {name: updates.columns[name] for name in keys}
-    return Lifted(Updates(columns, updates.time, constant(1, len(updates))), totals)
+    return Updates(columns, updates.time, constant(1, len(updates)))
 
 
 def lift_all(function: Aggregates, keys: Sequence[str], pieces: Iterable[Updates]) -> Lifted | None:

@@ -36,18 +36,21 @@ MOST_FIRST = 1 << 16  # first rows; of more, all rows are looked up
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Seen:
-    """The columns `names` of the groups' rows. `reader`: reads the rows that are `wanted`; None: all are."""
+    """The columns `names` of the groups' rows. `reader`: reads the rows that are `wanted`; None: all are. `checked`: as
+    in the plan."""
 
     names: Sequence[str]
     wanted: Wanted | Place | None = None
     reader: Reader | None = None
+    checked: bool = False
 
     def front(
         self, moments: Moments, updates: Updates, group: Ints, known: Known, runs: Sequence[Part], closing: Closing
     ) -> Front:
         """The first rows of the groups, and which groups must be looked up."""
         assert isinstance(self.wanted, Wanted)
-        found = front_of(self.wanted, known, updates, group, self._readable(moments, runs, closing), closing.before)
+        readable = self._readable(moments, runs, closing)
+        found = front_of(self.wanted, known, updates, group, readable, closing.before, checked=self.checked)
         return self._keyed(moments, found)
 
     def front_of_value(
@@ -57,7 +60,8 @@ class Seen:
         if not isinstance(self.wanted, Place):
             return self.front(moments, updates, group, self._known(values, updates), runs, closing)
         readable = self._readable(moments, runs, closing)
-        return self._keyed(moments, around(self.wanted, values, moments, updates, readable, closing.before))
+        return self._keyed(moments, around(
+            self.wanted, values, moments, updates, readable, closing.before, checked=self.checked))
 
     def _readable(
         self, moments: Moments, runs: Sequence[Part], closing: Closing
@@ -149,4 +153,4 @@ def _first(
 ) -> Seen:
     assert plan.groups is not None  # it reads groups
     key = OrderKey(plan.groups, wanted.order, tuple(read))
-    return Seen(names, wanted, Reader(key, [key.name for key in plan.keys], registry))
+    return Seen(names, wanted, Reader(key, [key.name for key in plan.keys], registry), plan.checked)

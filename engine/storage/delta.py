@@ -17,7 +17,6 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from halfjoin.engine.arrange.collection import GROWTH
 from halfjoin.engine.storage.commits import MARK, Commit, Torn, commit_file, commits
 from halfjoin.engine.storage.damage import naming
 from halfjoin.engine.storage.merging import merged
@@ -34,6 +33,7 @@ _CONFIGURATION = {
     "delta.checkpointInterval": "20",
     "delta.dataSkippingNumIndexedCols": "-1",  # all: with the default of 32, wide tables have none of `__time`
 }
+GROWTH = 8  # files are merged unless the largest has so many times the rows of the others; more files than this wait
 KEEP_HOURS = 1  # how long a file stays after it left the table, for those who still read it
 
 

@@ -97,6 +97,10 @@ class StoredRun:
         """Itself: files know their times."""
         return self
 
+    def closes(self, low: int, high: int) -> bool:
+        """Whether `closing` may give updates."""
+        return any(file.latest >= low for file in self.files)
+
     def closing(self, low: int, high: int) -> Updates:
         """The updates with times in `[low, high)`."""
         found = list(self.pieces(low, high))

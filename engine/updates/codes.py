@@ -98,10 +98,15 @@ def _factorized(left: pa.Array, right: pa.Array) -> Mask:
     return equal
 
 
+_INTEGRAL = frozenset(kind.id for kind in (
+    pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(),
+    pa.date32(), pa.date64(), pa.time32("s"), pa.time64("us"), pa.timestamp("us"), pa.duration("us"),
+))  # fmt: skip
+
+
 def is_integral(kind: pa.DataType) -> bool:
     """Whether values of the type are integers inside."""
-    temporal = pt.is_temporal(kind) and not pt.is_interval(kind)
-    return bool(pt.is_integer(kind) or temporal or pt.is_boolean(kind))
+    return kind.id in _INTEGRAL
 
 
 def integers(column: pa.Array) -> Ints:

@@ -35,7 +35,7 @@ from halfjoin.engine.updates.updates import (
 )
 from halfjoin.errors import DataError
 
-_FEW = 32  # updates; so few are added up faster one by one
+FEW = 32  # updates; so few are added up faster one by one
 
 
 def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:
@@ -66,7 +66,7 @@ def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
     count = int(np.count_nonzero(negative))
     if not count:
         return np.arange(len(updates)), updates.diff
-    if count * 4 > len(updates) or len(updates) <= _FEW:
+    if count * 4 > len(updates) or len(updates) <= FEW:
         return _sums(updates, by_time)
     narrow = [column for column in updates.columns.values() if not _is_wide(column.type)]
     keys = codes(narrow or list(updates.columns.values()), len(updates))
@@ -90,7 +90,7 @@ def _survivors(updates: Updates, positions: Ints, diffs: Ints) -> Updates:
 
 def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
     """Positions of the rows that stay, in order, and the sums of their diffs."""
-    if 1 < len(updates) <= _FEW and (few := _few_sums(updates, by_time)) is not None:
+    if 1 < len(updates) <= FEW and (few := _few_sums(updates, by_time)) is not None:
         return few
     found = _groups(updates, by_time) if len(updates) > 1 else None
     if found is None:
@@ -121,12 +121,12 @@ def _few_sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints] | None:
     """As `_sums`, one by one; None if some value or sum is not a simple one."""
     rows = list[list[Any]]()
     for column in updates.columns.values():
-        if pt.is_floating(column.type):
-            rows.append([None if value is None else "NaN" if value != value else value for value in column.to_pylist()])
-        elif is_integral(column.type):
+        if is_integral(column.type):
             rows.append(integers(column).tolist())
             if column.null_count:
                 rows.append(column.is_null().to_pylist())
+        elif pt.is_floating(column.type):
+            rows.append([None if value is None else "NaN" if value != value else value for value in column.to_pylist()])
         elif pt.is_string(column.type) or pt.is_binary(column.type) or pt.is_decimal(column.type):
             rows.append(column.to_pylist())
         else:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
-from halfjoin.sql.expr import Column
+from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.parse.locate import place, refuse
 from halfjoin.sql.relation import Relation
 
 if TYPE_CHECKING:
+    from halfjoin.sql.bind.outer_aggregates import Trial
     from halfjoin.sql.bind.scope import Scope
     from halfjoin.sql.schema import Schema
 
@@ -80,6 +81,8 @@ class Context:
     aliases: Aliases = field(default_factory=Aliases)
     now: str | None = None  # what now() returns in a query, as ISO text; None in a view, which may not read the clock
     notices: list[str] = field(default_factory=list)  # what the author of the query should know
+    lifted: Mapping[int, Expr] = field(default_factory=dict)  # aggregates of outer queries, by their nodes' identity
+    trial: Trial | None = None  # if the query is bound on trial
     in_change: bool = False  # INSERT, UPDATE or DELETE; they refuse what views do not maintain
 
     @property

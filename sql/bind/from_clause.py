@@ -95,7 +95,8 @@ class From:
                 return self.named_merged(join, relation, left.merged(right, merged), merged)
             scope = left.beside(right)
             if join.args.get("on"):
-                relation = filtered(relation, Scalars(self.context, (scope, *self.outer)), join.args["on"])
+                scalars = Scalars(self.context, (scope, *self.outer), self.context.lifted)
+                relation = filtered(relation, scalars, join.args["on"])
             return relation, scope
 
     def outer_join(self, join: exp.Join, relation: Relation, group: Scope, left: Scope) -> Bound:
@@ -110,7 +111,7 @@ class From:
             if join.args.get("using") or join.text("method"):
                 merged, on = self.using(join, group, item)
             else:
-                scalars = Scalars(self.context, (group.beside(item), *self.outer))
+                scalars = Scalars(self.context, (group.beside(item), *self.outer), self.context.lifted)
                 rows = Rows([relation, right], scalars)
                 try:
                     bind_values(rows, [join.args["on"]])
@@ -135,7 +136,8 @@ class From:
         condition, side = join.args["on"], side_of(join)
         if side == "FULL":
             raise self.context.refuse(condition, "a subquery in the condition of a FULL JOIN may read one side only",
-                                      "compute it in a subquery in FROM, and compare with its column")
+                                      "write LEFT JOIN, and UNION ALL with NULLs beside the right side's rows WHERE "
+                                      "NOT EXISTS (SELECT ... FROM the left side WHERE the condition)")
         if side == "RIGHT":
             made = self.beside(right, filtered(left, scalars, condition), item, group, TRUE)
             return made, group.nullable().beside(item)
@@ -159,7 +161,7 @@ class From:
 
     def beside(self, relation: Relation, right: Relation, left: Scope, item: Scope, on: Expr | None) -> Relation:
         """Each row with the rows of a LATERAL item, which reads it. `on`: of a LEFT JOIN, None for an inner one."""
-        rows = Rows([relation], Scalars(self.context, (left, *self.outer)))
+        rows = Rows([relation], Scalars(self.context, (left, *self.outer), self.context.lifted))
         inner = rows.inner(right, joined=True)
         if not inner.single:
             whole = conjunction((*inner.on, *([] if on is None else conjuncts(on))))
@@ -256,7 +258,8 @@ class From:
         argument = table_argument(node, self.context)
         inside = From(self.context, (left, *self.outer))
         rows, scope = inside.item(argument.this, None, Scope())
-        made, source = bind_reduce(node, argument, rows, Scalars(self.context, (scope, *inside.outer)))
+        scalars = Scalars(self.context, (scope, *inside.outer), self.context.lifted)
+        made, source = bind_reduce(node, argument, rows, scalars)
         item = Scope.of(source)
         if relation is not None and self.reads(made, relation):
             return self.beside(relation, made, left, item, None), item
@@ -265,7 +268,7 @@ class From:
     def _call(self, node: exp.Table | exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
         if relation is None:
             relation = Values(self.context.aliases.fresh("row"), (), ((),))
-        scalars = Scalars(self.context, (left, *self.outer))
+        scalars = Scalars(self.context, (left, *self.outer), self.context.lifted)
         calls, ordinality = rows_from(node, self.context), bool(node.args.get("ordinality"))
         bound, source = bind_calls(calls, node.args.get("alias"), ordinality, relation, scalars)
         return bound, Scope.of(source)

@@ -91,18 +91,19 @@ def grouped_nodes(clause: exp.Group | None, outputs: Sequence[Output]) -> list[e
     return [clause, *meant]
 
 
-def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr], relation: Relation,
-          scalars: Scalars) -> tuple[Relation, Grouped]:
+def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr], lifted: Sequence[exp.Expr],
+          relation: Relation, scalars: Scalars) -> tuple[Relation, Grouped]:
     """The groups of the rows, and the binder of expressions over them.
 
     `nodes`: all expressions over the groups, with HAVING and QUALIFY; their aggregates are computed.
+    `lifted`: those in subqueries that are aggregates of this query.
     """
     context = scalars.context
     keys = keys_of(query.args.get("group"), outputs, scalars)
     namer = qualified(context.aliases.fresh("group"))
     calls: dict[AggregateCall, Column] = {}
     bound: dict[int, Expr] = {}
-    for node in aggregates_in(nodes, scalars):
+    for node in (*aggregates_in(nodes, scalars), *lifted):
         call = aggregate_call(node, scalars)
         _check_own(node, call, relation, context)
         if call not in calls:
@@ -119,8 +120,9 @@ def group(query: exp.Select, outputs: Sequence[Output], nodes: Sequence[exp.Expr
     else:
         made = aggregate(relation, keys.sets[0], columns, calls)
     visible = {value.name: column for value, column in columns.items() if isinstance(value, Column)}
-    scopes = (scalars.scopes[0].mapped(visible), *scalars.scopes[1:])
+    scopes = (replace(scalars.scopes[0].mapped(visible), rows=scalars.scopes[0]), *scalars.scopes[1:])
     hidden = frozenset(column.name for column in relation.columns)
+    context = replace(context, lifted={**context.lifted, **{id(node): bound[id(node)] for node in lifted}})
     return made, Grouped(context, scopes, rows.bound, rows=rows, keys=columns, hidden=hidden)
 
 
@@ -136,8 +138,8 @@ def _check_own(node: exp.Expr, call: AggregateCall, relation: Relation, context:
     values = [*call.args, *(key.expr for key in call.order), call.condition or TRUE]
     read: frozenset[str] = frozenset().union(*(columns_of(value) for value in values))
     if read and read.isdisjoint(column.name for column in relation.columns):
-        raise context.refuse(node, "an aggregate over columns of an outer query is not supported",
-                             "compute it in that query, in a subquery in FROM")
+        raise context.refuse(node, "an aggregate over columns of an outer query only belongs to that query, "
+                                   "which does not allow it at this place", "compute it in a subquery in FROM")
 
 
 def _add_dependent(keys: Keys, nodes: Sequence[exp.Expr], relation: Relation, rows: Scalars) -> None:

@@ -11,7 +11,7 @@ from halfjoin.sql.bind import temporal as bind_temporal
 from halfjoin.sql.bind.scalar import members_of
 from halfjoin.sql.expr import Expr
 
-_QUERIES = (exp.Query, exp.Values)
+QUERIES = (exp.Query, exp.Values)
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -36,7 +36,7 @@ class RowComparison:
 
 def has_subquery(node: exp.Expr) -> bool:
     """Whether an expression contains a subquery."""
-    return node.find(*_QUERIES) is not None
+    return node.find(*QUERIES) is not None
 
 
 def exists(node: exp.Expr) -> exp.Expr | None:
@@ -56,7 +56,7 @@ def array_of(node: exp.Expr) -> exp.Expr | None:
 def _argument(node: exp.Expr) -> exp.Expr | None:
     """The query that is the only argument of a call."""
     found = node.expressions[0] if len(node.expressions) == 1 else None
-    return found if isinstance(found, _QUERIES) else None
+    return found if isinstance(found, QUERIES) else None
 
 
 def quantified(node: exp.Expr) -> Quantified | None:
@@ -77,7 +77,7 @@ def quantified(node: exp.Expr) -> Quantified | None:
         right = right.this
     else:
         return None
-    if not isinstance(right.unnest(), _QUERIES):
+    if not isinstance(right.unnest(), QUERIES):
         return None
     return Quantified(members_of(node.this) or [node.this], operator, every, right)
 
@@ -101,7 +101,7 @@ def outermost(node: exp.Expr, bound: Mapping[int, Expr]) -> Iterator[exp.Expr]:
         for member in asked.members:
             yield from outermost(member, bound)
         yield node
-    elif isinstance(node, _QUERIES) or exists(node) is not None or array_of(node) is not None:
+    elif isinstance(node, QUERIES) or exists(node) is not None or array_of(node) is not None:
         yield node
     else:
         for child in node.iter_expressions():

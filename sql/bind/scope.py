@@ -34,10 +34,14 @@ class FromItem:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The sources of a FROM clause, and the columns visible without a table's name in the order of `*`."""
+    """The sources of a FROM clause, and the columns visible without a table's name in the order of `*`.
+
+    `rows`: of a query's groups, the scope of the rows that are grouped.
+    """
 
     sources: tuple[FromItem, ...] = ()
     visible: tuple[Visible, ...] = ()
+    rows: Scope | None = None
 
     @staticmethod
     def of(source: FromItem) -> Scope:
@@ -99,18 +103,33 @@ class Scope:
 
 
 def find(scopes: tuple[Scope, ...], name: str, table: str | None) -> Expr:
-    """The column that a name means, searched from the innermost scope outward; UnknownName if no scope has it."""
+    """The column that a name means, searched from the innermost scope outward; UnknownName if no scope has it.
+
+    UnsupportedSQL if it is a column of grouped rows, and not one of the groups.
+    """
     if table is None:
         for scope in scopes:
             if (expr := scope.column(name)) is not None:
                 return expr
+            if scope.rows is not None and scope.rows.column(name) is not None:
+                raise _ungrouped(name, scope.rows)
     for scope in scopes:
         if (source := scope.source(table or name)) is not None:
+            if table is not None and scope.rows is not None and all(
+                name != known for known, _ in (*source.columns, *source.hidden)):
+                find((scope.rows,), name, table)
+                raise _ungrouped(name, scope.rows, table)
             return _of_source(source, name) if table is not None else _whole(source)
     if table is not None:
         known = (source.name for scope in scopes for source in scope.sources)
         raise UnknownName("table or alias", table, dict.fromkeys(known))
     raise UnknownName("column", name, dict.fromkeys(column.name for scope in scopes for column in scope.visible))
+
+
+def _ungrouped(name: str, rows: Scope, table: str | None = None) -> UnsupportedSQL:
+    table = table or next(column.table for column in rows.visible if column.name == name)
+    return UnsupportedSQL(f'subquery uses ungrouped column "{table}.{name}" from outer query',
+                          remedy="group by it, or write any_value(...) of it", wrong=True)
 
 
 def _whole(source: FromItem) -> Column:

@@ -12,8 +12,10 @@ from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.from_clause import bind_from
 from halfjoin.sql.bind.function import list_calls, numbered
 from halfjoin.sql.bind.groups import group, grouped_nodes, is_grouped
+from halfjoin.sql.bind.iteration import iterative
 from halfjoin.sql.bind.loops import looped, mutual
 from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
+from halfjoin.sql.bind.outer_aggregates import outer_aggregates
 from halfjoin.sql.bind.outputs import outputs_of, star
 from halfjoin.sql.bind.recursion import reads
 from halfjoin.sql.bind.scalar import Scalars
@@ -25,7 +27,7 @@ from halfjoin.sql.bind.subqueries import filtered, with_values
 from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_order, refuse_set_operation
 from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
-from halfjoin.sql.parse.dialect import MutualWith
+from halfjoin.sql.parse.dialect import Iterate, IterativeWith, MutualWith
 from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.relation import Filter, Relation, Values
 
@@ -62,6 +64,8 @@ def _with(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Contex
     items = common_tables(clause, context)
     if isinstance(clause, MutualWith):
         return mutual(clause, items, context, outer)
+    if isinstance(clause, IterativeWith):
+        return iterative(clause, items, context, outer)
     for item in items:
         alias = item.args["alias"]
         name, (inner, columns) = name_of(alias.this), rewritten(item, context, outer)
@@ -80,10 +84,14 @@ def common_tables(clause: exp.With, context: Context) -> list[exp.CTE]:
         name = name_of(item.args["alias"].this)
         if name in names:
             raise context.refuse(item, f"WITH has two queries {name}", "give one another name")
+        plain = clause.args.get("recursive") and not isinstance(clause, (MutualWith, IterativeWith))
         for key in ("search", "cycle"):
-            if item.args.get(key) and (isinstance(clause, MutualWith) or not clause.args.get("recursive")):
+            if item.args.get(key) and not plain:
                 raise context.refuse(item.args[key], f"{key.upper()} needs WITH RECURSIVE")
-        if not isinstance(item.this, exp.Query):
+        if not isinstance(item.this, Iterate if isinstance(clause, IterativeWith) else exp.Query):
+            if isinstance(clause, IterativeWith):
+                raise context.refuse(item, f"{name} in WITH ITERATIVE needs a start and a step",
+                                     "write name AS (start ITERATE step)")
             raise context.refuse(item, "WITH takes queries only", "run the other statement first")
         names.add(name)
     return list(clause.expressions)
@@ -95,7 +103,9 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     relation, scope = bind_from(query, context, base, outer)
     if relation is None:
         relation = one_row(context)
-    scalars = Scalars(context, (scope, *outer))
+    scalars = Scalars(context, (scope, *outer), context.lifted)
+    if context.trial is not None:
+        context.trial.note(query, scalars)
     if query.args.get("where"):
         relation = filtered(relation, scalars, query.args["where"].this)
     bound: dict[int, Expr] = {}
@@ -104,12 +114,13 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     last = Clauses(query, outputs, scalars)
     nodes = [*(output.node for output in outputs), *last.nodes]
     conditions = [query.args[key].this for key in ("having", "qualify") if query.args.get(key)]
-    if context.maintains and is_grouped(query, [*nodes, *conditions], scalars):
+    lifted = outer_aggregates([*nodes, *conditions], scalars) if context.maintains else []
+    if context.maintains and (lifted or is_grouped(query, [*nodes, *conditions], scalars)):
         refuse_lateral(base, query, context)
         keys = grouped_nodes(query.args.get("group"), outputs)
         inside = [*aggregates_in([*nodes, *conditions], scalars), *keys]
         relation, scalars = with_values(relation, scalars, inside)
-        relation, scalars = group(query, outputs, [*nodes, *conditions], relation, scalars)
+        relation, scalars = group(query, outputs, [*nodes, *conditions], lifted, relation, scalars)
     if query.args.get("having"):
         relation = filtered(relation, scalars, query.args["having"].this)
     qualify = query.args.get("qualify")
@@ -141,7 +152,9 @@ def _ordered_values(query: exp.Values, context: Context, base: Relation | None, 
 
 def _values(query: exp.Values, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
     only(query, context.sql, "VALUES", ("expressions", "alias", "with_", "order", "limit", "offset"))
-    scalars = Scalars(context, outer)
+    scalars = Scalars(context, outer, context.lifted)
+    if context.trial is not None:
+        context.trial.note(query, Scalars(context, (Scope(), *outer)))
     rows = [scalars.values(row.expressions if isinstance(row, exp.Tuple) else [row]) for row in query.expressions]
     for node, row in zip(query.expressions, rows, strict=True):
         if len(row) != len(rows[0]):

@@ -18,7 +18,7 @@ from halfjoin.sql.bind.scalar import Scalars, compared
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import FALSE, TRUE, Call, Column, Expr, Literal, columns_of, conjunction, conjuncts, substitute
 from halfjoin.sql.functions.aggregates import resolve_aggregate
-from halfjoin.sql.relation import AggregateCall, Filter, Outer, Project, Scan, TopK
+from halfjoin.sql.relation import AggregateCall, Filter, Outer, Project, Scan, TopK, Values
 from halfjoin.sql.types import BIGINT, BOOLEAN, UNKNOWN, Kind, array
 
 ZERO = Literal(0, BIGINT)
@@ -56,6 +56,9 @@ def _exists(rows: Rows, inner: Inner) -> Expr:
 def _scalar(rows: Rows, found: Found) -> list[Expr]:
     """The outputs in the subquery's only row; NULLs if it has none. With several rows the values are errors."""
     inner = found.inner
+    match inner:
+        case Inner(Values(columns=(), rows=((),)), on=()):  # SELECT without FROM
+            return list(found.values)
     if inner.single:
         rows.join(inner)
         return [_if(conjunction(inner.having), value) if inner.having else value for value in found.values]

@@ -1,0 +1,110 @@
+"""Aggregates in subqueries that belong to a query around them, because they read its columns only.
+
+SQL gives an aggregate to the innermost query whose columns it reads. In `SELECT k, (SELECT sum(o.v)) FROM o GROUP BY k`
+the sum is over the rows of `o`: the outer query computes it, and the subquery reads it like a column of the groups.
+
+Whose columns a call reads, the FROM clauses of the queries between say. So a query with such a call binds its
+subqueries once on trial, before it is grouped, to learn what they read. The calls found are bound as its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from halfjoin.errors import UnknownName, UnsupportedSQL
+from halfjoin.sql.bind import select as bind_select  # the two modules call each other
+from halfjoin.sql.bind.aggregates import aggregate_call, is_aggregate, parts_of_window
+from halfjoin.sql.bind.context import Aliases
+from halfjoin.sql.bind.quantified import QUERIES
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import Scope, find
+from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.schema import Schema
+
+
+@dataclass
+class Trial:
+    """What the subqueries that are bound on trial tell: the calls that belong to the query at a depth.
+
+    The outermost query has depth 1. `bound`: what the calls of outer queries are meanwhile, by the nodes' identity.
+    """
+
+    depth: int
+    bound: dict[int, Expr]
+    calls: list[exp.Expr] = field(default_factory=list)
+
+    def note(self, query: exp.Expr, scalars: Scalars) -> None:
+        """Note the calls of a subquery whose FROM is bound that belong to queries around it."""
+        for call, around in _calls(query, scalars.context.schema):
+            if around is query and id(call) not in self.bound and (level := _level(call, scalars.scopes)):
+                self.bound[id(call)] = Column(f"aggregate {len(self.bound)}", aggregate_call(call, scalars).type)
+                if len(scalars.scopes) - level == self.depth:
+                    self.calls.append(call)
+
+
+def outer_aggregates(nodes: Sequence[exp.Expr], scalars: Scalars) -> list[exp.Expr]:
+    """The calls in the nodes' subqueries that are aggregates of the query itself."""
+    context = scalars.context
+    inside = [call for node in nodes for call, around in _calls(node, context.schema) if around is not None]
+    if not any(id(call) not in context.lifted and _reads(call, scalars.scopes[0]) for call in inside):
+        return []
+    trial = Trial(len(scalars.scopes), dict(context.lifted))
+    context = replace(context, aliases=Aliases(), notices=[], lifted=trial.bound, trial=trial)
+    for node in nodes:
+        for query in _outermost(node):
+            with suppress(UnknownName, UnsupportedSQL):  # the query itself reports it
+                bind_select.select(query, context, None, scalars.scopes)
+    return trial.calls
+
+
+def _calls(node: exp.Expr, schema: Schema,
+           around: exp.Expr | None = None) -> Iterator[tuple[exp.Expr, exp.Expr | None]]:
+    """The outermost calls of aggregates without subqueries of their own, each with the subquery that it is in."""
+    if isinstance(node, exp.Window):
+        parts: Iterator[exp.Expr] = parts_of_window(node)
+    elif is_aggregate(node, schema) and node.find(*QUERIES) is None:
+        yield node, around
+        return
+    else:
+        parts = node.iter_expressions()
+    if isinstance(node, QUERIES):
+        around = node
+    for part in parts:
+        yield from _calls(part, schema, around)
+
+
+def _outermost(node: exp.Expr) -> Iterator[exp.Expr]:
+    return (part for part in node.walk(prune=lambda part: isinstance(part, QUERIES)) if isinstance(part, QUERIES))
+
+
+def _columns(call: exp.Expr) -> list[exp.Column]:
+    return [column for column in call.find_all(exp.Column) if not isinstance(column.this, exp.Star)]
+
+
+def _reads(call: exp.Expr, scope: Scope) -> bool:
+    """Whether a scope may have a column that a call reads."""
+    return any(_level_of(column, (scope,)) == 0 for column in _columns(call))
+
+
+def _level(call: exp.Expr, scopes: tuple[Scope, ...]) -> int:
+    """The innermost scope that has a column of the call; 0, the query's own, if it reads none."""
+    return min((_level_of(column, scopes) for column in _columns(call)), default=0)
+
+
+def _level_of(column: exp.Column, scopes: tuple[Scope, ...]) -> int:
+    """The first scope that has a column, or their number if none has it."""
+    table = column.args.get("table")
+    for level, scope in enumerate(scopes):
+        try:
+            find((scope,), name_of(column), table and name_of(table))
+        except UnknownName:
+            continue
+        except UnsupportedSQL:  # it has several, or has grouped them away
+            pass
+        return level
+    return len(scopes)

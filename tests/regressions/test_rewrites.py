@@ -1,0 +1,58 @@
+"""What is refused says why, and what it says to write instead works."""
+
+from __future__ import annotations
+
+import pytest
+
+import halfjoin as hj
+
+LIVES = "(SELECT count(*) FROM b WHERE b.x = l.x AND b.y = r.y) > 0"
+CASES = [  # the refused view, the reason, a part of the remedy, the statements instead, and the answer
+    (f"SELECT l.k AS a, r.k AS b FROM l FULL JOIN r ON {LIVES}",
+     "a subquery in the condition of a FULL JOIN may read one side only", "write LEFT JOIN, and UNION ALL with NULLs",
+     [f"SELECT l.k AS a, r.k AS b FROM l LEFT JOIN r ON {LIVES} UNION ALL SELECT NULL, r.k FROM r "
+      f"WHERE NOT EXISTS (SELECT 1 FROM l WHERE {LIVES})"],
+     [(1, 1), (1, 3), (2, None), (None, None)]),
+    ("SELECT count(DISTINCT t - s) AS n FROM m", "is an interval, which a maintained group cannot hold",
+     "extract(epoch from ...)", ["SELECT count(DISTINCT extract(epoch from t - s)) AS n FROM m"], [(1,)]),
+    ("SELECT k FROM m GROUP BY k, t - s HAVING t - s > interval '1 hour'", "is an interval", "extract(epoch from",
+     ["SELECT k FROM m GROUP BY k, extract(epoch from t - s) HAVING extract(epoch from t - s) > 3600"], [(1,)]),
+    ("SELECT k FROM m ORDER BY t - s LIMIT 1", "is an interval", "extract(epoch from",
+     ["SELECT k FROM m ORDER BY extract(epoch from t - s) LIMIT 1"], [(1,)]),
+    ("SELECT l.k FROM l LEFT JOIN (SELECT t - s AS d, m.k FROM m JOIN r USING (k)) AS q ON l.k = q.k AND q.d > '1 hour'"
+     " WHERE q.d IS NULL", "column d is an interval", "extract(epoch from d)",
+     ["SELECT l.k FROM l LEFT JOIN (SELECT extract(epoch from t - s) AS d, m.k FROM m JOIN r USING (k)) AS q "
+      "ON l.k = q.k AND q.d > 3600 WHERE q.d IS NULL"], [(2,), (None,)]),
+    ("SELECT l.k, q.d > 3 AS u FROM l LEFT JOIN (SELECT m.k, m.k::numeric(38, 0) * m.k::numeric(38, 0) AS d FROM m "
+     "JOIN r USING (k)) AS q ON l.k = q.k", "column d has more than 38 digits", "cast it to numeric(38, 10)",
+     ["SELECT l.k, q.d > 3 AS u FROM l LEFT JOIN (SELECT m.k, (m.k::numeric(38, 0) * m.k::numeric(38, 0))::"
+      "numeric(38, 10) AS d FROM m JOIN r USING (k)) AS q ON l.k = q.k"], [(1, False), (2, None), (None, None)]),
+    ("SELECT l.k, b.y FROM l LEFT JOIN r ON l.k = r.k LEFT JOIN b ON b.x = 10 / (r.y + 9)",
+     "may fail, and reads more than one table or an outer join's side", "compute it in a materialized view below",
+     ["SELECT l.k, 10 / (r.y + 9) AS q FROM l LEFT JOIN r ON l.k = r.k",
+      "SELECT k, b.y FROM instead0 LEFT JOIN b ON b.x = q"], [(1, 1), (1, 5), (2, None), (None, None)]),
+    ("SELECT k FROM l WHERE EXISTS (SELECT 1 FROM b HAVING sum(l.x) > 1)",
+     "an aggregate over columns of an outer query only belongs to that query", "compute it in a subquery in FROM",
+     ["SELECT k FROM l, (SELECT sum(x) AS s FROM l) AS q WHERE EXISTS (SELECT 1 FROM b HAVING q.s > 1)"],
+     [(1,), (2,), (None,)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("refused", "reason", "remedy", "instead", "answer"), CASES, ids=[case[1] for case in CASES])
+def test_what_is_to_be_written_instead_works(
+    refused: str, reason: str, remedy: str, instead: list[str], answer: list[tuple[object, ...]]
+) -> None:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE l (k integer, x integer); CREATE TABLE r (k integer, y integer)")
+    engine.execute("CREATE TABLE b (x integer, y integer); CREATE TABLE m (k integer, s timestamp, t timestamp)")
+    with pytest.raises(hj.UnsupportedSQL) as caught:
+        engine.execute(f"CREATE MATERIALIZED VIEW v AS {refused}")
+    assert reason in caught.value.reason and remedy in (caught.value.remedy or "")
+    for number, sql in enumerate(instead):
+        engine.execute(f"CREATE MATERIALIZED VIEW instead{number} AS {sql}")
+    engine.apply({
+        "l": [{"k": 1, "x": 1}, {"k": 2, "x": 2}, {"k": None, "x": 3}], "r": [{"k": 1, "y": 1}, {"k": 3, "y": 5}],
+        "b": [{"x": 1, "y": 1}, {"x": 1, "y": 5}], "m": [{"k": 1, "s": "2024-01-01", "t": "2024-01-02"}],
+    }, time=1)  # fmt: skip
+    found = [tuple(row.values()) for row in engine.read(f"instead{len(instead) - 1}").to_pylist()]
+    assert sorted(found, key=repr) == sorted(answer, key=repr)
