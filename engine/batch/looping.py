@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from halfjoin.engine.arrange.run import Part, make_run
+import numpy as np
+
+from halfjoin.engine.arrange.run import Part, make_run, present
 from halfjoin.engine.batch.flows import Inner, is_passing
 from halfjoin.engine.batch.state import State, Versions
+from halfjoin.engine.batch.unreadable import in_words
 from halfjoin.engine.join.dataflow import Closing, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.failures import of_loop
@@ -21,7 +24,7 @@ from halfjoin.engine.loop.steps import HERE, Steps
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, empty
 from halfjoin.errors import DataError
-from halfjoin.planner.plan import Version
+from halfjoin.planner.plan import ROUND, Version
 
 _NOTHING = 0  # the code of the error of a loop without state
 
@@ -98,24 +101,31 @@ def loop_fill(
 
     def entering(collection: str) -> Sequence[Part]:
         parts = _closed(lookup(collection, Version.AFTER), upper)
-        return [make_run(_at(_whole(parts), MINIMUM), upper)] if last and parts else parts
+        if not last:
+            return parts
+        there = list(present(parts, upper))
+        return [make_run(_at(concat(there), MINIMUM), upper)] if there else []
 
     def updates(collection: str) -> Updates:
-        return _whole(entering(collection))
+        return concat([piece for part in entering(collection) for piece in part.pieces()] or [empty({})])
 
     closing = Closing(MINIMUM, MINIMUM, upper, updates, lambda _: False)
-    found = Pass(flows, lambda _: (), entering, closing, steps, first=True).run()
+    try:
+        found = Pass(flows, lambda _: (), entering, closing, steps, first=True).run()
+    except DataError as problem:
+        raise in_words(problem, [flow.plan for flow in flows.values()]) from None
     if not last:
         return found
     return {name: (_at(output, upper - 1), _at(errors, upper - 1)) for name, (output, errors) in found.items()}
 
 
+def per_round(made: Updates) -> tuple[int, ...]:
+    """How many updates each round of the outermost loop has made, up to the last one that made any."""
+    return tuple(np.bincount(made.columns[ROUND].to_numpy()).tolist()) if len(made) else ()
+
+
 def _at(updates: Updates, time: int) -> Updates:
     return consolidate(Updates(updates.columns, constant(time, len(updates)), updates.diff))
-
-
-def _whole(parts: Sequence[Part]) -> Updates:
-    return concat([piece for part in parts for piece in part.pieces()] or [empty({})])
 
 
 def _closed(parts: Sequence[Part], upper: int) -> Sequence[Part]:

@@ -35,6 +35,8 @@ from halfjoin.planner.plan import Version, round_names
 Made = tuple[Updates, Updates]
 _FEW = 6  # parts of a collection; looking up so few costs less than merging them
 
+MOST_COPIES = 1 << 62  # of the rows that a loop makes of one batch; with a few more, counts do not fit an int64
+
 
 class Pass:
     """One pass through the nodes of a loop.
@@ -59,6 +61,7 @@ class Pass:
         self._later: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
         self._again: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
         self._rows = self._bytes = 0
+        self._copies = 0.0
         if first:
             for name, flow in flows.items():
                 self._begin(name, flow)
@@ -131,9 +134,9 @@ class Pass:
         if len(updates):
             if isinstance(flow, Dataflow) and flow.plan.last == round[-1]:
                 # With the rounds around it, since an error in any of them stays for the later ones.
-                shown = updates.select([column for column in flow.schema if column != self._rounds[name][-1]])
-                text = f"a recursive query changes after {round[-1] + 1:,} rounds still"
-                self.errors[name].append(of_rows(shown, text))
+                pairs = [(column, f"{name}.{column}") for column in flow.schema if column != self._rounds[name][-1]]
+                told = f'"{name}" changes after {round[-1] + 1:,} rounds still'
+                self.errors[name].append(of_rows(updates.renamed(pairs), told))
             self.made[name].append(updates)
             self._parts[name].append(make_run(updates, self.closing.after))
 
@@ -182,10 +185,14 @@ class Pass:
         """
         self._rows += len(made)
         self._bytes += made.nbytes
-        if self._rows > limits.MOST_ROWS or self._bytes > dataflow.MOST_BYTES:
-            bound = f"{limits.MOST_ROWS:,} rows" if self._rows > limits.MOST_ROWS else f"{dataflow.MOST_BYTES:,} bytes"
-            raise DataError(f"the rounds of a recursive query make more than {bound}: they do so in round {round[0]:,}",
-                            remedy="add a condition that ends it")  # fmt: skip
+        self._copies += float(np.abs(made.diff.astype(np.float64)).sum())
+        bounds = ((self._rows, limits.MOST_ROWS, "rows"), (self._bytes, dataflow.MOST_BYTES, "bytes"),
+                  (self._copies, MOST_COPIES, "copies of rows"))  # fmt: skip
+        for count, most, what in bounds:
+            if count > most:
+                (loop,) = {flow.plan.loops[0] for flow in self.flows.values()}
+                raise DataError(f'the rounds of "{loop}" make more than {most:,} {what}: they do so in round '
+                                f"{round[0]:,}", remedy="add a condition that ends it")  # fmt: skip
 
     def _lookup(self, node: str) -> RunsOf:
         def lookup(name: str, version: Version) -> Sequence[Part]:
