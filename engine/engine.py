@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 
+from halfjoin.collections.collection import Collection
 from halfjoin.engine.arrange.changes import Changes
 from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.arrange.memory import Memory, to_bytes
@@ -138,6 +139,14 @@ class Engine:
         with self._reading() as state:
             return execute(self._session, state, sql)
 
+    def create_view(self, name: str, collection: Collection) -> None:
+        """Make a materialized view of a collection: `CREATE MATERIALIZED VIEW` with its text.
+
+        Raises:
+            UnsupportedSQL, UnknownName, Conflict, DataError: nothing is created.
+        """
+        self.execute(f"CREATE MATERIALIZED VIEW {reading.quoted(name)} AS\n{collection.sql()}")
+
     @exclusive
     def apply(
         self,
@@ -218,14 +227,14 @@ class Engine:
 
     @retried
     @exclusive
-    def query(self, sql: str, as_of: Time | None = None) -> pa.Table:
-        """Run any SELECT over tables and views as of a time.
+    def query(self, sql: str | Collection, as_of: Time | None = None) -> pa.Table:
+        """Run any SELECT over tables and views as of a time. A `Collection` is one.
 
         Raises:
             UnsupportedSQL, UnknownName, InvalidTime, DataError.
         """
         with self._reading() as state:
-            return query(state, sql, _optional(as_of))
+            return query(state, _text(sql), _optional(as_of))
 
     @retried
     @exclusive
@@ -251,10 +260,10 @@ class Engine:
             return subscribe(self._session, state, name, start, end, snapshot=snapshot)
 
     @exclusive
-    def explain(self, view_or_sql: str, format: Format = "text") -> str:
-        """The dataflow of a view or a query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
+    def explain(self, view_or_sql: str | Collection, format: Format = "text") -> str:
+        """The dataflow of a view or query, for people (`text`, `mermaid`, `html`) or programs (`json`)."""
         with self._reading() as state:
-            return explain(state, self._runners, view_or_sql, format)
+            return explain(state, self._runners, _text(view_or_sql), format)
 
     @property
     @exclusive
@@ -525,6 +534,10 @@ def _store(warehouse: str | PathLike[str] | None, read_only: bool) -> Reader | W
     if warehouse is None:
         return Nowhere()
     return Reader(warehouse) if read_only else Warehouse(warehouse)
+
+
+def _text(query: str | Collection) -> str:
+    return query.sql() if isinstance(query, Collection) else query
 
 
 def _optional(time: Time | None) -> int | None:

@@ -11,6 +11,9 @@ from halfjoin.version import VERSION
 
 if TYPE_CHECKING:
     from halfjoin.cli.show import show
+    from halfjoin.collections.collection import Collection, collection
+    from halfjoin.collections.iterate import iterate
+    from halfjoin.collections.text import lit
     from halfjoin.engine.batch.applied import Applied
     from halfjoin.engine.batch.subscription import Subscription
     from halfjoin.engine.engine import Engine
@@ -32,6 +35,7 @@ __version__ = VERSION
 
 __all__ = [
     "Applied",
+    "Collection",
     "Conflict",
     "DataError",
     "Engine",
@@ -43,17 +47,22 @@ __all__ = [
     "Subscription",
     "UnknownName",
     "UnsupportedSQL",
+    "collection",
     "debezium",
     "deletes",
     "inserts",
+    "iterate",
+    "lit",
     "show",
     "upserts",
 ]
 
 _HOMES = {
-    "Applied": "engine.batch.applied", "Engine": "engine.engine", "Stats": "engine.statements.stats",
-    "Subscription": "engine.batch.subscription", "debezium": "engine.feeds.debezium", "deletes": "engine.intake.rows",
-    "inserts": "engine.intake.rows", "show": "cli.show", "upserts": "engine.intake.rows",
+    "Applied": "engine.batch.applied", "Collection": "collections.collection", "Engine": "engine.engine",
+    "Stats": "engine.statements.stats", "Subscription": "engine.batch.subscription",
+    "collection": "collections.collection", "debezium": "engine.feeds.debezium", "deletes": "engine.intake.rows",
+    "inserts": "engine.intake.rows", "iterate": "collections.iterate", "lit": "collections.text", "show": "cli.show",
+    "upserts": "engine.intake.rows",
 }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from halfjoin.planner.canonical import canonical
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.fingerprint import fingerprint
+from halfjoin.planner.firsts import firsts
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
@@ -133,13 +134,17 @@ class _Cutter:
         return Project(above.input, (*above.items, *zip(relation.rounds, scan.columns[-many:], strict=True)))
 
     def looped(self, loop: Loop) -> Relation:
-        """A scan of a binding's collection, without the loop's own rounds."""
+        """A scan of a binding's collection, without the loop's own rounds unless the loop shows them."""
         if loop.name not in self.loops:
             self.loops[loop.name] = self._loop(loop, loop.around if isinstance(loop, Nested) else None)
         node = self.loops[loop.name][loop.number]
         alias = f"={self.aliases.fresh('loop')}"
         columns = tuple(replace(c, name=f"{alias}.{c.name}") for c in node.relation.columns)
-        return Project(Scan(node.name, alias, columns), tuple(zip(loop.columns, columns[:-1], strict=True)))
+        own = len(loop.bindings[loop.number].relation.columns)
+        *shown, last = columns
+        if len(loop.columns) == len(columns):  # it shows its rounds
+            shown.insert(own, last)
+        return Project(Scan(node.name, alias, columns), tuple(zip(loop.columns, shown, strict=True)))
 
     def _loop(self, loop: Loop, around: Rounds | None) -> Sequence[CutNode]:
         """The nodes of the bindings. What does not read a binding is a node before the loop."""
@@ -154,7 +159,7 @@ class _Cutter:
                  for number in range(len(loop.bindings))]  # fmt: skip
         rounds, known, made = Rounds(loop, names, around), set(self.nodes), list[CutNode]()
         for name, binding in zip(names, loop.bindings, strict=True):
-            relation = narrowed(simplified(binding.relation))
+            relation = firsts(narrowed(simplified(binding.relation)), self.aliases)
             below = self.reduced(rounds.shown(relation.columns, *rounds.carried(relation)))
             whole, _ = self.region(below)
             union = canonical(UnionAll((whole,), whole.columns))

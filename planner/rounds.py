@@ -117,10 +117,13 @@ class Rounds:
                 return Project(below, (*items, *((columns[loop], rounds[loop]) for loop in columns))), columns
             case Once(input):
                 below, rounds = self.carried(input)
-                gone = TableFunction(below, "repeat_row", self.aliases.fresh("repeat_row"), (Literal(-1, BIGINT),), ())
                 own = self.loop.name
-                return self._sum(input.columns, [(below, {**rounds, own: START}),
-                                                 (gone, {**rounds, own: Literal(1, BIGINT)})])  # fmt: skip
+                arms: list[tuple[Relation, Of]] = [(below, {**rounds, own: START})]
+                if self.loop.limit > 1:
+                    alias = self.aliases.fresh("repeat_row")
+                    gone = TableFunction(below, "repeat_row", alias, (Literal(-1, BIGINT),), ())
+                    arms.append((gone, {**rounds, own: Literal(1, BIGINT)}))
+                return self._sum(input.columns, arms)
             case TableFunction(input):
                 below, rounds = self.carried(input)
                 return replace(relation, input=below), rounds

@@ -309,7 +309,8 @@ class Loop:
     """The rows of a binding after the last round of a loop.
 
     The bindings begin empty, and are updated in sequence, round after round, until no round changes anything. They read
-    each other by `Fed`. `limit`: at most so many rounds; a loop that would go on is an error if `strict`.
+    each other by `Fed`. `limit`: at most so many rounds; a loop that would go on is an error if `strict`. A column
+    more than the binding has is the round of each change: what goes in a later round has a negative count.
     """
 
     name: str  # unique in the view

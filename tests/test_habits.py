@@ -18,10 +18,11 @@ from tests.support.pages import ROOT
 from tests.test_readme import _exists
 
 ROOMS = ("sql", "catalog", "planner", "engine")
+FACE = ROOT / "halfjoin" / "collections"
 PAGES = sorted(page for page in (ROOT / "docs" / "contributing").glob("*.md") if page.stem != "README")
 WITH_EXAMPLES = sorted(
-    ".".join(file.relative_to(ROOT).with_suffix("").parts)
-    for room in ROOMS for file in (ROOT / room).rglob("*.py")
+    ".".join(file.relative_to(ROOT).with_suffix("").parts).removeprefix("halfjoin.")
+    for room in (*(ROOT / room for room in ROOMS), FACE) for file in room.rglob("*.py")
     if ">>> " in file.read_text() and "spark" not in file.parts
 )  # fmt: skip
 LAWS = {

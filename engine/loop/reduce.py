@@ -26,6 +26,7 @@ import pyarrow as pa
 from halfjoin.engine.join.dataflow import RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
+from halfjoin.engine.loop.first import FirstRow
 from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents, contents_of
@@ -63,6 +64,7 @@ class RoundReduce:
         self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *own)}
         self._rows = None if plan.groups is None else lookup_of(
             plan.groups, plan.keys, [*self._types, *self.rounds], Version.AFTER, registry)  # fmt: skip
+        self._first = FirstRow.of(plan, self._kept, self._rows) if len(self.rounds) == 1 else None
 
     def round(
         self, updates: Updates, again: Updates, lookup: RunsOf, round: Round, before: int, *, failing: bool
@@ -75,6 +77,11 @@ class RoundReduce:
         keys = concat([Updates({n: updates.columns[n] for n in self._keys}, updates.time, updates.diff),
                        again.select(self._keys)])  # fmt: skip
         touched = moments_of(keys, self._keys)
+        if self._first is not None and not failing:
+            output, input = (lookup(name, Version.AFTER) for name in (self.plan.output, self.plan.input))
+            if (together := self._first.round(touched, output, input, round[0], before)) is not None:
+                made, due = together
+                return made, empty(ERROR_SCHEMA), due
         stream = stream_of(touched)
         none = empty({**self.schema, GROUP: pa.int64()})
         was = concat([none, *self._kept(stream, lookup(self.plan.output, Version.AFTER), before)])

@@ -33,6 +33,7 @@ from halfjoin.errors import DataError
 from halfjoin.planner.plan import Version, round_names
 
 Made = tuple[Updates, Updates]
+_FEW = 6  # parts of a collection; looking up so few costs less than merging them
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,8 @@ class Pass:
                 found += self._joined(name, flow, new, round)
             for one in flow.plan.collections:
                 self._seen[name, one] = len(self._parts[one])
-        updates = consolidate(concat([empty(flow.schema), *found])) if found else empty(flow.schema)
+        found = [one for one in found if len(one)]  # each is consolidated
+        updates = found[0] if len(found) == 1 else consolidate(concat([empty(flow.schema), *found]))
         if len(updates):
             if isinstance(flow, Dataflow) and flow.plan.last == round[-1]:
                 # With the rounds around it, since an error in any of them stays for the later ones.
@@ -150,7 +152,8 @@ class Pass:
             self.errors[name].append(failed)
         self._bounded(round, made)
         later = self._after(name, made, round)
-        self._wait(name, made.filter(later))
+        if later.any():
+            self._wait(name, made.filter(later))
         return [made.filter(~later)]
 
     def _reduced(
@@ -204,7 +207,7 @@ class Pass:
         parts = self._parts[name]
         readers = [(reader, name) for reader, flow in self.flows.items() if name in flow.plan.collections]
         seen = min((self._seen[reader] for reader in readers), default=len(parts))
-        while seen > 1 and len(parts[seen - 2]) <= 2 * len(parts[seen - 1]):
+        while seen > _FEW and len(parts[seen - 2]) <= 2 * len(parts[seen - 1]):
             both = concat([piece for part in parts[seen - 2 : seen] for piece in part.pieces()])
             parts[seen - 2 : seen] = [make_run(consolidate(both), self.closing.after)]
             for reader in readers:

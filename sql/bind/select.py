@@ -12,6 +12,7 @@ from halfjoin.sql.bind.context import CommonTable, Context, Looped, Stored
 from halfjoin.sql.bind.from_clause import bind_from
 from halfjoin.sql.bind.function import list_calls, numbered
 from halfjoin.sql.bind.groups import group, grouped_nodes, is_grouped
+from halfjoin.sql.bind.iteration import iterative
 from halfjoin.sql.bind.loops import looped, mutual
 from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
 from halfjoin.sql.bind.outer_aggregates import outer_aggregates
@@ -25,7 +26,7 @@ from halfjoin.sql.bind.subqueries import filtered, with_values
 from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_order, refuse_set_operation
 from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
-from halfjoin.sql.parse.dialect import MutualWith
+from halfjoin.sql.parse.dialect import Iterate, IterativeWith, MutualWith
 from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.relation import Filter, Relation, Values
 
@@ -64,6 +65,8 @@ def _with(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Contex
     items = common_tables(clause, context)
     if isinstance(clause, MutualWith):
         return mutual(clause, items, context, outer)
+    if isinstance(clause, IterativeWith):
+        return iterative(clause, items, context, outer)
     for item in items:
         alias = item.args["alias"]
         name, columns = name_of(alias.this), tuple(alias.args.get("columns") or ())
@@ -88,7 +91,10 @@ def common_tables(clause: exp.With, context: Context) -> list[exp.CTE]:
         name = name_of(item.args["alias"].this)
         if name in names:
             raise context.refuse(item, f"WITH has two queries {name}", "give one another name")
-        if not isinstance(item.this, exp.Query):
+        if not isinstance(item.this, Iterate if isinstance(clause, IterativeWith) else exp.Query):
+            if isinstance(clause, IterativeWith):
+                raise context.refuse(item, f"{name} in WITH ITERATIVE needs a start and a step",
+                                     "write name AS (start ITERATE step)")
             raise context.refuse(item, "WITH takes queries only", "run the other statement first")
         names.add(name)
     return list(clause.expressions)

@@ -16,7 +16,7 @@ from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.parse.locate import line_and_column
+from halfjoin.sql.parse.locate import as_query, line_and_column
 from halfjoin.sql.parse.string_escapes import unescaped
 
 
@@ -76,6 +76,19 @@ class TableArgument(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition_by": False, "order": False}
 
 
+class IterativeWith(exp.With):
+    """WITH ITERATIVE: queries that are computed again from their own rows. `limit`: of rounds; `error`: more are an
+    error; `rounds`: the name of a column with the round of each row's change."""
+
+    arg_types: ClassVar[dict[str, bool]] = {**exp.With.arg_types, "limit": False, "error": False, "rounds": False}
+
+
+class Iterate(exp.Expression):
+    """start ITERATE step, in WITH ITERATIVE."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
 class RetainHistory(exp.Property):
     """RETAIN HISTORY [=] FOR duration, an option of a table or view."""
 
@@ -92,8 +105,13 @@ AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
 
 
+QUERY_TOKENS = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN)
+
+
 class HalfjoinParser(MaterializeParser):
     """Parses SQL text to sqlglot's syntax trees, and to the nodes above."""
+
+    _iterating = False  # whether the queries of WITH ITERATIVE are being parsed
 
     FUNCTIONS: ClassVar = {}
     FUNCTION_PARSERS: ClassVar = {
@@ -122,7 +140,13 @@ class HalfjoinParser(MaterializeParser):
             return self._parse_show_objects()
         if self._match_text_seq("RESET"):
             return self.expression(Reset(this=self._parse_column()))
-        return self._with_as_of(super()._parse_statement())
+        inside = bool(self._prev) and self._prev.token_type is TokenType.L_PAREN
+        statement = self._with_as_of(super()._parse_statement())
+        if inside and self._at_iterate():
+            self._advance()
+            made = Iterate(this=as_query(statement), expression=as_query(super()._parse_statement()))  # type: ignore[arg-type]
+            return self.expression(made)
+        return statement
 
     def _with_as_of(self, statement: exp.Expr | None) -> exp.Expr | None:
         """The statement together with the AS OF that follows it."""
@@ -132,21 +156,54 @@ class HalfjoinParser(MaterializeParser):
 
     def _parse_with(self, skip_with_token: bool = False) -> exp.With | None:
         index = self._index
-        if not ((skip_with_token or self._match(TokenType.WITH)) and self._match_text_seq("MUTUALLY")):
-            self._retreat(index)
-            return super()._parse_with(skip_with_token)
-        self._match(TokenType.RECURSIVE)
-        limit, error = None, False
+        if skip_with_token or self._match(TokenType.WITH):
+            if self._match_text_seq("MUTUALLY"):
+                self._match(TokenType.RECURSIVE)
+                return self._parse_rounds("WITH MUTUALLY RECURSIVE", MutualWith)
+            if self._match_text_seq("ITERATIVE") and self._at_rounds():
+                return self._parse_rounds("WITH ITERATIVE", IterativeWith)
+        self._retreat(index)
+        return super()._parse_with(skip_with_token)
+
+    def _at_rounds(self) -> bool:
+        """Whether the word before was a keyword, not the name of a query: options come next, or a name."""
+        if self._curr and self._curr.token_type is TokenType.L_PAREN:
+            return bool(self._next and self._next.text.upper() in ("RETURN", "ERROR"))
+        return bool(self._curr) and self._curr.token_type is not TokenType.ALIAS
+
+    def _parse_rounds(self, words: str, kind: type[exp.With]) -> exp.With:
+        """What follows `WITH MUTUALLY RECURSIVE` and `WITH ITERATIVE`: the options in parentheses, and the queries."""
+        options: dict[str, Any] = {}
         if self._match(TokenType.L_PAREN):
             error = bool(self._match_text_seq("ERROR"))
-            whole = (error or self._match_text_seq("RETURN")) and self._match_text_seq("AT", "RECURSION", "LIMIT")
-            limit = self._parse_number() if whole else None
-            if limit is None or not limit.name.isdigit() or int(limit.name) < 1:
-                raise self._refused("WITH MUTUALLY RECURSIVE takes a limit of rounds, a positive integer",
+            known = error or bool(self._match_text_seq("RETURN"))
+            if known and not error and kind is IterativeWith and self._match_text_seq("ROUNDS", "AS"):
+                options["rounds"] = self._parse_id_var()
+                known = self._curr.token_type is TokenType.R_PAREN or self._parse_most_rounds(options)
+            else:
+                known = known and self._parse_most_rounds(options)
+            if not known:
+                raise self._refused(f"{words} takes a limit of rounds, a positive integer",
                                     "write (RETURN AT RECURSION LIMIT 10), or ERROR instead of RETURN")
+            options["error"] = error
             self._match_r_paren()
+        outer, self._iterating = self._iterating, kind is IterativeWith
         queries = self._parse_csv(self._parse_cte)
-        return self.expression(MutualWith(expressions=queries, recursive=True, limit=limit, error=error))
+        self._iterating = outer
+        return self.expression(kind(expressions=queries, recursive=True, **options))
+
+    def _parse_most_rounds(self, options: dict[str, Any]) -> bool:
+        """Parse AT RECURSION LIMIT n into the options; whether it is there."""
+        limit = self._parse_number() if self._match_text_seq("AT", "RECURSION", "LIMIT") else None
+        options["limit"] = limit
+        return limit is not None and limit.name.isdigit() and int(limit.name) > 0
+
+    def _at_iterate(self) -> bool:
+        """Whether ITERATE and a query come next, not an alias named `iterate`."""
+        return bool(
+            self._iterating and self._curr and self._next and self._curr.text.upper() == "ITERATE"
+            and self._curr.token_type is TokenType.VAR and self._next.token_type in QUERY_TOKENS
+        )
 
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
         """Parse an argument of a call."""
@@ -219,10 +276,10 @@ class HalfjoinParser(MaterializeParser):
         return named_of and after is not None and after.token_type in AFTER_AS_OF
 
     def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
-        return this if self._at_as_of() else super()._parse_alias(this, explicit)
+        return this if self._at_as_of() or self._at_iterate() else super()._parse_alias(this, explicit)
 
     def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
-        return None if self._at_as_of() else super()._parse_table_alias(alias_tokens)
+        return None if self._at_as_of() or self._at_iterate() else super()._parse_table_alias(alias_tokens)
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
         index = self._index
