@@ -393,6 +393,7 @@ class Engine:
             Conflict: there is another function of that name, or the warehouse knows the reduce with other columns.
 
         >>> import pyarrow as pa
+        >>> import halfjoin as hj
         >>> def runs(rows):  # numbers that follow each other
         ...     found = []
         ...     for x in rows["x"].to_pylist():
@@ -400,7 +401,7 @@ class Engine:
         ...             found.append({"low": x, "high": x})
         ...         found[-1]["high"] = x
         ...     return pa.RecordBatch.from_pylist(found)
-        >>> engine = Engine(clock="own")
+        >>> engine = hj.Engine(clock="own")
         >>> engine.execute("CREATE TABLE t (k text, x bigint)")
         >>> engine.register_reduce("runs", runs, returns={"low": "bigint", "high": "bigint"})
         >>> query = "SELECT r.k, r.* FROM runs(TABLE t PARTITION BY k ORDER BY x) AS r"

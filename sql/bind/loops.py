@@ -58,13 +58,13 @@ def mutual(
         inside = {head[0]: CommonTable(feeding(other, before=other >= number), (), context)
                   for other, head in enumerate(heads)}  # fmt: skip
         found = bind_select.select(item.this, body_of(context, inside), None, outer)
-        name, columns, _ = heads[number]
+        name, columns, names = heads[number]
         if len(found.items) != len(columns):
             raise context.wrong(item, f"{name} has {len(columns)} columns, and its query {len(found.items)}")
         values = [functions.cast(value, column.type) for value, column in zip(found.values, columns, strict=True)]
         made = Project(found.input, tuple(zip(columns, values, strict=True)))
         refuse_outer([made], name, context, item)
-        bindings.append(Binding(name, first_rows(made)))
+        bindings.append(Binding(name, names, first_rows(made)))
     limit = clause.args.get("limit")
     strict = limit is None or bool(clause.args.get("error"))
     whole = tuple(bindings)
@@ -79,8 +79,8 @@ def mutual(
 
 
 def body_of(context: Context, names: Mapping[str, CommonTable]) -> Context:
-    """The context of what a loop computes: it sees these names, and what recurs in it is a loop inside the loop."""
-    return replace(context, common={**context.common, **names}, recursions=None)
+    """The context of what a loop computes, which sees these names."""
+    return replace(context, common={**context.common, **names})
 
 
 def _head(item: exp.CTE, context: Context) -> tuple[str, tuple[Column, ...], tuple[str, ...]]:
@@ -121,11 +121,12 @@ def looped(
     second = shaped(found, fitted(query.expression, name, found, first, context))
     refuse_outer((first, second), name, context, query)
     made, step, distinct = first_rows(first), first_rows(second), bool(query.args.get("distinct"))
+    names = (*map(name_of, columns), *selected.names[len(columns):])
     if is_linear(step, loop):
         whole: Relation = UnionAll((made, step), kept)
-        bindings = [Binding(name, _distinct(whole) if distinct else whole)]
+        bindings = [Binding(name, names, _distinct(whole) if distinct else whole)]
     else:
-        bindings = _working(name, made, step, loop, kept, context, distinct=distinct)
+        bindings = _working(name, names, made, step, loop, kept, context, distinct=distinct)
     shown = len(bindings) - 1
 
     def after(alias: str, own: tuple[Column, ...]) -> Relation:
@@ -135,8 +136,8 @@ def looped(
 
 
 def _working(
-    name: str, first: Relation, step: Relation, loop: str, columns: tuple[Column, ...], context: Context, *,
-    distinct: bool,
+    name: str, names: tuple[str, ...], first: Relation, step: Relation, loop: str, columns: tuple[Column, ...],
+    context: Context, *, distinct: bool,
 ) -> list[Binding]:  # fmt: skip
     """The working table, and the result, which adds up what the working table has held."""
 
@@ -153,7 +154,7 @@ def _working(
         step = Semi(new, known, same, anti=True)
     working = UnionAll((Once(first), step), columns)
     result = UnionAll((fed(1, before=True), fed(0, before=False)), columns)
-    return [Binding(f"{name} of a round", working), Binding(name, result)]
+    return [Binding(name, names, working), Binding(name, names, result)]
 
 
 def _distinct(relation: Relation) -> Aggregate:
