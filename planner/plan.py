@@ -26,7 +26,7 @@ with an earlier time. Then both paths would make the pair, or neither.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import chain
 from typing import TypeAlias
@@ -82,6 +82,16 @@ class ArrangementKey:
     keys: tuple[Expr, ...] = ()
     through: Linear | None = None
     constant: str | None = None
+    _hash: int = field(init=False, repr=False, compare=False)  # of all the rest, once: each lookup asks for it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.collection, self.keys, self.through, self.constant)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return ArrangementKey, (self.collection, self.keys, self.through, self.constant)  # hashes differ by process
 
     def __str__(self) -> str:
         """`orders(o_custkey)`."""
@@ -167,7 +177,8 @@ class Join:
     `output` is the name of the view, or the fingerprint of the node. `passing`: only reduces read the output, and only
     its changes. So the output collection holds no more than the updates whose times are open: it is the *pending*
     collection of the reduces above. `loops`: the names of the loops that the node is in, the outermost first. `last`:
-    the last round that a binding may have; a row that differs in it is an error.
+    the last round that a binding may have; a row that differs in it is an error. `named`: the names of a binding and of
+    its columns, for people.
     """
 
     output: str
@@ -177,6 +188,7 @@ class Join:
     passing: bool = False
     loops: tuple[str, ...] = ()
     last: int | None = None
+    named: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def loop(self) -> str:
@@ -226,7 +238,7 @@ class Reduce:
     keys: tuple[Column, ...]  # of the input; NULL is a key like any other
     function: OfGroups
     loops: tuple[str, ...] = ()
-    checked: bool = False
+    checked: bool = field(default=False, compare=False)  # as the incarnation of the input says
 
     @property
     def loop(self) -> str:
