@@ -22,7 +22,8 @@ def fingerprint(kind: str, normal_form: object, incarnations: Mapping[str, str])
 
 
 def written(value: object) -> str:
-    """A value of the planner as its complete text, the same in every process.
+    """A value of the planner as its complete text, the same in every process. Fields that follow from others are left
+    out.
 
     >>> written((1, frozenset({"b", "a"})))
     "(1,{'a','b'})"
@@ -35,7 +36,7 @@ def written(value: object) -> str:
         case frozenset():
             return f"{{{','.join(sorted(map(written, value)))}}}"
         case _ if is_dataclass(value):
-            parts = (written(getattr(value, field.name)) for field in fields(value))
+            parts = (written(getattr(value, field.name)) for field in fields(value) if field.compare)
             return f"{type(value).__name__}({','.join(parts)})"
         case _:
             return repr(value)

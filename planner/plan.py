@@ -82,6 +82,16 @@ class ArrangementKey:
     keys: tuple[Expr, ...] = ()
     through: Linear | None = None
     constant: str | None = None
+    _hash: int = field(init=False, repr=False, compare=False)  # of all the rest, once: each lookup asks for it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.collection, self.keys, self.through, self.constant)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return ArrangementKey, (self.collection, self.keys, self.through, self.constant)  # hashes differ by process
 
     def __str__(self) -> str:
         """`orders(o_custkey)`."""
@@ -228,7 +238,7 @@ class Reduce:
     keys: tuple[Column, ...]  # of the input; NULL is a key like any other
     function: OfGroups
     loops: tuple[str, ...] = ()
-    checked: bool = False
+    checked: bool = field(default=False, compare=False)  # as the incarnation of the input says
 
     @property
     def loop(self) -> str:

@@ -20,6 +20,7 @@ from halfjoin.engine.join.dataflow import Closing, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.failures import of_loop
 from halfjoin.engine.loop.rounds import Made, Pass
+from halfjoin.engine.loop.steps import HERE, Steps
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, empty
 from halfjoin.errors import DataError
@@ -28,7 +29,7 @@ from halfjoin.planner.plan import ROUND, Version
 _NOTHING = 0  # the code of the error of a loop without state
 
 
-def loop_changes(state: State, name: str, lookup: Versions) -> dict[str, Made]:
+def loop_changes(state: State, name: str, lookup: Versions, steps: Steps = HERE) -> dict[str, Made]:
     """The output and error updates of each node of a loop for what a batch closes."""
     closing = lookup.closing
 
@@ -43,22 +44,24 @@ def loop_changes(state: State, name: str, lookup: Versions) -> dict[str, Made]:
     flows = state.loop(name)
     thrown = {one: without_state(state, one) for one in flows}
     if any(map(len, thrown.values())):
-        return _anew(flows, thrown, lookup)
+        return _anew(flows, thrown, lookup, steps)
     try:
-        return Pass(flows, base, entering, closing).run()
+        return Pass(flows, base, entering, closing, steps).run()
     except DataError as problem:
         start = min(part.earliest for one in _outer(flows) for part in entering(one))
         return {one: _thrown_away(state, one, problem, start) for one in flows}
 
 
-def _anew(flows: Mapping[str, Inner], thrown: Mapping[str, Updates], lookup: Versions) -> dict[str, Made]:
+def _anew(
+    flows: Mapping[str, Inner], thrown: Mapping[str, Updates], lookup: Versions, steps: Steps
+) -> dict[str, Made]:
     """What a loop without state makes of all that is there at the last closing time; nothing if that is too much."""
     closing = lookup.closing
     nothing = {one: (empty(flow.schema), empty(ERROR_SCHEMA)) for one, flow in flows.items()}
     if not any(len(closing.updates(one)) for one in _outer(flows)):
         return nothing
     try:
-        made = loop_fill(flows, lookup, closing.after, last=True)
+        made = loop_fill(flows, lookup, closing.after, steps, last=True)
     except DataError:
         return nothing
     time = closing.after - 1
@@ -90,7 +93,9 @@ def _thrown_away(state: State, name: str, problem: DataError, time: int) -> Made
     return rows, concat([errors, of_loop(str(problem), time)])
 
 
-def loop_fill(flows: Mapping[str, Inner], lookup: RunsOf, upper: int, *, last: bool = False) -> dict[str, Made]:
+def loop_fill(
+    flows: Mapping[str, Inner], lookup: RunsOf, upper: int, steps: Steps = HERE, *, last: bool = False
+) -> dict[str, Made]:
     """The output and error updates of each node of a loop for the whole history below `upper`. With `last`, they are
     what is there at the last time below it."""
 
@@ -106,7 +111,7 @@ def loop_fill(flows: Mapping[str, Inner], lookup: RunsOf, upper: int, *, last: b
 
     closing = Closing(MINIMUM, MINIMUM, upper, updates, lambda _: False)
     try:
-        found = Pass(flows, lambda _: (), entering, closing, first=True).run()
+        found = Pass(flows, lambda _: (), entering, closing, steps, first=True).run()
     except DataError as problem:
         raise in_words(problem, [flow.plan for flow in flows.values()]) from None
     if not last:

@@ -184,7 +184,7 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
         if flow.plan.loop:
             if flow.plan.loop not in looped:
                 looped.add(flow.plan.loop)
-                for one, (added, wrong) in loop_changes(state, flow.plan.loop, lookup).items():
+                for one, (added, wrong) in loop_changes(state, flow.plan.loop, lookup, runner.steps(state)).items():
                     rounds[one] = per_round(added)
                     if len(added) and not is_passing(state.maintained[one].dataflow):
                         runs[one] = make_run(added, upper)

@@ -75,11 +75,12 @@ class PresenceOperator:
         """The presence of the keys of the stream's rows: positions of rows, times, diffs."""
         arrays, alive = self.keys(stream)
         positions = np.flatnonzero(alive)
-        keys = [array.take(indices_of(positions)) for array in arrays]
-        numbers = groups(keys, len(positions))
-        _, firsts, numbers = np.unique(numbers, return_index=True, return_inverse=True)
-        distinct = [key.take(indices_of(firsts)) for key in keys]
-        which, time, diff = _steps(*self._counts(distinct, len(firsts), runs, closed, upper))
+        keys = arrays if len(positions) == len(stream) else [array.take(indices_of(positions)) for array in arrays]
+        firsts = numbers = np.zeros(len(positions), np.int64)
+        if len(positions) > 1:
+            _, firsts, numbers = np.unique(groups(keys, len(positions)), return_index=True, return_inverse=True)
+            keys = [key.take(indices_of(firsts)) for key in keys]
+        which, time, diff = _steps(*self._counts(keys, len(firsts), runs, closed, upper))
         starts, stops = which.searchsorted(numbers), which.searchsorted(numbers, "right")
         counts = stops - starts
         entries = np.arange(int(counts.sum())) + np.repeat(starts - (counts.cumsum() - counts), counts)
@@ -153,10 +154,11 @@ class AppearingKeys:
         """
         arrays, _ = self.keys(closing)
         count = len(arrays[0]) if arrays else min(1, len(closing))
-        _, firsts = np.unique(groups(arrays, count), return_index=True)
-        indices = indices_of(firsts)
-        columns = {name: array.take(indices) for name, array in zip(self.names, arrays, strict=True)}
-        stream = Updates(columns, constant(MINIMUM, len(firsts)), constant(self.sign, len(firsts)))
+        if count > 1:
+            _, firsts = np.unique(groups(arrays, count), return_index=True)
+            arrays, count = [array.take(indices_of(firsts)) for array in arrays], len(firsts)
+        columns = dict(zip(self.names, arrays, strict=True))
+        stream = Updates(columns, constant(MINIMUM, count), constant(self.sign, count))
         parts = [part.filter(part.time >= closed) for part in self.asked(stream, after, closed, upper)]
         found = concat(parts or [stream.slice(0, 0)])
         return found.with_columns({name: _repeated(scalar, len(found)) for name, scalar in self.default})

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.reduce.law import Moments
@@ -57,8 +58,8 @@ class Few:
     def totals(self) -> Totals:
         """The same as `Totals`."""
         if self.kind == "count":
-            return Totals.lifted(self.kind, (), pa.array(self.numbers, pa.int64()).to_numpy())
-        return Totals.read(self.kind, pa.array(map(kept.bytes_of, self.numbers), pa.binary()))
+            return Totals.lifted(self.kind, (), np.array(self.numbers, np.int64))
+        return Totals.read(self.kind, kept.array_of([kept.bytes_of(number) for number in self.numbers]))
 
     def running(self, moments: Moments, old: pa.Array | None) -> pa.Array | None:
         """The sum at each moment as it is kept: the group's `old` one, and what the updates up to the moment add. None
@@ -81,7 +82,7 @@ class Few:
             found.append(total if count else kept.bytes_of(total))
         if count and any(abs(one) > MAXIMUM for one in found):
             return None
-        return pa.array(found, pa.int64() if count else pa.binary())
+        return pa.array(np.array(found, np.int64)) if count else kept.array_of(found)
 
 
 def _integers(array: Any) -> list[int]:

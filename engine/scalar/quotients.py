@@ -22,6 +22,10 @@ _MANTISSA = {64: (53, -1022), 32: (24, -126)}  # by the bits of a float: those o
 def decimals(numbers: Wide, type: Any) -> tuple[Any, Mask]:
     """The numbers as unscaled values of a decimal type, and which of them do not fit; those are 0."""
     numbers = numbers.grounded()
+    if len(numbers.digits) == 1 and numbers.bound < 10**type.precision:  # the common case: 64 bits hold them
+        data = np.empty((len(numbers), type.bit_width // 64), np.int64)
+        data[:, 0], data[:, 1:] = numbers.digits[0], (numbers.digits[0] >> 63)[:, None]
+        return pa.Array.from_buffers(type, len(data), [None, pa.py_buffer(data)]), np.zeros(len(data), np.bool_)
     outside = _beyond(numbers, 10**type.precision)
     words, count = numbers.words(), type.bit_width // 32
     if outside.any():

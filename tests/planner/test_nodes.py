@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,7 +15,7 @@ import pytest
 from halfjoin.planner import cut
 from halfjoin.planner.explain import as_json, html, mermaid, text
 from halfjoin.planner.group_functions import Aggregates, Ordered, Sums
-from halfjoin.planner.plan import Join, Reduce, ViewPlan
+from halfjoin.planner.plan import ArrangementKey, Join, Reduce, ViewPlan
 from halfjoin.sql.expr import Column
 from halfjoin.sql.types import BIGINT, BYTEA, INTEGER
 from tests.planner.test_plan_laws import DDL, TABLES, all_updates, contents, random_stream, run
@@ -152,3 +156,13 @@ def test_reduces_are_shown() -> None:
     assert "reduce join#35;1 by a" in chart
     assert [(node["name"], node["kind"]) for node in data["nodes"]] == [("join#1", "join")]
     assert data["steps"][0] == "reduce join#1 by a"
+
+
+def test_a_key_of_an_arrangement_hashes_anew_in_another_process() -> None:
+    key = ArrangementKey("t", (Column("k", BIGINT),))
+    again = pickle.loads(pickle.dumps(key))
+    assert again == key and hash(again) == hash(key) and again is not key
+    code = f"import pickle; k = pickle.loads({pickle.dumps(key)!r}); print({{k: 1}}[type(k)(k.collection, k.keys)])"
+    other = {**os.environ, "PYTHONHASHSEED": "7"}
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=other)
+    assert found.stdout == "1\n"
