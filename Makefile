@@ -14,7 +14,7 @@ SEED := $(strip $(shell od -An -N4 -tu4 /dev/urandom))
 endif
 FUZZED ?= $(shell grep -rlE 'hypothesis|HALFJOIN_FUZZ' tests --include='test_*.py' | grep -v spark | sort)
 
-.PHONY: help test fuzz bench tpch docs demo lint examples clean
+.PHONY: help test fuzz bench tpch graphs docs demo lint examples clean
 
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z]+:.*##/ { printf "make %-9s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -40,6 +40,9 @@ bench: $(VENV)/.demo  ## the benchmarks on little data, each beside what it is c
 
 tpch: $(VENV)/.demo  ## TPC-H's 22 queries as views, each beside recomputing it; SF=1 for more
 	$(RUN)/python -m tests.benchmarks.tpch --sf $(or $(SF),0.01)
+
+graphs: $(VENV)/.graphs  ## recursive views over graphs, beside DuckDB and SciPy; EDGES=100000 for a small one only
+	$(RUN)/python -m tests.benchmarks.graphs $(if $(EDGES),--edges $(EDGES) --no-roads)
 
 docs: $(VENV)/.test  ## writes what pages and golden plans show anew, and checks links; read the difference
 	HALFJOIN_UPDATE=1 $(RUN)/python -m pytest tests/test_readme.py tests/test_habits.py tests/planner/test_plan_golden.py

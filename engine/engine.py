@@ -14,6 +14,7 @@ from typing import Any, NoReturn, Self
 import pyarrow as pa
 
 from halfjoin.collections.collection import Collection
+from halfjoin.collections.text import name as named
 from halfjoin.engine.arrange.changes import Changes
 from halfjoin.engine.arrange.expand import expand
 from halfjoin.engine.arrange.memory import Memory, to_bytes
@@ -145,7 +146,10 @@ class Engine:
         Raises:
             UnsupportedSQL, UnknownName, Conflict, DataError: nothing is created.
         """
-        self.execute(f"CREATE MATERIALIZED VIEW {reading.quoted(name)} AS\n{collection.sql()}")
+        if not isinstance(collection, Collection):
+            raise HalfjoinError(f"{collection!r} is not a collection",
+                                remedy="execute('CREATE MATERIALIZED VIEW ...') takes SQL")  # fmt: skip
+        self.execute(f"CREATE MATERIALIZED VIEW {named(name)} AS\n{collection.sql()}")
 
     @exclusive
     def apply(
@@ -389,6 +393,7 @@ class Engine:
             Conflict: there is another function of that name, or the warehouse knows the reduce with other columns.
 
         >>> import pyarrow as pa
+        >>> import halfjoin as hj
         >>> def runs(rows):  # numbers that follow each other
         ...     found = []
         ...     for x in rows["x"].to_pylist():
@@ -396,13 +401,13 @@ class Engine:
         ...             found.append({"low": x, "high": x})
         ...         found[-1]["high"] = x
         ...     return pa.RecordBatch.from_pylist(found)
-        >>> engine = Engine(clock="own")
+        >>> engine = hj.Engine(clock="own")
         >>> engine.execute("CREATE TABLE t (k text, x bigint)")
         >>> engine.register_reduce("runs", runs, returns={"low": "bigint", "high": "bigint"})
         >>> query = "SELECT r.k, r.* FROM runs(TABLE t PARTITION BY k ORDER BY x) AS r"
         >>> engine.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
         >>> applied = engine.apply({"t": [{"k": "a", "x": x} for x in (1, 2, 3, 7)]}, time=1)
-        >>> applied = engine.apply({"t": hj.deletes([{"k": "a", "x": 2}])}, time=2)
+        >>> applied = engine.apply({"t": [{"k": "a", "x": 2, "__diff": -1}]}, time=2)
         >>> for row in applied.diffs["v"].sort_by([("__diff", "ascending"), ("low", "ascending")]).to_pylist():
         ...     print(row)
         {'k': 'a', 'low': 1, 'high': 3, '__time': 2, '__diff': -1}

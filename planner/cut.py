@@ -27,6 +27,7 @@ from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.firsts import firsts
 from halfjoin.planner.linear import Explode
+from halfjoin.planner.nameless import nameless
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import ROUND, Reduce, round_names
@@ -78,6 +79,7 @@ class CutNode:
     passing: bool = False
     loops: tuple[str, ...] = ()
     last: int | None = None
+    named: tuple[str, ...] = ()
 
 
 def cut(relation: Relation, facts: Facts) -> tuple[Relation, tuple[CutNode | Reduce, ...]]:
@@ -138,7 +140,7 @@ class _Cutter:
         if loop.name not in self.loops:
             self.loops[loop.name] = self._loop(loop, loop.around if isinstance(loop, Nested) else None)
         node = self.loops[loop.name][loop.number]
-        alias = f"={self.aliases.fresh('loop')}"
+        alias = self.aliases.fresh(node.name)
         columns = tuple(replace(c, name=f"{alias}.{c.name}") for c in node.relation.columns)
         own = len(loop.bindings[loop.number].relation.columns)
         *shown, last = columns
@@ -155,8 +157,11 @@ class _Cutter:
         scans = {part.collection for part in parts if isinstance(part, Scan)}
         incarnations = {name: self.facts.incarnation(name) for name in scans}
         outer = () if around is None else tuple(around.collections)
-        names = [fingerprint("loop", (loop.bindings, loop.limit, loop.strict, outer, number), incarnations)
-                 for number in range(len(loop.bindings))]  # fmt: skip
+        path = () if around is None else around.path
+        form = nameless((loop.bindings, loop.limit, loop.strict), (loop.name, *path))
+        names = [fingerprint("loop", (form, outer, number), incarnations) for number in range(len(loop.bindings))]
+        if names[0] in self.nodes:  # an equal loop of the view
+            return [node for node in map(self.nodes.__getitem__, names) if isinstance(node, CutNode)]
         rounds, known, made = Rounds(loop, names, around), set(self.nodes), list[CutNode]()
         for name, binding in zip(names, loop.bindings, strict=True):
             relation = firsts(narrowed(simplified(binding.relation)), self.aliases)
@@ -165,8 +170,9 @@ class _Cutter:
             union = canonical(UnionAll((whole,), whole.columns))
             bare = (*(f"c{number}" for number in range(1, len(relation.columns) + 1)), *round_names(len(rounds.path)))
             union = replace(union, columns=tuple(replace(c, name=n) for c, n in zip(union.columns, bare, strict=True)))
-            last = loop.limit - 1 if loop.strict else None
-            self.nodes[name] = one = CutNode(name, union, normal_form(union), last=last)
+            one = CutNode(name, union, normal_form(union), last=loop.limit - 1 if loop.strict else None,
+                          named=(binding.name, *binding.names))  # fmt: skip
+            self.nodes[name] = one
             made.append(one)
         path, depth = rounds.nodes, len(rounds.path)
         fresh = [name for name in self.nodes if name not in known]

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from halfjoin.planner.plan import ArrangementKey, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a node keeps: updates, and bytes of its rows and indexes in memory. `rounds`: of a binding of a loop, the
+    updates that the last batch which ran the loop made in each round, of the outermost loop; empty before there is one.
+    """
+
+    updates: int
+    bytes: int
+    rounds: tuple[int, ...] = ()
 
 
 class Facts(Protocol):
@@ -31,3 +43,6 @@ class Facts(Protocol):
 
     def node_users(self, name: str) -> tuple[str, ...]:
         """Views that share an existing node."""
+
+    def kept(self, name: str) -> Kept | None:
+        """What an existing node keeps, for explanations."""

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from halfjoin.catalog.models import Figures
-from halfjoin.planner.facts import Facts
+from halfjoin.planner.facts import Facts, Kept
 from halfjoin.planner.names import arrangement_name
 from halfjoin.planner.plan import ArrangementKey, Node
 
@@ -39,6 +39,10 @@ class _Answers:
     def node_users(self, name: str) -> tuple[str, ...]:
         """Views that share a node."""
         return self.facts.node_users(name)
+
+    def kept(self, name: str) -> Kept | None:
+        """What an existing node keeps."""
+        return self.facts.kept(name)
 
 
 @dataclass(slots=True)

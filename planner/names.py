@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from halfjoin.planner.linear import Explode
-from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.plan import ArrangementKey, Join, Node
 from halfjoin.sql.expr import Column, Expr, substitute
 from halfjoin.sql.functions import render
+
+_BINDING = re.compile(r'(?P<quote>"?)(?P<node>loop#[0-9a-f]+)(?:#\d+)?(?P=quote)(?:\.c(?P<column>\d+))?')
 
 
 def collection_name(name: str, constant: str | None) -> str:
@@ -17,6 +22,20 @@ def input_name(alias: str, collection: str) -> str:
     """The name of an input of a join: its alias, if the user gave it or may have given it, else the collection's name.
     """
     return collection if alias.startswith("=") else alias
+
+
+def with_names(text: str, nodes: Iterable[Node]) -> str:
+    """A text about nodes with the user's names of recursive queries, and of their columns, for the nodes' own."""
+    named = {node.output: node.named for node in nodes if isinstance(node, Join) and node.named}
+
+    def user(found: re.Match[str]) -> str:
+        name, *columns = named.get(found["node"], ("",))
+        if not name:
+            return found[0]
+        column = found["column"]
+        return name if column is None else f"{name}.{columns[int(column) - 1]}"
+
+    return _BINDING.sub(user, text) if named else text
 
 
 def arrangement_name(key: ArrangementKey) -> str:

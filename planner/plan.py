@@ -177,7 +177,8 @@ class Join:
     `output` is the name of the view, or the fingerprint of the node. `passing`: only reduces read the output, and only
     its changes. So the output collection holds no more than the updates whose times are open: it is the *pending*
     collection of the reduces above. `loops`: the names of the loops that the node is in, the outermost first. `last`:
-    the last round that a binding may have; a row that differs in it is an error.
+    the last round that a binding may have; a row that differs in it is an error. `named`: the names of a binding and of
+    its columns, for people.
     """
 
     output: str
@@ -187,6 +188,7 @@ class Join:
     passing: bool = False
     loops: tuple[str, ...] = ()
     last: int | None = None
+    named: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def loop(self) -> str:

@@ -298,9 +298,11 @@ class Once:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A name that a loop defines. In each round its rows are those of `relation`."""
+    """A name that a loop defines. In each round its rows are those of `relation`. `names`: of its columns, for people.
+    """
 
     name: str
+    names: tuple[str, ...]
     relation: Relation
 
 

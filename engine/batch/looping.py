@@ -10,22 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from halfjoin.engine.arrange.run import Part, make_run
+import numpy as np
+
+from halfjoin.engine.arrange.run import Part, make_run, present
 from halfjoin.engine.batch.flows import Inner, is_passing
 from halfjoin.engine.batch.state import State, Versions
+from halfjoin.engine.batch.unreadable import in_words
 from halfjoin.engine.join.dataflow import Closing, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.failures import of_loop
 from halfjoin.engine.loop.rounds import Made, Pass
+from halfjoin.engine.loop.steps import HERE, Steps
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, empty
 from halfjoin.errors import DataError
-from halfjoin.planner.plan import Version
+from halfjoin.planner.plan import ROUND, Version
 
 _NOTHING = 0  # the code of the error of a loop without state
 
 
-def loop_changes(state: State, name: str, lookup: Versions) -> dict[str, Made]:
+def loop_changes(state: State, name: str, lookup: Versions, steps: Steps = HERE) -> dict[str, Made]:
     """The output and error updates of each node of a loop for what a batch closes."""
     closing = lookup.closing
 
@@ -40,22 +44,24 @@ def loop_changes(state: State, name: str, lookup: Versions) -> dict[str, Made]:
     flows = state.loop(name)
     thrown = {one: without_state(state, one) for one in flows}
     if any(map(len, thrown.values())):
-        return _anew(flows, thrown, lookup)
+        return _anew(flows, thrown, lookup, steps)
     try:
-        return Pass(flows, base, entering, closing).run()
+        return Pass(flows, base, entering, closing, steps).run()
     except DataError as problem:
         start = min(part.earliest for one in _outer(flows) for part in entering(one))
         return {one: _thrown_away(state, one, problem, start) for one in flows}
 
 
-def _anew(flows: Mapping[str, Inner], thrown: Mapping[str, Updates], lookup: Versions) -> dict[str, Made]:
+def _anew(
+    flows: Mapping[str, Inner], thrown: Mapping[str, Updates], lookup: Versions, steps: Steps
+) -> dict[str, Made]:
     """What a loop without state makes of all that is there at the last closing time; nothing if that is too much."""
     closing = lookup.closing
     nothing = {one: (empty(flow.schema), empty(ERROR_SCHEMA)) for one, flow in flows.items()}
     if not any(len(closing.updates(one)) for one in _outer(flows)):
         return nothing
     try:
-        made = loop_fill(flows, lookup, closing.after, last=True)
+        made = loop_fill(flows, lookup, closing.after, steps, last=True)
     except DataError:
         return nothing
     time = closing.after - 1
@@ -87,30 +93,39 @@ def _thrown_away(state: State, name: str, problem: DataError, time: int) -> Made
     return rows, concat([errors, of_loop(str(problem), time)])
 
 
-def loop_fill(flows: Mapping[str, Inner], lookup: RunsOf, upper: int, *, last: bool = False) -> dict[str, Made]:
+def loop_fill(
+    flows: Mapping[str, Inner], lookup: RunsOf, upper: int, steps: Steps = HERE, *, last: bool = False
+) -> dict[str, Made]:
     """The output and error updates of each node of a loop for the whole history below `upper`. With `last`, they are
     what is there at the last time below it."""
 
     def entering(collection: str) -> Sequence[Part]:
         parts = _closed(lookup(collection, Version.AFTER), upper)
-        return [make_run(_at(_whole(parts), MINIMUM), upper)] if last and parts else parts
+        if not last:
+            return parts
+        there = list(present(parts, upper))
+        return [make_run(_at(concat(there), MINIMUM), upper)] if there else []
 
     def updates(collection: str) -> Updates:
-        return _whole(entering(collection))
+        return concat([piece for part in entering(collection) for piece in part.pieces()] or [empty({})])
 
     closing = Closing(MINIMUM, MINIMUM, upper, updates, lambda _: False)
-    found = Pass(flows, lambda _: (), entering, closing, first=True).run()
+    try:
+        found = Pass(flows, lambda _: (), entering, closing, steps, first=True).run()
+    except DataError as problem:
+        raise in_words(problem, [flow.plan for flow in flows.values()]) from None
     if not last:
         return found
     return {name: (_at(output, upper - 1), _at(errors, upper - 1)) for name, (output, errors) in found.items()}
 
 
+def per_round(made: Updates) -> tuple[int, ...]:
+    """How many updates each round of the outermost loop has made, up to the last one that made any."""
+    return tuple(np.bincount(made.columns[ROUND].to_numpy()).tolist()) if len(made) else ()
+
+
 def _at(updates: Updates, time: int) -> Updates:
     return consolidate(Updates(updates.columns, constant(time, len(updates)), updates.diff))
-
-
-def _whole(parts: Sequence[Part]) -> Updates:
-    return concat([piece for part in parts for piece in part.pieces()] or [empty({})])
 
 
 def _closed(parts: Sequence[Part], upper: int) -> Sequence[Part]:

@@ -10,9 +10,10 @@ from halfjoin.engine.arrange.run import make_run
 from halfjoin.engine.batch.flows import alone
 from halfjoin.engine.batch.looping import loop_fill
 from halfjoin.engine.batch.state import State
-from halfjoin.engine.batch.unreadable import reason, title, with_inputs
+from halfjoin.engine.batch.unreadable import in_words, reason, told, with_inputs
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import InvalidTime
+from halfjoin.planner.plan import Node
 
 
 def closed(state: State) -> State:
@@ -66,17 +67,17 @@ def readable(state: State, names: Iterable[str], as_of: int | None) -> int:
                 f"cannot read {name} as of {time}: it can be read from since = {since} to below upper = {state.upper}",
                 remedy=remedy, time=time, since=since, upper=state.upper, table=name,
             )  # fmt: skip
-        if name in state.maintained:
-            raise_any(state.maintained[name].errors.up_to(time), title(state, name), time)
+        if name in state.maintained and (why := reason(state.maintained[name].errors.up_to(time))) is not None:
+            raise told(state, name, why, time)
     return time
 
 
-def raise_any(errors: Updates, name: str, time: int) -> None:
-    """Raise the errors of a view at a time, if it has any.
+def raise_any(errors: Updates, name: str, time: int, nodes: Iterable[Node] = ()) -> None:
+    """Raise the errors of a query at a time, if it has any. `nodes`: those that the errors may name.
 
     Raises:
         DataError: the first of them.
     """
     why = reason(errors)
     if why is not None:
-        raise why.with_(view=name, time=time)
+        raise in_words(why, nodes).with_(view=name, time=time)

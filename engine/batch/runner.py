@@ -14,6 +14,7 @@ from halfjoin.engine.batch.flows import Flow
 from halfjoin.engine.intake.fingerprint import Partial
 from halfjoin.engine.intake.rows import Submitted
 from halfjoin.engine.join.dataflow import Closing
+from halfjoin.engine.loop.steps import HERE, Steps
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.planner.plan import ArrangementKey, Version
 
@@ -65,6 +66,9 @@ class Runner(Protocol):
     ) -> Iterable[tuple[Output, Output]]:
         """The view's whole history so far, in parts that fit in memory."""
 
+    def steps(self, held: Held) -> Steps:
+        """Who carries out the rounds of loops."""
+
 
 class _Local:
     """This process, on Arrow batches."""
@@ -80,6 +84,9 @@ class _Local:
         self, flow: Flow, held: Held, lookup: Versioned, title: str
     ) -> Iterable[tuple[Output, Output]]:
         return flow.fill(lookup, lookup.closing.after)
+
+    def steps(self, held: Held) -> Steps:
+        return HERE
 
 
 LOCAL: Runner = _Local()

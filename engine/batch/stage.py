@@ -14,7 +14,7 @@ from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
 from halfjoin.engine.batch.flows import alone, is_passing
-from halfjoin.engine.batch.looping import loop_changes
+from halfjoin.engine.batch.looping import loop_changes, per_round
 from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.batch.unreadable import Failure, Standing, closing
@@ -34,6 +34,7 @@ class Staged:
     """What a batch will publish: a run for each collection that it changes, the views' closed changes, the clock.
 
     `failures`: the views that cannot be read at some time that it closes. `standing`: the errors of views afterwards.
+    `rounds`: of the bindings of the loops that ran, how many updates each round made.
     """
 
     runs: Mapping[str, Part]
@@ -42,6 +43,7 @@ class Staged:
     diffs: dict[str, Changes] = field(default_factory=dict)
     failures: Mapping[str, Failure] = field(default_factory=dict)
     standing: Mapping[str, Standing] = field(default_factory=dict)
+    rounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     clock: Clock | None = None
 
     @property
@@ -175,14 +177,15 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
     lookup = state.before_and_after(runs, upper)
     closed = state.closing(upper)
     due = state.above({*runs, *closed})
-    changed, looped = set(runs), set[str]()
+    changed, looped, rounds = set(runs), set[str](), dict[str, tuple[int, ...]]()
     for number, name in enumerate(due, 1):
         view = state.maintained[name]
         flow, passing = view.dataflow, is_passing(view.dataflow)
         if flow.plan.loop:
             if flow.plan.loop not in looped:
                 looped.add(flow.plan.loop)
-                for one, (added, wrong) in loop_changes(state, flow.plan.loop, lookup).items():
+                for one, (added, wrong) in loop_changes(state, flow.plan.loop, lookup, runner.steps(state)).items():
+                    rounds[one] = per_round(added)
                     if len(added) and not is_passing(state.maintained[one].dataflow):
                         runs[one] = make_run(added, upper)
                         changed.add(one)
@@ -208,7 +211,7 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
                 errors[name] = _part(failed, upper)
     every, standing = closing(state, upper, errors)
     failures = {name: one for name, one in every.items() if state.maintained[name].plan is not None} if every else every
-    staged = Staged(runs, errors, upper, {}, failures, standing)
+    staged = Staged(runs, errors, upper, {}, failures, standing, rounds)
     for name, view in state.maintained.items():
         if view.plan is None:
             continue  # a node collection: its changes are reported to nobody
@@ -258,6 +261,8 @@ def publishing(state: State, staged: Staged) -> Callable[[], None]:
             collection.held, collection.cold = held, cold
         for name, known in staged.standing.items():
             state.maintained[name].standing = known
+        for name, counts in staged.rounds.items():
+            state.maintained[name].rounds = counts
         state.move_to(staged.upper, staged.clock)
         for collection in collections:
             collection.advance(staged.upper)

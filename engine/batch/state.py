@@ -22,6 +22,7 @@ from halfjoin.engine.batch.unreadable import Standing, reason
 from halfjoin.engine.join.dataflow import Closing
 from halfjoin.engine.linear.tables import Registered
 from halfjoin.engine.updates.updates import Updates
+from halfjoin.planner.facts import Kept
 from halfjoin.planner.plan import ArrangementKey, Node, Version, ViewPlan
 
 # Writes updates of a collection (its kind, its name) to files where they are to be kept.
@@ -36,7 +37,7 @@ class MaintainedView:
 
     `standing`: what its errors say now. `plan`: a view's plan with the nodes below it; None for a node collection.
     `limits`: for each collection that a view reads, the number of rows from which the view is considered for a new plan
-    (`planner.drift`).
+    (`planner.drift`). `rounds`: as `planner.facts.Kept`.
     """
 
     dataflow: Flow | Inner
@@ -45,6 +46,7 @@ class MaintainedView:
     standing: Standing | None = None
     plan: ViewPlan | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
+    rounds: tuple[int, ...] = ()
 
 
 class Home(Protocol):
@@ -242,6 +244,11 @@ class State:
             view for view, found in self.views.items()
             if found.plan is not None and any(node.output == name for node in found.plan.below)
         )  # fmt: skip
+
+    def kept(self, name: str) -> Kept | None:
+        """What a node keeps."""
+        found = self.maintained.get(name)
+        return None if found is None else Kept(len(found.contents), _held(found.contents), found.rounds)
 
     def has(self, name: str) -> bool:
         """Whether a table, materialized view or node has that name."""

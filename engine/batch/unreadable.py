@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part
 from halfjoin.engine.updates.consolidate import consolidate, groups
 from halfjoin.engine.updates.updates import Ints, Mask, Updates, bits, concat
 from halfjoin.errors import DataError
+from halfjoin.planner.names import with_names
+from halfjoin.planner.plan import Node
 
 if TYPE_CHECKING:
     from halfjoin.engine.batch.state import State
@@ -50,6 +51,19 @@ def title(state: State, name: str) -> str:
     return name if state.maintained[name].plan is not None else f"a part of {', '.join(state.node_users(name))}"
 
 
+def told(state: State, name: str, why: DataError, time: int) -> DataError:
+    """An error of a view or node at a time, in words of the user's: recursive queries have their names."""
+    plan = state.maintained[name].dataflow.plan
+    nodes = [state.maintained[one].dataflow.plan for one in (name, *plan.collections) if one in state.maintained]
+    return in_words(why, nodes).with_(view=title(state, name), time=time)
+
+
+def in_words(why: DataError, nodes: Iterable[Node]) -> DataError:
+    """An error with the user's names of recursive queries."""
+    nodes = list(nodes)
+    return why.with_(reason=with_names(why.reason, nodes), row=why.row and with_names(why.row, nodes))
+
+
 def reason(errors: Updates) -> DataError | None:
     """The error that errors amount to, given all their updates up to a time; None if they cancel."""
     try:
@@ -65,8 +79,7 @@ def reason(errors: Updates) -> DataError | None:
 def first_failure(state: State, name: str, low: int, high: int) -> Failure | None:
     """A view's first failure in the closed times `[low, high)`."""
     views = [one for one in with_inputs(state, [name]) if one in state.maintained]
-    errors = {one: state.maintained[one].errors for one in views}
-    found = (_own(errors[one], title(state, one), low, high)[0] for one in views if len(errors[one]))
+    found = (_own(state, one, low, high)[0] for one in views if len(state.maintained[one].errors))
     return _first(one for one in found if one is not None) if low < high else None
 
 
@@ -82,10 +95,10 @@ def closing(state: State, upper: int, errors: Mapping[str, Part]) -> tuple[dict[
         if upper > low and (len(view.errors) or name in errors):
             known = view.standing
             if known is None or known.upper != low or name in errors or len(view.errors.closing(low, upper)):
-                own, why = _own(view.errors, title(state, name), low, upper, errors.get(name))
+                own, why = _own(state, name, low, upper, errors.get(name))
             else:
                 why = known.reason
-                own = None if why is None else Failure(low, why.with_(view=title(state, name), time=low))
+                own = None if why is None else Failure(low, told(state, name, why, low))
             standing[name] = Standing(upper, why)
         below = (failures.get(inner) for inner in view.dataflow.plan.collections)
         found = [one for one in (own, *below) if one is not None]
@@ -99,9 +112,11 @@ def _first(failures: Iterable[Failure]) -> Failure | None:
     return min(failures, key=lambda one: (one.time, str(one.error)), default=None)
 
 
-def _own(errors: Collection, name: str, low: int, high: int, staged: Part | None = None
-         ) -> tuple[Failure | None, DataError | None]:
+def _own(
+    state: State, name: str, low: int, high: int, staged: Part | None = None
+) -> tuple[Failure | None, DataError | None]:
     """The first failure in `[low, high)` from a view's own errors, and why it cannot be read as of `high - 1`."""
+    errors = state.maintained[name].errors
     runs = [*errors.runs, *([] if staged is None else [staged])]
     since_low = [piece for run in runs for piece in run.pieces(low, high)]
     every = concat([errors.up_to(low - 1), *since_low]).not_before(low)
@@ -112,7 +127,7 @@ def _own(errors: Collection, name: str, low: int, high: int, staged: Part | None
         return None, None
     first = int(times[failing][0])
     why = reason(every.filter(every.time <= first)) or DataError("a row of it fails")
-    return Failure(first, why.with_(view=name, time=first)), reason(every) if failing[-1] else None
+    return Failure(first, told(state, name, why, first)), reason(every) if failing[-1] else None
 
 
 def _steps(errors: Updates) -> tuple[Ints, Mask]:

@@ -62,8 +62,9 @@ class RoundReduce:
         self.rounds = round_names(len(plan.loops))
         own = columns_read(replace(plan, columns=plan.columns[: -len(self.rounds)]))
         self._types = {column.name: arrow_type(column.type) for column in (*plan.keys, *own)}
+        self.types = {**self._types, **dict.fromkeys(self.rounds, pa.int64())}
         self._rows = None if plan.groups is None else lookup_of(
-            plan.groups, plan.keys, [*self._types, *self.rounds], Version.AFTER, registry)  # fmt: skip
+            plan.groups, plan.keys, [*self.types], Version.AFTER, registry)  # fmt: skip
         self._first = FirstRow.of(plan, self._kept, self._rows) if len(self.rounds) == 1 else None
 
     def round(
@@ -149,7 +150,7 @@ class RoundReduce:
 
     def nothing(self) -> Updates:
         """No updates of the input."""
-        return empty({**self._types, **dict.fromkeys(self.rounds, pa.int64())})
+        return empty(self.types)
 
     def _reached(self, rows: Updates, round: Round) -> Mask:
         """The rows of this round and of those below it."""

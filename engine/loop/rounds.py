@@ -13,8 +13,7 @@ rounds, and a node that runs takes what has arrived since it ran last: that is *
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 
 import numpy as np
@@ -26,6 +25,7 @@ from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.failures import of_rows
 from halfjoin.engine.loop.reduce import Round, RoundReduce, ints
 from halfjoin.engine.loop.scope import Scope, scope_of
+from halfjoin.engine.loop.steps import Steps
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Mask, Updates, concat, empty
@@ -35,16 +35,7 @@ from halfjoin.planner.plan import Version, round_names
 Made = tuple[Updates, Updates]
 _FEW = 6  # parts of a collection; looking up so few costs less than merging them
 
-
-@dataclass(frozen=True, slots=True)
-class _Several:
-    """Some parts as one."""
-
-    parts: Sequence[Part]
-
-    def pieces(self, names: Iterable[str] | None = None) -> Iterator[Updates]:
-        for part in self.parts:
-            yield from part.pieces(names=names)
+MOST_COPIES = 1 << 62  # of the rows that a loop makes of one batch; with a few more, counts do not fit an int64
 
 
 class Pass:
@@ -55,9 +46,9 @@ class Pass:
 
     def __init__(
         self, flows: Mapping[str, Dataflow | RoundReduce], base: Callable[[str], Sequence[Part]],
-        entering: Callable[[str], Sequence[Part]], closing: Closing, *, first: bool = False,
+        entering: Callable[[str], Sequence[Part]], closing: Closing, steps: Steps, *, first: bool = False,
     ) -> None:  # fmt: skip
-        self.flows, self.closing = flows, closing
+        self.flows, self.closing, self.steps = flows, closing, steps
         self._scope = scope_of({name: flow.plan.loops for name, flow in flows.items()})
         self._rounds = {name: round_names(len(flow.plan.loops)) for name, flow in flows.items()}
         self.made: dict[str, list[Updates]] = {name: [] for name in flows}
@@ -70,6 +61,7 @@ class Pass:
         self._later: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
         self._again: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
         self._rows = self._bytes = 0
+        self._copies = 0.0
         if first:
             for name, flow in flows.items():
                 self._begin(name, flow)
@@ -116,10 +108,14 @@ class Pass:
     def _by_round(self, name: str, made: Updates) -> Iterator[tuple[Round, Updates]]:
         if not len(made):
             return
-        rounds = np.stack([ints(made, column) for column in self._rounds[name]], axis=1)
-        each, which = np.unique(rounds, axis=0, return_inverse=True)
-        for number, round in enumerate(each.tolist()):
-            yield tuple(round), made.filter(which.ravel() == number)
+        rounds = [ints(made, column) for column in self._rounds[name]]
+        if len(made) > 1:
+            order = np.lexsort(rounds[::-1])
+            made, rounds = made.take(order), [one[order] for one in rounds]
+        fresh = reduce(np.logical_or, (one[1:] != one[:-1] for one in rounds))
+        starts = [0, *(np.flatnonzero(fresh) + 1).tolist()]
+        for start, stop in zip(starts, [*starts[1:], len(made)], strict=True):
+            yield tuple(int(one[start]) for one in rounds), made.slice(start, stop)
 
     def _take(self, name: str, round: Round) -> None:
         flow = self.flows[name]
@@ -138,16 +134,16 @@ class Pass:
         if len(updates):
             if isinstance(flow, Dataflow) and flow.plan.last == round[-1]:
                 # With the rounds around it, since an error in any of them stays for the later ones.
-                shown = updates.select([column for column in flow.schema if column != self._rounds[name][-1]])
-                text = f"a recursive query changes after {round[-1] + 1:,} rounds still"
-                self.errors[name].append(of_rows(shown, text))
+                pairs = [(column, f"{name}.{column}") for column in flow.schema if column != self._rounds[name][-1]]
+                told = f'"{name}" changes after {round[-1] + 1:,} rounds still'
+                self.errors[name].append(of_rows(updates.renamed(pairs), told))
             self.made[name].append(updates)
             self._parts[name].append(make_run(updates, self.closing.after))
 
     def _joined(self, name: str, flow: Dataflow, new: Mapping[str, list[Part]], round: Round) -> list[Updates]:
-        staged = {one: _Several(parts) for one, parts in new.items() if parts}
+        there = {one: parts for one, parts in new.items() if parts}
         closing = self.closing if not any(round) else replace_updates(self.closing)
-        made, failed = flow.changes(staged, self._lookup(name), closing)  # type: ignore[arg-type]
+        made, failed = self.steps.join(flow, there, self._lookup(name), closing)
         if len(failed):
             self.errors[name].append(failed)
         self._bounded(round, made)
@@ -165,8 +161,9 @@ class Pass:
         types = {key: columns[key] for key in keys}
         updates = concat(pieces) if pieces else flow.nothing()
         failing = bool(self.errors[name]) or self.closing.failing(name)
-        made, failed, due = flow.round(updates, concat([empty(types), *(one.select(keys) for one in again)]),
-                                       self._lookup(name), round, self.closing.before, failing=failing)  # fmt: skip
+        due = concat([empty(types), *(one.select(keys) for one in again)])
+        made, failed, due = self.steps.reduce(flow, updates, due, self._lookup(name), round, self.closing.before,
+                                              failing=failing)  # fmt: skip
         if len(failed):
             self.errors[name].append(failed)
         for later, groups in self._by_round(name, due):
@@ -188,10 +185,14 @@ class Pass:
         """
         self._rows += len(made)
         self._bytes += made.nbytes
-        if self._rows > limits.MOST_ROWS or self._bytes > dataflow.MOST_BYTES:
-            bound = f"{limits.MOST_ROWS:,} rows" if self._rows > limits.MOST_ROWS else f"{dataflow.MOST_BYTES:,} bytes"
-            raise DataError(f"the rounds of a recursive query make more than {bound}: they do so in round {round[0]:,}",
-                            remedy="add a condition that ends it")  # fmt: skip
+        self._copies += float(np.abs(made.diff.astype(np.float64)).sum())
+        bounds = ((self._rows, limits.MOST_ROWS, "rows"), (self._bytes, dataflow.MOST_BYTES, "bytes"),
+                  (self._copies, MOST_COPIES, "copies of rows"))  # fmt: skip
+        for count, most, what in bounds:
+            if count > most:
+                (loop,) = {flow.plan.loops[0] for flow in self.flows.values()}
+                raise DataError(f'the rounds of "{loop}" make more than {most:,} {what}: they do so in round '
+                                f"{round[0]:,}", remedy="add a condition that ends it")  # fmt: skip
 
     def _lookup(self, node: str) -> RunsOf:
         def lookup(name: str, version: Version) -> Sequence[Part]:

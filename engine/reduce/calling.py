@@ -55,8 +55,10 @@ def _together(user: ReduceFunction, given: Given, due: Ints) -> Made:
         groups = waiting.pop()
         try:
             result = _result(user, given.several(groups))
+            if not len(result):
+                continue
             numbers = integers_of(user, result, GROUP)
-            if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(groups)):
+            if numbers.min() < 0 or numbers.max() >= len(groups):
                 raise DataError(f"{user} gave {GROUP} outside 0..{len(groups) - 1}")
             made.append(_rows(user, result, groups[numbers]))
         except DataError as problem:
@@ -72,7 +74,9 @@ def _one_by_one(user: ReduceFunction, given: Given, due: Ints) -> Made:
     results, failed = dict[int, pa.Table](), dict[int, str]()
     for group in due.tolist():
         try:
-            results[group] = _result(user, given.one(group))
+            result = _result(user, given.one(group))
+            if len(result):
+                results[group] = result
         except DataError as problem:
             failed[group] = str(problem)
     tables = list(results.values())
@@ -96,7 +100,7 @@ def _of_groups(user: ReduceFunction, groups: Sequence[int], tables: Sequence[pa.
 
 
 def _result(user: ReduceFunction, rows: pa.RecordBatch) -> pa.Table:
-    """What the function returns.
+    """What the function returns. No rows need no columns: `RecordBatch.from_pylist([])` has none.
 
     Raises:
         DataError: it raises, or returns other columns than it promised.
@@ -110,7 +114,7 @@ def _result(user: ReduceFunction, rows: pa.RecordBatch) -> pa.Table:
     if not isinstance(made, (pa.RecordBatch, pa.Table)):
         raise DataError(f"{user} must return a RecordBatch, not a {type(made).__name__}")
     names, wanted = made.schema.names, [*user.returns, *([GROUP] if user.vectorised else [])]
-    if sorted(set(names) - {DIFF}) != sorted(wanted) or len(set(names)) < len(names):
+    if (names and sorted(set(names) - {DIFF}) != sorted(wanted)) or len(set(names)) < len(names):
         raise DataError(f"{user} returned the columns ({', '.join(names)}) instead of ({', '.join(wanted)})")
     return pa.Table.from_batches([made]) if isinstance(made, pa.RecordBatch) else made
 

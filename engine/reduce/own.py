@@ -35,7 +35,8 @@ def answers(spec: Own, contents: Contents, was: Updates | None, registry: Regist
         due[moment] = False
         kept.append(Updates({name: array for name, array in was.columns.items() if name != GROUP}, moment, was.diff))
     rows, count, starts = rows_in_order(dict(spec.takes), groups, spec.order)
-    made, failed = called(user, Given(rows.append_column(DIFF, pa.array(count)), starts), np.flatnonzero(due))
+    counted = pa.RecordBatch.from_arrays([*rows.columns, pa.array(count)], names=[*rows.schema.names, DIFF])
+    made, failed = called(user, Given(counted, starts), np.flatnonzero(due))
     if failed:
         failures = Failures.of(np.array(sorted(failed)), "")
         failures.messages[:] = [failed[one] for one in failures.rows.tolist()]

@@ -82,13 +82,13 @@ class SparkFlow:
         whole = [join.arrangement.collection for join in joins if not join.probe]
         return all(self._is_loadable(name, self._seen(self.parts_of(name, Version.AFTER))) for name in whole)
 
-    def changes(self, staged: Mapping[str, Part], closing: Closed) -> Frame | None:
+    def changes(self, staged: Mapping[str, Sequence[Part]], closing: Closed) -> Frame | None:
         """The view's output and failing rows for a batch's changes, summed unless the node is passing.
 
         Tasks look up small streams, those with equally many remaining stages together. Spark's joins do the rest.
         """
         paths = [path for branch in self.plan.branches for path in branch.paths]
-        changed = [(path, self._resting(path, [staged[path.collection]]))
+        changed = [(path, self._resting(path, staged[path.collection]))
                    for path in paths if path.collection in staged]  # fmt: skip
         waiting = [stream for path, stream in changed if path.appearing is None]
         streams, results = list[Resting](), list[Frame]()

@@ -30,12 +30,12 @@ from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import DIFF, MAXIMUM, TIME, TOO_HEAVY, Updates, concat, empty
 from halfjoin.errors import DataError
-from halfjoin.planner.group_functions import Aggregates
+from halfjoin.planner.group_functions import Aggregates, Own, Top, Windows
 from halfjoin.planner.plan import Reduce
 
 GROUP_ROWS = 1 << 20  # rows of whole groups for one task, if no group has more
 
-_CODE = pa.int64()  # the key by which Spark divides groups among tasks
+CODE = pa.int64()  # the key by which Spark divides groups among tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Reducing:
         if self.flow.plan.groups is None:
             return self._run(Fill(self.flow.plan, self._sums, self.outputs), self._summed(frame))
         frame, layout = self._coded(frame, self.inputs)
-        task = FillGroups(self.flow.plan, layout, self.outputs, self.flow.registry, self.flow.name)
+        task = FillGroups(self.flow.plan, layout, self.outputs, self._functions, self.flow.name)
         return self._run(task, self._divided(frame, sum(map(len, runs))))
 
     def sums(self, runs: Sequence[StoredRun], low: int, high: int) -> tuple[Frame, Layout]:
@@ -91,23 +91,37 @@ class Reducing:
         if sum(map(len, change)) <= STREAM_ROWS:
             touched = F.broadcast(coded[0].select("k0"))
             coded[1:] = [frame.join(touched, "k0", "left_semi") for frame in coded[1:]]
-        task = ChangeGroups(self.flow.plan, self.outputs, self.flow.registry, self.flow.name, closing[:3])
+        task = ChangeGroups(self.flow.plan, self.outputs, self._functions, self.flow.name, closing[:3])
         given = union(_tagged(frame, number, task.inputs) for number, frame in enumerate(coded))
         return self._run(task, self._divided(given, sum(map(len, rows))))
+
+    @property
+    def _functions(self) -> Registry:
+        """The user's functions that the reduce calls. Others need not fit into a task."""
+        match self.flow.plan.function:
+            case Own(called):
+                names = {called}
+            case Aggregates(ordered=ordered):
+                names = {part.function for part in ordered}
+            case Windows(calls=calls):
+                names = {call.function for _, call in calls}
+            case Top():
+                names = set()
+        return {name: one for name, one in self.flow.registry.items() if name.rpartition(" of ")[2] in names}
 
     def _read(self, runs: Iterable[StoredRun], columns: Mapping[str, pa.DataType]) -> Frame:
         return read(self.session, runs, columns, list(columns))
 
     @property
     def _sums(self) -> Layout:
-        return Layout(tuple(self.flow.schema.items()), (_CODE,))
+        return Layout(tuple(self.flow.schema.items()), (CODE,))
 
     def _summed(self, frame: Frame) -> Frame:
         """The sums of each task over its rows of the input, divided by groups."""
         return self._divided(self._run(SumUp(self.flow.plan, self.inputs, self._sums), frame), 0)
 
     def _coded(self, frame: Frame, layout: Layout) -> tuple[Frame, Layout]:
-        coded = replace(layout, keys=(_CODE,))
+        coded = replace(layout, keys=(CODE,))
         return mapped(frame, Code(layout, coded, tuple(key.name for key in self.flow.plan.keys))), coded
 
     def _divided(self, frame: Frame, rows: int) -> Frame:
@@ -213,7 +227,7 @@ class ChangeGroups:
         """The layout of its rows."""
         columns = [*ReduceFlow(self.plan, self.registry, self.name).columns.items(), *self.outputs.columns]
         named = tuple((str(number), kind) for number, (_, kind) in enumerate(columns))
-        return Layout(named, (_CODE, pa.int32()))
+        return Layout(named, (CODE, pa.int32()))
 
     def __call__(self, batches: Batches) -> Batches:
         """The function for `mapInArrow`."""

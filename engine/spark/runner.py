@@ -16,7 +16,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.batch.flows import Flow
 from halfjoin.engine.batch.runner import Held, Output, Versioned
-from halfjoin.engine.join.dataflow import Dataflow
+from halfjoin.engine.join.dataflow import Dataflow, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.reduce.flow import ReduceFlow
@@ -31,6 +31,7 @@ from halfjoin.engine.spark.layout import Frame, Layout
 from halfjoin.engine.spark.primary_keys import keyed
 from halfjoin.engine.spark.progress import progress
 from halfjoin.engine.spark.reducing import Reducing
+from halfjoin.engine.spark.rounds import SparkSteps
 from halfjoin.engine.spark.session import is_stopped, sees, start_session
 from halfjoin.engine.spark.task_errors import TooHeavy
 from halfjoin.engine.spark.writing import written
@@ -82,10 +83,10 @@ class SparkRunner:
             return flow.changes(staged, lookup, lookup.closing)
         netted, before, after, *_ = lookup.closing
         times = {Version.BEFORE: Times(netted, before), Version.AFTER: Times(netted, after)}
-        bound = self._flow(flow, held, lookup, times)
+        bound = self._bound(flow, held, lookup.as_files, times)
         if bound.divides:
             with progress(f"changes of {title}"), suppress(TooHeavy):
-                return self._carried_out(bound, bound.changes(staged, closing))
+                return self._carried_out(bound, bound.changes({name: [part] for name, part in staged.items()}, closing))
         return flow.changes(staged, lookup, lookup.closing)  # a diff may exceed an int64: this process handles that
 
     def fill(
@@ -97,13 +98,17 @@ class SparkRunner:
         """
         if isinstance(flow, ReduceFlow):
             return self._filled(flow, lookup, title)
-        bound = self._flow(flow, held, lookup, _whole(lookup.closing.after))
+        bound = self._bound(flow, held, lookup.as_files, _whole(lookup.closing.after))
         parts = [part for name in flow.plan.collections for part in lookup.as_files(name, Version.AFTER)]
         few = flow.plan.asked and sum(len(part) for part in parts if not part.in_memory) <= FEW
         if not few and bound.divides:
             with progress(f"filling {title}"), suppress(TooHeavy):
                 return [self._carried_out(bound, bound.fill())]
         return flow.fill(lookup, lookup.closing.after)
+
+    def steps(self, held: Held) -> SparkSteps:
+        """Who carries out the rounds of loops."""
+        return SparkSteps(self.session, self._files, held, FEW, self._bound, self._carried_out)
 
     def _reduced(
         self, flow: ReduceFlow, staged: Mapping[str, Part], lookup: Versioned, title: str
@@ -194,7 +199,7 @@ class SparkRunner:
             parts = [self._files.hold(part) for part in lookup.as_files(flow.plan.input, Version.AFTER)]
             reducing = Reducing(flow, self.session)
             return contents(reducing.fill(self._runs(parts), time, time + 1), reducing.outputs, time, name)
-        bound = self._flow(flow, held, lookup, _whole(time + 1), hold=True)
+        bound = self._bound(flow, held, lookup.as_files, _whole(time + 1), hold=True)
         frame = bound.fill()
         if frame is None:
             frame = self.session.createDataFrame([], bound.layout.struct)
@@ -209,13 +214,13 @@ class SparkRunner:
         few = sum(map(len, came)) + sum(change.most for change in closing.values()) <= FEW
         return few or all(part.in_memory for part in parts)
 
-    def _flow(
-        self, flow: Dataflow, held: Held, lookup: Versioned, times: Mapping[Version, Times], *, hold: bool = False
+    def _bound(
+        self, flow: Dataflow, held: Held, lookup: RunsOf, times: Mapping[Version, Times], *, hold: bool = False
     ) -> SparkFlow:
         """The plan bound to the files of the parts that a lookup gives. With `hold`, the files stay."""
 
         def parts(name: str, version: Version) -> Sequence[Part]:
-            found = flow.constants[name] if name in flow.constants else lookup.as_files(name, version)
+            found = flow.constants[name] if name in flow.constants else lookup(name, version)
             return [self._files.hold(part) for part in found] if hold else found
 
         known = _Known(held, flow.constants)

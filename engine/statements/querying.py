@@ -13,13 +13,12 @@ from halfjoin.engine.batch.state import State
 from halfjoin.engine.reduce import top
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.statements.reading import QUERY_NAME, check_memory, evaluate
-from halfjoin.engine.statements.recursion import with_recursions
 from halfjoin.engine.updates.updates import Updates
 from halfjoin.errors import bounded
 from halfjoin.planner.group_functions import Top
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.bind.tables import tables_of
-from halfjoin.sql.relation import Relation, TopK
+from halfjoin.sql.relation import TopK
 from halfjoin.sql.statements import Query
 
 
@@ -37,11 +36,8 @@ def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Ta
     time = readable(state, sorted(tables_of(statement, state.catalog, text)), as_of)
     bound = bind_query(statement, state.catalog, text)
 
-    def rows(over: State, relation: Relation) -> Updates:
-        return refuse_negative(evaluate(over, relation, time, distinct=False), QUERY_NAME)
-
     later = replace(state, upper=max(state.upper, time + 1))  # constants can be read at any time
-    found = rows(with_recursions(later, bound.recursions, rows), bound.relation)
+    found = refuse_negative(evaluate(later, bound.relation, time, distinct=False), QUERY_NAME)
     if bound.top is not None:
         check_memory(state, found.nbytes)
         found = _first(found, bound.top)

@@ -22,7 +22,7 @@ from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant
 from halfjoin.errors import DataError, UnknownName
-from halfjoin.planner.plan import Node, Reduce, Version
+from halfjoin.planner.plan import Node, Reduce, Version, ViewPlan
 from halfjoin.planner.plan_view import plan
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.parse.parse import parse_query
@@ -62,7 +62,7 @@ def frame(state: State, runners: Runners, name: str, as_of: int | None) -> Any:
     time = readable(state, planned.collections, as_of)
     over, nodes = fill_nodes(state, planned, time, runners.spark, runners.staging)
     for node in nodes.values():
-        raise_any(node.errors.up_to(time), name, time)
+        raise_any(node.errors.up_to(time), name, time, planned.below)
     flow = alone(flow_of(planned.output, state.functions, name))
     return runners.spark.query(flow, over, over.before_and_after({}), time, name)
 
@@ -106,11 +106,11 @@ def evaluate(state: State, relation: Relation, as_of: int | None, *, distinct: b
                 if node.output not in moment.found:
                     _run_loop(moment, [one for one in planned.below if one.loop == node.loop])
                 continue
-            output = _at(moment, alone(flow_of(node, state.functions, QUERY_NAME)))
+            output = _at(moment, planned, alone(flow_of(node, state.functions, QUERY_NAME)))
             held += output.nbytes if isinstance(node, Reduce) else 0
             check_memory(state, held)
             moment.found[node.output] = (make_run(output, state.upper),)
-        found = _at(moment, alone(flow_of(planned.output, state.functions, QUERY_NAME)))
+        found = _at(moment, planned, alone(flow_of(planned.output, state.functions, QUERY_NAME)))
     finally:
         for key in keys:
             state.collection(key.collection).release(_QUERY)
@@ -128,7 +128,7 @@ def check_memory(state: State, size: int) -> None:
                         "more, Engine(memory=...)")  # fmt: skip
 
 
-def _at(moment: _Moment, flow: Flow) -> Updates:
+def _at(moment: _Moment, planned: ViewPlan, flow: Flow) -> Updates:
     """The updates that add up to the output of a query's node.
 
     Raises:
@@ -137,7 +137,7 @@ def _at(moment: _Moment, flow: Flow) -> Updates:
     time = moment.time
     parts = list(flow.fill(moment, time + 1, moment.closed, gathered=True))
     output, errors = (concat([part.filter(part.time <= time) for part in side]) for side in zip(*parts, strict=True))
-    raise_any(errors, QUERY_NAME, time)
+    raise_any(errors, QUERY_NAME, time, planned.below)
     return cancel(output, by_time=False)
 
 
@@ -148,9 +148,9 @@ def _run_loop(moment: _Moment, nodes: Sequence[Node]) -> None:
         DataError: as `_at`.
     """
     flows = {node.output: cast("Inner", flow_of(node, moment.state.functions, QUERY_NAME)) for node in nodes}
-    for name, (output, errors) in loop_fill(flows, moment, moment.time + 1).items():
-        raise_any(errors, QUERY_NAME, moment.time)
-        moment.found[name] = (make_run(cancel(output, by_time=False), moment.state.upper),)
+    for name, (output, errors) in loop_fill(flows, moment, moment.time + 1, last=True).items():
+        raise_any(errors, QUERY_NAME, moment.time, nodes)
+        moment.found[name] = (make_run(output, moment.state.upper),)
 
 
 def recover(state: State) -> None:

@@ -12,6 +12,7 @@ from halfjoin.engine.batch.state import ROW_BYTES, State
 from halfjoin.engine.spark.runners import BULK
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.updates import Ints, Updates
+from halfjoin.planner.facts import Kept
 from halfjoin.planner.plan import ArrangementKey, Node
 from halfjoin.sql.expr import columns_of
 
@@ -53,6 +54,10 @@ class Statistics:
     def node_users(self, name: str) -> tuple[str, ...]:
         """The views that share a node."""
         return self.state.node_users(name)
+
+    def kept(self, name: str) -> Kept | None:
+        """What an existing node keeps."""
+        return self.state.kept(name)
 
     def users(self, key: ArrangementKey) -> tuple[str, ...] | None:
         """Who shares an arrangement; None if it does not exist."""

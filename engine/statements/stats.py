@@ -10,7 +10,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.batch.clock import Clock
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.sinks.sinks import Sinks
-from halfjoin.planner.plan import ArrangementKey
+from halfjoin.planner.plan import ArrangementKey, Join
 
 
 class RunStats(BaseModel):
@@ -42,8 +42,9 @@ class CollectionStats(BaseModel):
     """One table, materialized view or node: its updates, its bytes in memory, its frontiers `[since, upper)`, its runs.
 
     `files` and `file_bytes` count the files in which its runs stay and are looked up. A collection on disk that has not
-    been needed yet has no runs. `users`: the views that share a node. `foreign`: what somebody else has done to its
-    Delta table, and how to undo that. `planned`: `upper` when a materialized view's plan was made.
+    been needed yet has no runs. `users`: the views that share a node. `binding`: the name of the recursive query whose
+    rows a node has; `rounds`: how many updates the last batch made of it in each round. `foreign`: what somebody else
+    has done to its Delta table, and how to undo that. `planned`: `upper` when a materialized view's plan was made.
     """
 
     name: str
@@ -59,6 +60,8 @@ class CollectionStats(BaseModel):
     file_bytes: int = 0
     foreign: str | None = None
     users: list[str] = []
+    binding: str | None = None
+    rounds: list[int] = []
     planned: int | None = None
 
 
@@ -96,6 +99,9 @@ def stats(state: State, sinks: Sinks | None, foreign: Mapping[tuple[str, str], s
         folder, kind = ("nodes", "node") if view.plan is None else ("views", "materialized view")
         strange = foreign.get((folder, name)) or foreign.get(("errors", name))
         found = _collection(state, view.contents, kind, len(view.errors), strange)
+        node = view.dataflow.plan
+        if isinstance(node, Join) and node.named:
+            found = found.model_copy(update={"binding": node.named[0], "rounds": list(view.rounds)})
         made = None if view.plan is None else state.catalog.views[name].planned
         collections.append(found.model_copy(update={"planned": None if made is None else made.upper}))
     arrangements = [

@@ -52,7 +52,7 @@ def fill_nodes(
         if node.loop:
             nodes[name] = over.maintained[name] = made
             if node is [one for one in plan.below if one.loop == node.loop][-1]:
-                found = loop_fill(over.loop(node.loop), over.before_and_after({}), over.upper)
+                found = loop_fill(over.loop(node.loop), over.before_and_after({}), over.upper, runner.steps(over))
                 for one, (added, failed) in found.items():
                     whole = nodes[one]
                     if not is_passing(whole.dataflow):

@@ -115,7 +115,8 @@ class Collection:
         return _made("SELECT DISTINCT * FROM ", self._node)
 
     def reduce(
-        self, function: str | None = None, *, by: Names | Mapping[str, str] = (), order: Names = (), **aggregates: str
+        self, function: str | None = None, /, *,
+        by: Names | Mapping[str, str] = (), order: Names = (), **aggregates: str,
     ) -> Collection:  # fmt: skip
         """What is made of each group of rows: one row with aggregates, or the rows that a function returns.
 
@@ -129,6 +130,10 @@ class Collection:
         """
         if function is not None:
             return self._reduced(function, by, order, aggregates)
+        if order:
+            raise HalfjoinError("order is the order in which a function sees the rows of a group",
+                                remedy="write it in an aggregate, as string_agg(a, ',' ORDER BY b); for a column of "
+                                       "that name, reduce and then map")  # fmt: skip
         keys = items((), by) if isinstance(by, Mapping) else items(several(by), {})
         shown = keys + items((), aggregates)
         if not shown:

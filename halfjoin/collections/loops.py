@@ -22,6 +22,8 @@ def looped(
         raise HalfjoinError(f"rounds={rounds!r} is not a positive number of rounds")
     if trace is not None:
         text.name(trace)
+    for name in starts:
+        text.name(name)
     variables = {name: Variable(name) for name in starts}
     steps = body(dict(variables))
     if not variables or set(steps) != set(variables):

@@ -8,10 +8,12 @@ from halfjoin.planner.cost import StageCost, path_cost
 from halfjoin.planner.estimates import Estimates
 from halfjoin.planner.explain.reduces import reduce_steps
 from halfjoin.planner.explain.steps import Words
-from halfjoin.planner.facts import Facts
+from halfjoin.planner.facts import Facts, Kept
 from halfjoin.planner.names import arrangement_name, collection_name, input_name
 from halfjoin.planner.plan import ArrangementKey, Branch, Join, Node, Path, Reduce, Stage, Version, ViewPlan
 from halfjoin.sql.functions import render
+
+_SHOWN = 12  # rounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,32 @@ class PathModel:
 
 
 @dataclass(frozen=True, slots=True)
+class BindingModel:
+    """A binding of a recursive query, with the user's names: updates and bytes that are kept, and the updates that the
+    last batch made in each round. `most`: rounds before it is an error."""
+
+    name: str
+    columns: tuple[str, ...]
+    most: int | None
+    updates: int
+    bytes: int
+    rounds: tuple[int, ...]
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Lines that say so."""
+        ends = "" if self.most is None else f", at most {self.most:,} rounds"
+        lines = (f"the recursive query {self.name} ({', '.join(self.columns)}){ends}",
+                 f"keeps {self.updates:,} updates, {self.bytes:,} bytes")  # fmt: skip
+        if not self.rounds:
+            return lines
+        shown = [f"{count:,}" for count in self.rounds[:_SHOWN]]
+        more = ", ..." if len(self.rounds) > _SHOWN else ""
+        last = f"the last batch made {sum(self.rounds):,} updates in {len(self.rounds):,} rounds: "
+        return (*lines, last + ", ".join(shown) + more)
+
+
+@dataclass(frozen=True, slots=True)
 class NodeModel:
     """A node. `joins` describe a join; `steps` say what a reduce or a loop does."""
 
@@ -80,6 +108,7 @@ class NodeModel:
     joins: tuple[tuple[PathModel, ...], ...]
     steps: tuple[str, ...]
     shared_with: tuple[str, ...]  # other views that use it
+    binding: BindingModel | None = None  # set if it is a binding of a recursive query
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +143,19 @@ def _node(node: Node, estimates: Estimates, view: str) -> NodeModel:
         case Join(name, _, branches):
             estimates = estimates.with_constants(node.constants)
             joins = tuple(_join(branch, estimates, view) for branch in branches)
-            return NodeModel(name, "join", columns, joins, (), others)
+            binding = _binding(node, estimates.facts.kept(name)) if node.named else None
+            return NodeModel(name, "join", columns, joins, () if binding is None else binding.steps, others, binding)
         case Reduce(name, _, input, keys, function):
             by = f"by {', '.join(map(render, keys))}" if keys else "as one group"
             lines = (f"reduce {input} {by}", *reduce_steps(function))
             return NodeModel(name, "reduce", columns, (), lines, others)
+
+
+def _binding(node: Join, kept: Kept | None) -> BindingModel:
+    name, *columns = node.named
+    kept = Kept(0, 0) if kept is None else kept
+    most = None if node.last is None else node.last + 1
+    return BindingModel(name, tuple(columns), most, kept.updates, kept.bytes, kept.rounds)
 
 
 def _join(branch: Branch, estimates: Estimates, name: str) -> tuple[PathModel, ...]:

@@ -12,7 +12,7 @@ from sqlglot import exp
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.parse.locate import place, refuse
-from halfjoin.sql.relation import Relation, Scan
+from halfjoin.sql.relation import Relation
 
 if TYPE_CHECKING:
     from halfjoin.sql.bind.outer_aggregates import Trial
@@ -46,20 +46,6 @@ class Aliases:
 
 
 @dataclass(frozen=True)
-class Stored:
-    """The rows of a recursive query as a collection, and the names that its columns have in the query."""
-
-    collection: str
-    columns: tuple[Column, ...]
-    names: tuple[str, ...]
-
-    def scan(self, aliases: Aliases) -> Scan:
-        """A relation of all the rows."""
-        alias = aliases.fresh(self.collection)
-        return Scan(self.collection, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in self.columns))
-
-
-@dataclass(frozen=True)
 class Looped:
     """The rows of a loop's binding, and the names that its columns have in the query. `at` makes the relation."""
 
@@ -75,28 +61,11 @@ class Looped:
 
 
 @dataclass(frozen=True)
-class Recursion:
-    """A query that reads itself: the rows of `first`, plus the rows that each round computes from the round before.
-
-    `round` reads the rows of the round before from the collection `working`; both relations have the columns of `rows`.
-    `inside`: the recursions that each round runs first. `distinct`: no row that an earlier round had is found again. A
-    round without rows is the last one.
-    """
-
-    rows: Stored
-    working: Stored
-    first: Relation
-    round: Relation
-    inside: tuple[Recursion, ...]
-    distinct: bool
-
-
-@dataclass(frozen=True)
 class CommonTable:
     """A query of WITH, the context to bind it in, and the columns of outer queries that it can read; or the rows of one
     that reads itself."""
 
-    query: exp.Query | Stored | Looped
+    query: exp.Query | Looped
     columns: tuple[exp.Identifier, ...]
     context: Context
     outer: tuple[Scope, ...] = ()
@@ -112,7 +81,6 @@ class Context:
     aliases: Aliases = field(default_factory=Aliases)
     now: str | None = None  # what now() returns in a query, as ISO text; None in a view, which may not read the clock
     notices: list[str] = field(default_factory=list)  # what the author of the query should know
-    recursions: list[Recursion] | None = None  # those of a query, in the order in which they run; None in a view
     lifted: Mapping[int, Expr] = field(default_factory=dict)  # aggregates of outer queries, by their nodes' identity
     trial: Trial | None = None  # if the query is bound on trial
     in_change: bool = False  # INSERT, UPDATE or DELETE; they refuse what views do not maintain

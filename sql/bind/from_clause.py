@@ -14,7 +14,7 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for subqueries: the two modules call each other
 from halfjoin.sql.bind.aggregates import aggregates_in
-from halfjoin.sql.bind.context import CommonTable, Context, Looped, Stored
+from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
 from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.reduced import bind_reduce, table_argument, takes_table
@@ -323,7 +323,7 @@ class From:
     def common(self, table: CommonTable) -> bind_select.Selected:
         """The outputs of a query of WITH."""
         aliases = self.context.aliases
-        if isinstance(table.query, (Stored, Looped)):
+        if isinstance(table.query, Looped):
             scan = table.query.scan(aliases)
             return bind_select.Selected(scan, tuple(zip(table.query.names, scan.columns, strict=True)))
         return bind_select.select(table.query, replace(table.context, aliases=aliases), None, table.outer)

@@ -49,19 +49,20 @@ def iterative(
         itself = Looped(name, _kept(start), outputs, fed(number, before=False))
         inside[name] = CommonTable(itself, columns[number], context)
     body = replace(context, common={**context.common, **inside})
+    told = [(*map(name_of, own), *outputs[len(own):]) for own, (_, outputs) in zip(columns, starts, strict=True)]
     steps = []
-    for item, name, (start, _) in zip(items, names, starts, strict=True):
+    for number, (item, name, (start, _)) in enumerate(zip(items, names, starts, strict=True)):
         step = item.this.expression
         found = bind_select.select(step, body, None, outer)
         made = first_rows(shaped(found, fitted(step, name, found, start, context)))
         refuse_outer((start, made), name, context, item)
-        steps.append(Binding(f"step of {name}", made))
+        steps.append(Binding(name, told[number], made))
     variables = []
     for number, (name, (start, _)) in enumerate(zip(names, starts, strict=True)):
         alias, kept = context.aliases.fresh(name), _kept(start)
         own = tuple(replace(column, name=f"{alias}.{column.name}") for column in kept)
         later = fed(len(items) + number, before=True)(alias, own)
-        variables.append(Binding(name, UnionAll((Once(first_rows(start)), later), kept)))
+        variables.append(Binding(name, told[number], UnionAll((Once(first_rows(start)), later), kept)))
     bindings = (*variables, *steps)
     limit, rounds = clause.args.get("limit"), clause.args.get("rounds")
     most, strict = int(limit.name) if limit else MOST_ROUNDS, limit is None or bool(clause.args.get("error"))

@@ -59,11 +59,12 @@ def mutual(
                   for other, head in enumerate(heads)}  # fmt: skip
         found = bind_select.select(item.this, replace(context, common={**context.common, **inside}), None, outer)
         refuse_outer([found.input], heads[number][0], context, item)
-        name, columns, _ = heads[number]
+        name, columns, names = heads[number]
         if len(found.items) != len(columns):
             raise context.wrong(item, f"{name} has {len(columns)} columns, and its query {len(found.items)}")
         values = [functions.cast(value, column.type) for value, column in zip(found.values, columns, strict=True)]
-        bindings.append(Binding(name, first_rows(Project(found.input, tuple(zip(columns, values, strict=True))))))
+        made = Project(found.input, tuple(zip(columns, values, strict=True)))
+        bindings.append(Binding(name, names, first_rows(made)))
     limit = clause.args.get("limit")
     strict = limit is None or bool(clause.args.get("error"))
     whole = tuple(bindings)
@@ -115,11 +116,12 @@ def looped(
     step = first_rows(shaped(found, fitted(query.expression, name, found, first, context)))
     refuse_outer((first, step), name, context, query)
     made, distinct = first_rows(first), bool(query.args.get("distinct"))
+    names = (*map(name_of, columns), *selected.names[len(columns):])
     if is_linear(step, loop):
         whole: Relation = UnionAll((made, step), kept)
-        bindings = [Binding(name, _distinct(whole) if distinct else whole)]
+        bindings = [Binding(name, names, _distinct(whole) if distinct else whole)]
     else:
-        bindings = _working(name, made, step, loop, kept, context, distinct=distinct)
+        bindings = _working(name, names, made, step, loop, kept, context, distinct=distinct)
     shown = len(bindings) - 1
 
     def after(alias: str, own: tuple[Column, ...]) -> Relation:
@@ -129,8 +131,8 @@ def looped(
 
 
 def _working(
-    name: str, first: Relation, step: Relation, loop: str, columns: tuple[Column, ...], context: Context, *,
-    distinct: bool,
+    name: str, names: tuple[str, ...], first: Relation, step: Relation, loop: str, columns: tuple[Column, ...],
+    context: Context, *, distinct: bool,
 ) -> list[Binding]:  # fmt: skip
     """The working table, and the result, which adds up what the working table has held."""
 
@@ -147,7 +149,7 @@ def _working(
         step = Semi(new, known, same, anti=True)
     working = UnionAll((Once(first), step), columns)
     result = UnionAll((fed(1, before=True), fed(0, before=False)), columns)
-    return [Binding(f"{name} of a round", working), Binding(name, result)]
+    return [Binding(name, names, working), Binding(name, names, result)]
 
 
 def _distinct(relation: Relation) -> Aggregate:

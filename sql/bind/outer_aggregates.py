@@ -55,8 +55,7 @@ def outer_aggregates(nodes: Sequence[exp.Expr], scalars: Scalars) -> list[exp.Ex
     if not any(id(call) not in context.lifted and _reads(call, scalars.scopes[0]) for call in inside):
         return []
     trial = Trial(len(scalars.scopes), dict(context.lifted))
-    context = replace(context, aliases=Aliases(), notices=[], lifted=trial.bound, trial=trial,
-                      recursions=None if context.recursions is None else [])  # fmt: skip
+    context = replace(context, aliases=Aliases(), notices=[], lifted=trial.bound, trial=trial)
     for node in nodes:
         for query in _outermost(node):
             with suppress(UnknownName, UnsupportedSQL):  # the query itself reports it

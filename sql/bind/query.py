@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.bind.context import Aliases, Context, Recursion
+from halfjoin.sql.bind.context import Aliases, Context
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.select import select
 from halfjoin.sql.bind.selected import Selected, column_for, known
@@ -27,13 +27,11 @@ class BoundQuery:
 
     The relation's first columns are the outputs, one for each of `names`, which may repeat; its other columns are sort
     keys. `top`: the order over these columns, with LIMIT and OFFSET; its input is the relation. None: any order.
-    `recursions`: collections that the relation reads, in the order in which they are computed.
     """
 
     relation: Relation
     names: tuple[str, ...]
     top: TopK | None
-    recursions: tuple[Recursion, ...]
 
 
 def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
@@ -41,8 +39,7 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
 
     UnsupportedSQL and UnknownName name the place in `sql`.
     """
-    recursions: list[Recursion] = []
-    context = Context(schema, sql, now=datetime.now(UTC).isoformat(" "), recursions=recursions)
+    context = Context(schema, sql, now=datetime.now(UTC).isoformat(" "))
     selected = select(query, context)
     if not selected.items:
         raise UnsupportedSQL("a query needs at least one column")
@@ -53,7 +50,7 @@ def bind_query(query: exp.Query, schema: Schema, sql: str) -> BoundQuery:
         top = replace(last, input=relation, order=order)
     elif order:
         top = TopK(relation, (), order, None)
-    return BoundQuery(relation, tuple(selected.names), top, tuple(recursions))
+    return BoundQuery(relation, tuple(selected.names), top)
 
 
 def _with_keys(relation: Relation, selected: Selected) -> tuple[Project, tuple[SortKey, ...]]:

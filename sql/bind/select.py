@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from halfjoin.sql import functions
 from halfjoin.sql.bind.aggregates import aggregates_in
-from halfjoin.sql.bind.context import CommonTable, Context, Looped, Stored
+from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.from_clause import bind_from
 from halfjoin.sql.bind.function import list_calls, numbered
 from halfjoin.sql.bind.groups import group, grouped_nodes, is_grouped
@@ -17,9 +17,10 @@ from halfjoin.sql.bind.loops import looped, mutual
 from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
 from halfjoin.sql.bind.outer_aggregates import outer_aggregates
 from halfjoin.sql.bind.outputs import outputs_of, star
-from halfjoin.sql.bind.recursion import reads, recursion
+from halfjoin.sql.bind.recursion import reads
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
+from halfjoin.sql.bind.search_cycle import rewritten
 from halfjoin.sql.bind.selected import Selected, common, one_row, project, qualified
 from halfjoin.sql.bind.set_operations import set_operation
 from halfjoin.sql.bind.subqueries import filtered, with_values
@@ -60,8 +61,6 @@ def _with(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Contex
     if clause is None:
         return context
     recursive = clause.args.get("recursive")
-    if recursive and context.in_change:
-        raise context.unmaintained(clause, "WITH RECURSIVE is")
     items = common_tables(clause, context)
     if isinstance(clause, MutualWith):
         return mutual(clause, items, context, outer)
@@ -69,11 +68,9 @@ def _with(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Contex
         return iterative(clause, items, context, outer)
     for item in items:
         alias = item.args["alias"]
-        name, columns = name_of(alias.this), tuple(alias.args.get("columns") or ())
-        itself = recursive and reads(item.this, name)
-        made: exp.Query | Stored | Looped = item.this
-        if itself:
-            made = (looped if context.recursions is None else recursion)(item.this, name, columns, context, outer)
+        name, (inner, columns) = name_of(alias.this), rewritten(item, context, outer)
+        itself = recursive and reads(inner, name)
+        made: exp.Query | Looped = looped(inner, name, columns, context, outer) if itself else inner
         table = CommonTable(made, columns, context, outer)
         context = replace(context, common={**context.common, name: table})
     return context
@@ -82,15 +79,15 @@ def _with(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Contex
 def common_tables(clause: exp.With, context: Context) -> list[exp.CTE]:
     """The queries of a WITH clause; UnsupportedSQL if two have the same name."""
     names = set()
-    for key in ("search", "cycle"):
-        if clause.args.get(key):
-            raise context.refuse(clause, "SEARCH and CYCLE are not supported",
-                                 "keep the path in a column, such as an array, and compare with it")
     for item in clause.expressions:
-        only(item, context.sql, "WITH", ("this", "alias", "materialized"))
+        only(item, context.sql, "WITH", ("this", "alias", "materialized", "search", "cycle"))
         name = name_of(item.args["alias"].this)
         if name in names:
             raise context.refuse(item, f"WITH has two queries {name}", "give one another name")
+        plain = clause.args.get("recursive") and not isinstance(clause, (MutualWith, IterativeWith))
+        for key in ("search", "cycle"):
+            if item.args.get(key) and not plain:
+                raise context.refuse(item.args[key], f"{key.upper()} needs WITH RECURSIVE")
         if not isinstance(item.this, Iterate if isinstance(clause, IterativeWith) else exp.Query):
             if isinstance(clause, IterativeWith):
                 raise context.refuse(item, f"{name} in WITH ITERATIVE needs a start and a step",

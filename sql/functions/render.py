@@ -52,7 +52,7 @@ def _text(expr: Expr) -> tuple[str, int]:
                 return write(args), _LEVELS.get(name, _ATOM)
             if name in _LEVELS:
                 return _operator(name, args), _LEVELS[name]
-            if name in _RESULTS:
+            if name in _RESULTS and name != "next round":
                 return _result(name, args), _ATOM
             return f"{name}({', '.join(render(arg) for arg in args)})", _ATOM
 

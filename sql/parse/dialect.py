@@ -70,6 +70,20 @@ class MutualWith(exp.With):
     arg_types: ClassVar[dict[str, bool]] = {**exp.With.arg_types, "limit": False, "error": False}
 
 
+class Search(exp.Expression):
+    """SEARCH DEPTH | BREADTH FIRST BY columns SET column, after a query of WITH RECURSIVE."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "expressions": True, "set": True}
+
+
+class Cycle(exp.Expression):
+    """CYCLE columns SET mark [TO value DEFAULT value] USING path, after a query of WITH RECURSIVE."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "expressions": True, "mark": True, "to": False, "default": False, "path": True,
+    }  # fmt: skip
+
+
 class TableArgument(exp.Expression):
     """TABLE t [PARTITION BY columns] [ORDER BY ...], the argument of a reduce. `this`: a table or a subquery."""
 
@@ -204,6 +218,30 @@ class HalfjoinParser(MaterializeParser):
             self._iterating and self._curr and self._next and self._curr.text.upper() == "ITERATE"
             and self._curr.token_type is TokenType.VAR and self._next.token_type in QUERY_TOKENS
         )
+
+    def _parse_cte(self) -> Any:
+        query = super()._parse_cte()
+        if query is not None and self._match_text_seq("SEARCH"):
+            kind = "DEPTH" if self._match_text_seq("DEPTH") else "BREADTH"
+            by = (kind == "DEPTH" or self._match_text_seq("BREADTH")) and self._match_text_seq("FIRST", "BY")
+            columns = self._parse_csv(self._parse_id_var) if by else []
+            column = self._parse_id_var() if columns and self._match_text_seq("SET") else None
+            if column is None:
+                raise self._refused("SEARCH takes columns, and a new column to order by",
+                                    "write SEARCH DEPTH FIRST BY id SET place, or BREADTH instead of DEPTH")
+            query.set("search", self.expression(Search(kind=kind, expressions=columns, set=column)))
+        if query is not None and self._match_text_seq("CYCLE"):
+            columns = self._parse_csv(self._parse_id_var)
+            mark = self._parse_id_var() if self._match_text_seq("SET") else None
+            to = self._parse_unary() if self._match_text_seq("TO") else None
+            default = self._parse_unary() if to is not None and self._match(TokenType.DEFAULT) else None
+            path = self._parse_id_var() if self._match(TokenType.USING) else None
+            if mark is None or path is None or (to is None) != (default is None):
+                raise self._refused("CYCLE takes columns, and two new ones: a mark and a path",
+                                    "write CYCLE id SET again USING path, or SET again TO 'Y' DEFAULT 'N' USING path")
+            cycle = Cycle(expressions=columns, mark=mark, to=to, default=default, path=path)
+            query.set("cycle", self.expression(cycle))
+        return query
 
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
         """Parse an argument of a call."""

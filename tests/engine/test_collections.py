@@ -90,8 +90,17 @@ REFUSED: dict[str, Callable[[], object]] = {
     "is not SQL text": lambda: T.filter(3),  # type: ignore[arg-type]
     "map needs columns": lambda: T.map(),
     "reduce needs groups": lambda: T.reduce(),
+    "order is the order in which a function sees": lambda: T.reduce(by="a", order="count(*)"),
+    "is not a collection; execute": lambda: hj.Engine().create_view("v", "SELECT 1"),  # type: ignore[arg-type]
+    "None is not a name": lambda: hj.Engine().create_view(None, T),  # type: ignore[arg-type]
     "is not one column": lambda: T.map(x="this.*"),
     "a view keeps the name of a function": lambda: T.flat_map(lambda batch: batch),  # type: ignore[arg-type]
+    "a view keeps the name .* register_reduce": lambda: T.reduce(lambda rows: rows, by="a"),  # type: ignore[arg-type]
+    "takes names of columns in by, and no aggregates": lambda: T.reduce("f", by="a", n="count(*)"),
+    "takes names of columns in by": lambda: T.reduce("f", by="a % 2"),
+    "names of columns in by": lambda: T.reduce("f", by={"k": "a"}),
+    "'x y' is not one SQL expression": lambda: T.reduce("f", by="a", order="x y"),
+    "1 is not a name": lambda: hj.iterate({1: T}, lambda now: now),  # type: ignore[dict-item]
     "is not a call of a table function": lambda: T.flat_map("a + 1"),
     "are not names of columns": lambda: T.join(T, ["a = 1"]),
     "'t' is not a collection": lambda: T.concat("t"),  # type: ignore[arg-type]
@@ -181,6 +190,21 @@ def test_functions_of_the_user_are_called_by_name(engine: hj.Engine) -> None:
                               function=lambda rows, counts: max(rows.column(0).to_pylist()))  # fmt: skip
     engine.create_view("v", T.flat_map("twice(a)").reduce(by={"odd": "a % 2"}, y="most(y)"))
     assert rows(engine, hj.collection("v")) == [(0, 4), (1, 6)]
+
+
+def test_reduces_of_the_user_are_called_by_name(engine: hj.Engine) -> None:
+    def last(rows: pa.RecordBatch) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pydict({"value": rows["b"].to_pylist()[-1:], "rows": [len(rows)]})
+
+    engine.register_reduce("last", last, returns={"value": "bigint", "rows": "bigint"})
+    odd = T.map("b", **{"Odd Key": "a % 2"})
+    engine.create_view("v", odd.reduce("last", by='"Odd Key"', order="b DESC"))
+    assert engine.read("v").column_names == ["Odd Key", "value", "rows"]
+    assert rows(engine, hj.collection("v")) == [(0, 3, 1), (1, 1, 2)]
+    assert rows(engine, T.reduce("last", order=["b", "a DESC"])) == [(3, 3)]
+    loop = odd.iterate(lambda x: x.reduce("last", by='"Odd Key"', order="b").map('"Odd Key"', b="value")
+                                  .join(odd, '"Odd Key"', "other.b", '"Odd Key"'))  # fmt: skip
+    assert rows(engine, loop) == [(1, 1), (2, 1), (3, 0)]
 
 
 def test_a_view_of_a_collection_is_kept(tmp_path: Path) -> None:

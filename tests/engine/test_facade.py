@@ -58,6 +58,7 @@ def test_a_reader_has_nothing_that_only_writers_need() -> None:
     lambda engine: engine.follow("t", "nowhere"),
     lambda engine: engine.register_table_function("f", lambda rows: rows, {"x": "int"}),
     lambda engine: engine.register_aggregate("f", ["int"], "int", lambda rows, counts: 1),
+    lambda engine: engine.register_reduce("f", lambda rows: rows, {"x": "int"}),
 ])  # fmt: skip
 def test_an_engine_that_reads_refuses_every_change(change: Callable[[hj.Engine], Any], tmp_path: Path) -> None:
     with hj.Engine(tmp_path / "w") as engine:

@@ -118,6 +118,15 @@ def test_rows_have_weights() -> None:
     assert bag(engine.read("v")) == {(1,): 6, (3,): 2}
 
 
+@pytest.mark.parametrize("name", ["f", "all_of"])
+@pytest.mark.parametrize("nothing", [pa.RecordBatch.from_pylist([]), pa.table({})])
+def test_no_rows_need_no_columns(name: str, nothing: Any) -> None:
+    engine = engine_with(**{name: lambda batch: nothing})
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS SELECT r.k, r.n FROM {name}(TABLE t PARTITION BY k) AS r")
+    engine.apply({"t": rows(("a", 1), ("b", 1))}, time=1)
+    assert engine.read("v").num_rows == 0
+
+
 def test_columns_have_the_types_that_were_promised() -> None:
     engine = engine_with()
     types = {"i": "integer", "n": "numeric(10,2)", "m": "numeric", "d": "double precision", "s": "varchar(3)",
@@ -263,6 +272,19 @@ def test_a_wrong_result_is_an_error_of_the_group(name: str, function: Function, 
     assert engine.read("v").num_rows == 0
 
 
+def test_rows_that_come_and_go_by_themselves_change_their_group() -> None:
+    engine = engine_with(f=count)
+    engine.execute("""CREATE MATERIALIZED VIEW v AS
+                      SELECT r.k, r.n FROM f(TABLE (SELECT k, x FROM t WHERE mz_now() < x) PARTITION BY k) AS r""")
+    engine.apply({"t": rows(("a", 5), ("a", 7), ("b", 4), ("b", 1))}, time=2)
+    engine.advance(to=10)
+    sizes = {time: bag(engine.read("v", as_of=time)) for time in (1, 2, 3, 4, 5, 6, 7, 8)}
+    assert sizes[1] == sizes[7] == sizes[8] == {}
+    assert sizes[2] == sizes[3] == {("a", 2): 1, ("b", 1): 1}
+    assert sizes[4] == {("a", 2): 1}
+    assert sizes[5] == sizes[6] == {("a", 1): 1}
+
+
 def test_negative_weights_of_a_result_are_an_error_of_the_reader() -> None:
     engine = engine_with(f=of(n=[1], __diff=[-1]))
     engine.execute("CREATE MATERIALIZED VIEW v AS SELECT n FROM f(TABLE t)")
@@ -373,6 +395,7 @@ def test_a_change_calls_no_reduce() -> None:
 def test_a_reduce_stands_wherever_a_relation_may() -> None:
     engine = engine_with(f=count)
     engine.execute("CREATE TABLE u (k text, y bigint); CREATE VIEW p AS SELECT k, x FROM t WHERE x > 0")
+    engine.execute("CREATE VIEW sizes (c, s) AS SELECT k, n FROM f(TABLE t PARTITION BY k)")
     engine.apply({"t": rows(("a", 1), ("a", 2), ("b", -1)), "u": [{"k": "a", "y": 2}, {"k": "c", "y": 0}]}, time=1)
     answers = {
         "SELECT r.k, n FROM f(TABLE p PARTITION BY k) AS r": {("a", 2)},
@@ -380,6 +403,8 @@ def test_a_reduce_stands_wherever_a_relation_may() -> None:
         "SELECT k FROM u WHERE y NOT IN (SELECT n FROM f(TABLE t PARTITION BY k))": {("c",)},
         "SELECT k, (SELECT n FROM f(TABLE (SELECT * FROM t WHERE t.k = u.k)) LIMIT 1) FROM u": {("a", 2), ("c", None)},
         "SELECT n FROM f(TABLE (VALUES (1), (2)))": {(2,)},
+        "SELECT n FROM f(TABLE (SELECT FROM t))": {(3,)},
+        "SELECT c, sum(s) FROM sizes GROUP BY c": {("a", 2), ("b", 1)},
         "SELECT n FROM f(TABLE (SELECT k FROM t UNION SELECT k FROM u))": {(3,)},
         "SELECT n FROM f(TABLE (t JOIN (SELECT y FROM u) AS u ON u.y = t.x))": {(1,)},
         "SELECT n FROM f(TABLE generate_series(1, 3))": {(3,)},

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
-from tests.oracle.dataflows import SIZE, Bag, Row, Term, built, contents, random_program
+from tests.oracle.dataflows import SIZE, Bag, Row, Term, built, contents, random_program, register
 
 FUZZED = int(os.environ.get("HALFJOIN_FUZZ_SQL", "40"))
 FIRST = int(os.environ.get("HALFJOIN_SEED", "0")) % 1_000_000_000
@@ -49,6 +49,7 @@ def test_a_view_is_what_its_operators_make(seed: int, tmp_path: Path) -> None:
     program = random_program(random, nested=seed % 2 == 0)
     folder = tmp_path / "w" if seed % 3 == 0 else None
     engine = hj.Engine(folder, retain=1_000)
+    register(engine)
     engine.execute("CREATE TABLE r (a bigint, b bigint); CREATE TABLE s (a bigint, b bigint)")
     updates: dict[str, list[Update]] = {"r": [], "s": []}
     views, upper = list[str](), 0
@@ -59,6 +60,7 @@ def test_a_view_is_what_its_operators_make(seed: int, tmp_path: Path) -> None:
         if folder is not None and random.random() < 0.4:
             engine.close()
             engine = hj.Engine(folder, memory=random.choice([None, 1]))
+            register(engine)
         batch: dict[str, list[dict[str, Any]]] = {"r": [], "s": []}
         for _ in range(random.randint(1, 6)):
             table = random.choice("rs")
@@ -92,11 +94,11 @@ def _terms(term: Term) -> Iterator[Term]:
 def test_the_programs_reach_all_operators() -> None:
     programs = [random_program(Random(seed), nested=seed % 2 == 0) for seed in range(40)]
     kinds = Counter(kind for program in programs for kind in {term.kind for term in _terms(program)})
-    assert min(kinds[kind] for kind in ("map", "series", "follow", "same", "not in", "not followed", "min", "all")) > 1
+    assert min(kinds[kind] for kind in ("map", "series", "follow", "same", "in", "not in", "min", "all", "own")) > 1
     assert min(kinds[kind] for kind in ("loop", "trace", "early", "negate")) > 1
     loops = [term for program in programs for term in _terms(program) if term.kind == "loop"]
     assert {len(loop.variables) for loop in loops} == {1, 2} and {loop.rounds for loop in loops} >= {None, 1, 2}
-    assert sum(_deep(term) for program in programs for term in _terms(program)) > 3
+    assert sum(_deep(term) for program in programs for term in _terms(program)) > 1
 
 
 def _deep(loop: Term) -> bool:

@@ -163,3 +163,54 @@ def test_past_a_bound_a_loop_is_filled_anew(
         assert _read(engine, "above") == Counter({(2 * row[0],): count for row, count in expected.items()})
         engine.apply({"t": [{"k": 3, "n": n}]}, time=n + 10)
     engine.close()
+
+
+WORDS = {
+    "of a column": ("SELECT k, n FROM t UNION SELECT node + 1, dist / (node - 8) FROM reach WHERE node < 9",
+                    r"division by zero in reach\.dist / \(reach\.node - 8\), for a row with reach\.node = 8, reach\.d"),
+    "of the limit": ("SELECT k, n FROM t UNION SELECT node, dist + 1 FROM reach",
+                     r"reach changes after 30 rounds still, for a row with reach\.node = 7, reach\.dist = 30"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_errors_have_the_names_of_the_query(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = hj.Engine(clock="own")
+    monkeypatch.setattr("halfjoin.sql.bind.loops.MOST_ROUNDS", 30)
+    engine.execute(TABLES)
+    query, expected = WORDS[words]
+    sql = f"WITH RECURSIVE reach(node, dist) AS ({query}) SELECT node FROM reach"
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS {sql}")
+    applied = engine.apply({"t": [{"k": 7, "n": 1}]}, time=1)
+    assert "loop#" not in applied.errors["v"]
+    for read in (lambda: engine.read("v"), lambda: engine.query(sql)):
+        with pytest.raises(hj.DataError, match=expected):
+            read()
+
+
+def test_loops_that_differ_in_names_are_one() -> None:
+    engine = hj.Engine(clock="own")
+    engine.execute(TABLES)
+    engine.execute("""
+        CREATE MATERIALIZED VIEW v AS
+        WITH RECURSIVE reach(node) AS (SELECT t.k FROM t UNION SELECT u.n FROM reach x JOIN t u ON u.k = x.node)
+        SELECT node FROM reach""")
+
+    def nodes() -> set[str]:
+        return {one.name for one in engine.stats().collections if "#" in one.name}
+
+    before = nodes()
+    engine.execute("""
+        CREATE MATERIALIZED VIEW w AS
+        WITH RECURSIVE
+            far(place) AS (SELECT e.k FROM t AS e UNION SELECT e.n FROM far JOIN t AS e ON e.k = far.place),
+            near(n) AS (SELECT t.k FROM t UNION SELECT t.n FROM near JOIN t ON t.k = near.n)
+        SELECT far.place + 1 AS next FROM far JOIN near ON near.n = far.place""")
+    assert nodes() == before and len(before) > 1
+    engine.execute("""
+        CREATE MATERIALIZED VIEW other AS
+        WITH RECURSIVE far(place) AS (SELECT e.k FROM t AS e UNION SELECT e.k FROM far JOIN t AS e ON e.k = far.place)
+        SELECT place FROM far""")
+    assert nodes() > before
+    engine.apply({"t": [{"k": 1, "n": 2}, {"k": 2, "n": 1}]}, time=1)
+    assert _read(engine, "v") == Counter([(1,), (2,)]) and _read(engine, "w") == Counter([(2,), (3,)])

@@ -280,13 +280,3 @@ def test_a_limit_is_a_positive_number_of_rounds(limit: str) -> None:
     with pytest.raises(hj.HalfjoinError, match="a limit of rounds, a positive integer"):
         hj.Engine().execute(f"CREATE MATERIALIZED VIEW v AS WITH MUTUALLY RECURSIVE ({limit}) "
                             "r (n bigint) AS (SELECT 1) SELECT n FROM r")  # fmt: skip
-
-
-@pytest.mark.parametrize("clause", ["CYCLE n SET c USING p", "SEARCH DEPTH FIRST BY n SET o"])
-def test_search_and_cycle_are_refused(clause: str) -> None:
-    engine = hj.Engine()
-    engine.execute("CREATE TABLE t (k bigint)")
-    query = f"WITH RECURSIVE r(n) AS (SELECT k FROM t UNION SELECT n FROM r) {clause} SELECT n FROM r"
-    for run in (engine.query, lambda text: engine.execute(f"CREATE MATERIALIZED VIEW v AS {text}")):
-        with pytest.raises(hj.UnsupportedSQL, match="SEARCH and CYCLE are not supported"):
-            run(query)

@@ -25,9 +25,12 @@ CREATE MATERIALIZED VIEW counted AS SELECT n, count(*) AS c, sum(v) AS s, max(k)
 CREATE MATERIALIZED VIEW first AS SELECT k, v FROM t ORDER BY v DESC, k DESC LIMIT 2;
 CREATE MATERIALIZED VIEW padded AS SELECT u.k, t.v FROM u LEFT JOIN t ON u.k = t.k AND t.v > 0;
 CREATE MATERIALIZED VIEW recent AS SELECT n, count(*) AS c FROM u WHERE mz_now() <= k + 4 GROUP BY n;
+CREATE MATERIALIZED VIEW chain AS
+    WITH RECURSIVE r(k) AS (SELECT 1::bigint UNION SELECT u.k + 1 FROM r JOIN u ON u.k = r.k WHERE u.k < 6)
+    SELECT k FROM r;
 CREATE MATERIALIZED VIEW above AS SELECT k, 12 / n AS r FROM joined WHERE v >= 0
 """
-NAMES = ("t", "u", "joined", "counted", "first", "padded", "recent", "above")
+NAMES = ("t", "u", "joined", "counted", "first", "padded", "recent", "chain", "above")
 
 
 def batch(number: int) -> dict[str, object]:
@@ -50,6 +53,7 @@ def contents(number: int) -> dict[str, Bag]:
             "first": Counter(sorted(t, key=lambda row: (-row[1], -row[0]))[:2]),
             "padded": Counter({(k, v if v > 0 else None): 1 for k, v in t}),
             "recent": Counter(dict.fromkeys(recent.items(), 1)),
+            "chain": Counter((k,) for k in range(1, min(number, 5) + 2)),
             "above": Counter({(k, 12 // n): 1 for k, v, n in joined if v >= 0})}  # fmt: skip
 
 

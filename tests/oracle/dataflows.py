@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeAlias
 
+import pyarrow as pa
+
 import halfjoin as hj
 
 SIZE = 4
@@ -33,7 +35,7 @@ class Term:
     until: int = 0
 
 
-ONE = ("map", "swap", "filter", "series", "distinct", "min", "count", "all")
+ONE = ("map", "swap", "filter", "series", "distinct", "min", "count", "all", "own")
 TWO = ("concat", "follow", "same", "in", "not in", "not followed")
 ADDING = ("map", "swap", "filter", "series", "distinct", "concat", "follow", "same", "in")
 
@@ -157,6 +159,22 @@ def _least(values: list[Value]) -> Value:
     return min((value for value in values if value is not None), default=None)
 
 
+def _values(rows: Bag) -> dict[Value, list[Value]]:
+    """The distinct values of each group, in order, NULL last."""
+    found: dict[Value, list[Value]] = defaultdict(list)
+    for a, b in sorted(rows, key=lambda row: (row[1] is None, row[1] or 0)):
+        found[a].append(b)
+    return found
+
+
+def register(engine: hj.Engine) -> None:
+    """Register the function that the programs call: each second row of a group."""
+    def each_second(rows: pa.RecordBatch) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pydict({"b": rows["b"].to_pylist()[::2]})
+
+    engine.register_reduce("each_second", each_second, returns={"b": "bigint"})
+
+
 def _plus(b: Value, k: Value) -> Value:
     return None if b is None or k is None else (b + k) % SIZE
 
@@ -173,6 +191,7 @@ _OPERATORS: Mapping[str, Callable[..., Bag]] = {
     "distinct": lambda rows, k: Counter(dict.fromkeys(rows, 1)),
     "min": _grouped(0, _least),
     "count": _grouped(1, lambda values: len(values) % SIZE),
+    "own": lambda rows, k: Counter((a, b) for a, values in _values(rows).items() for b in values[::2]),
     "all": lambda rows, k: Counter({(rows.total() % SIZE, max((b or 0 for _, b in rows), default=0)): 1}),
     "negate": lambda rows, k: Counter({row: -n for row, n in rows.items()}),
     "concat": lambda x, y, k: _sum([*x.items(), *y.items()]),
@@ -231,6 +250,8 @@ def built(term: Term) -> hj.Collection:
                 return x.reduce(by="a", b="min(b)")
             case "count":
                 return x.reduce(by={"a": "b"}, b=f"count(*) % {SIZE}")
+            case "own":
+                return x.reduce("each_second", by="a", order="b")
             case "all":
                 return x.reduce(a=f"count(*) % {SIZE}", b="coalesce(max(b), 0)")
             case "negate":

@@ -59,6 +59,7 @@ def _calls(engine: hj.Engine, subscription: hj.Subscription, sink: Any) -> list[
         lambda: engine.sink("t"), lambda: engine.follow("t", "x"), engine.flush, engine.compact,
         lambda: engine.register_table_function("f", lambda batch: batch, {"x": "bigint"}),
         lambda: engine.register_aggregate("f", ["bigint"], "bigint", lambda rows, counts: 1),
+        lambda: engine.register_reduce("f", lambda batch: batch, {"x": "bigint"}),
         lambda: next(subscription), lambda: sink(pa.table({"k": [7]}), 3),
     ]  # fmt: skip
 

@@ -15,6 +15,7 @@ from halfjoin.engine.storage import filing, stored_run, warehouse
 from tests.oracle.rows import Bag
 
 LASTS = 7  # time units for which a row of u is in the view of recent rows
+DEEP = 4  # steps from one k to one that is larger by 10, each a round
 TABLES = "CREATE TABLE t (k bigint PRIMARY KEY, v text NOT NULL); CREATE TABLE u (k bigint, n integer)"
 VIEW = (
     "CREATE INDEX IF NOT EXISTS by_text ON t (v);"  # an arrangement of its own where t is on disk
@@ -22,6 +23,8 @@ VIEW = (
     "CREATE MATERIALIZED VIEW counted AS SELECT n, count(*) AS c, max(k) AS m FROM joined GROUP BY n;"
     "CREATE MATERIALIZED VIEW last AS SELECT k, n FROM u ORDER BY k DESC, n LIMIT 3;"
     "CREATE MATERIALIZED VIEW padded AS SELECT t.k, u.n FROM t LEFT JOIN u ON t.k = u.k;"
+    f"CREATE MATERIALIZED VIEW steps AS WITH RECURSIVE r(k, d) AS (SELECT k, 0 FROM u UNION "
+    f"SELECT u.k, r.d + 1 FROM r JOIN u ON u.k = r.k + 10 WHERE r.d < {DEEP}) SELECT k, d FROM r;"
     f"CREATE MATERIALIZED VIEW recent AS SELECT n, count(*) AS c FROM u WHERE mz_now() <= n + {LASTS} GROUP BY n"
 )
 SINKS = """CREATE SINK IF NOT EXISTS joined FROM joined INTO DELTA 'joined';
@@ -104,8 +107,11 @@ def _views(u: Bag, keys: set[object]) -> dict[str, Bag]:
         groups.setdefault(n, []).append(k)
     now = max((n for _, n in u), default=0)
     recent = Counter(n for _, n in u.elements() if now <= n + LASTS)
+    there = {k for k, _ in u}
+    steps = {(k, d) for k in there for d in range(DEEP + 1) if all(k - 10 * i in there for i in range(d + 1))}
     return {"joined": joined, "counted": Counter({(n, len(ks), max(ks)): 1 for n, ks in groups.items()}),
             "last": Counter(sorted(u.elements(), key=lambda row: (-row[0], row[1]))[:3]), "padded": joined + alone,
+            "steps": Counter(steps),
             "recent": Counter(dict.fromkeys(recent.items(), 1))}  # fmt: skip
 
 

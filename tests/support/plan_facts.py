@@ -60,6 +60,9 @@ class World:
     def node_users(self, name: str) -> tuple[str, ...]:
         return ()
 
+    def kept(self, name: str) -> None:
+        return None
+
     def relation(self, sql: str) -> Relation:
         return bind(parse_query(sql), self.schema, sql)
 

@@ -1,0 +1,140 @@
+"""SEARCH and CYCLE mean what they mean in PostgreSQL, in queries and in views."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+import halfjoin as hj
+
+pytest_plugins = ("tests.support.postgres",)
+
+TABLE = "CREATE TABLE g (a bigint, b bigint, s text, f boolean, d double precision, n numeric(6,2), e date)"
+ROWS = [
+    (1, 2, "x", True, 1.5, 1, "2020-01-01"), (2, 3, "y", False, -0.5, 2, "2020-01-02"),
+    (3, 1, "z w", None, 1e300, 3, None),
+    (3, 4, 'q"u\\o', True, None, None, "2020-01-03"), (4, 4, "", False, 2.0, 10, "2020-01-03"),
+    (10, 2, None, None, 3.0, 5, None), (10, 2, "(,)", None, 3.0, 5, None), (2, 10, "x", True, 0.0, 7, "1999-12-31"),
+]  # fmt: skip
+ARM = "SELECT g.b, g.s FROM r JOIN g ON g.a = r.k"
+QUERIES = {
+    "cycle": f"r(k, s) AS (SELECT a, s FROM g UNION ALL {ARM}) CYCLE k SET again USING path",
+    "cycle by two": f"r(k, s) AS (SELECT a, s FROM g UNION ALL {ARM}) CYCLE k, s SET again USING path",
+    "cycle distinct": f"r(k, s) AS (SELECT a, s FROM g UNION {ARM}) CYCLE s, k SET again USING path",
+    "cycle with marks": f"r(k, s) AS (SELECT a, s FROM g WHERE a < 3 UNION ALL {ARM} WHERE g.b < 10 OR r.k > 5)"
+                        " CYCLE k SET again TO 'Y' DEFAULT 'N' USING path",
+    "cycle of all types": "r(k, f, d, n, e) AS (SELECT a, f, d, n, e FROM g UNION ALL "
+                          "SELECT g.b, g.f, g.d, g.n, g.e FROM r JOIN g ON g.a = r.k)"
+                          " CYCLE k, f, n, e SET again USING path",
+    "cycle of floats": "r(k, d) AS (SELECT a, d FROM g UNION ALL SELECT g.b, g.d FROM g, r old WHERE g.a = old.k)"
+                       " CYCLE k, d SET again USING path",
+    "cycle of its own names": "r AS (SELECT a, b FROM g UNION ALL SELECT g.a, g.b FROM r, g WHERE g.a = r.b)"
+                              " CYCLE a, b SET again TO 1 DEFAULT 0 USING path",
+    "search and cycle": f"r(k, s) AS (SELECT a, s FROM g UNION ALL {ARM}) SEARCH DEPTH FIRST BY k SET place"
+                        " CYCLE k SET again USING path",
+}  # fmt: skip
+SEARCHES = {
+    "depth by an integer": ("DEPTH", "k"), "depth by two": ("DEPTH", "s, k"), "breadth by an integer": ("BREADTH", "k"),
+    "breadth by two": ("BREADTH", "k, s"), "breadth by text": ("BREADTH", "s"),
+}  # fmt: skip
+
+
+def _engine(rows: list[tuple[Any, ...]]) -> hj.Engine:
+    engine = hj.Engine(clock="own")
+    engine.execute(TABLE)
+    engine.apply({"g": [dict(zip("absfdne", row, strict=True)) for row in rows]}, time=1)
+    return engine
+
+
+def _rows(table: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+def _in_postgres(postgres: Any, sql: str, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    postgres.execute("DROP TABLE IF EXISTS g")
+    postgres.execute(TABLE)
+    postgres.cursor().executemany("INSERT INTO g VALUES (%s, %s, %s, %s, %s, %s, %s)", rows)
+    found: list[tuple[Any, ...]] = postgres.execute(sql).fetchall()
+    return found
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_cycle_is_postgresqls(name: str, postgres: Any) -> None:
+    engine, query = _engine(ROWS), QUERIES[name]
+    columns = "a, b" if "r AS" in query else "k"
+    sql = f"WITH RECURSIVE {query} SELECT {columns}, again, {{}} FROM r"
+    # PostgreSQL's path has rows, and ours the texts of rows
+    expected = Counter(map(_hashable, _in_postgres(postgres, sql.format("path::text::text[]"), ROWS)))
+    found = Counter(map(_hashable, _rows(engine.query(sql.format("path")))))
+    assert found == expected and any(row[-2] for row in found)
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS {sql.format('path')}")
+    assert Counter(map(_hashable, _rows(engine.read("v")))) == found
+
+
+def _hashable(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(tuple(value) if isinstance(value, list) else value for value in row)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_search_orders_as_postgresql_does(name: str, postgres: Any) -> None:
+    kind, by = SEARCHES[name]
+    edges = (1, 2, "b"), (1, 3, "a"), (3, 4, "a"), (2, 12, None), (2, -5, ""), (3, 9, "B"), (12, 7, "x y")
+    tree = [(*edge, None, None, None, None) for edge in edges]
+    sql = (f"WITH RECURSIVE r(k, s) AS (SELECT 1::bigint, 'root' UNION ALL {ARM}) "
+           f"SEARCH {kind} FIRST BY {by} SET place "
+           "SELECT k, s FROM r ORDER BY place, k, s")  # fmt: skip
+    assert _rows(_engine(tree).query(sql)) == _in_postgres(postgres, sql, tree)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_view_with_a_cycle_follows_its_tables(seed: int, postgres: Any) -> None:
+    random = Random(seed)
+    engine, there = hj.Engine(clock="own"), Counter[tuple[int, int]]()
+    engine.execute(TABLE)
+    sql = ("WITH RECURSIVE r(k) AS (SELECT 1::bigint UNION SELECT g.b FROM r JOIN g ON g.a = r.k) "
+           "SEARCH DEPTH FIRST BY k SET place CYCLE k SET again USING path SELECT k, again, {} FROM r")  # fmt: skip
+    engine.execute(f"CREATE MATERIALIZED VIEW v AS {sql.format('path')}")
+    for time in range(1, 9):
+        batch = []
+        for _ in range(3):
+            row, diff = (random.randrange(5), random.randrange(5)), 1
+            if +there and random.random() < 0.4:
+                row, diff = random.choice(sorted(+there)), -1
+            there[row] += diff
+            batch.append({"a": row[0], "b": row[1], "__diff": diff})
+        engine.apply({"g": batch}, time=time)
+        rows = [(*row, None, None, None, None, None) for row in there.elements()]
+        expected = _in_postgres(postgres, sql.format("path::text::text[]"), rows)
+        assert Counter(map(_hashable, _rows(engine.read("v")))) == Counter(map(_hashable, expected))
+
+
+WRONG = {
+    "WITH RECURSIVE r(k) AS (SELECT a FROM g) CYCLE k SET c USING p SELECT k FROM r": "need a query that reads itself",
+    "WITH r(k) AS (SELECT a FROM g) CYCLE k SET c USING p SELECT k FROM r": "CYCLE needs WITH RECURSIVE",
+    "WITH RECURSIVE r(k) AS (SELECT a FROM g UNION SELECT k FROM r) CYCLE x SET c USING p SELECT k FROM r":
+        "unknown column 'x'",
+    "WITH RECURSIVE r(k) AS (SELECT a FROM g UNION SELECT k FROM r) CYCLE k SET c USING c SELECT k FROM r":
+        "two columns c",
+    "WITH RECURSIVE r(k) AS (SELECT a FROM g UNION SELECT k FROM r) CYCLE k, k SET c USING p SELECT k FROM r":
+        "named twice",
+    "WITH RECURSIVE r(k) AS (SELECT a FROM g UNION SELECT * FROM r) CYCLE k SET c USING p SELECT k FROM r":
+        "name the columns",
+    "WITH RECURSIVE r(k) AS (SELECT a FROM g UNION SELECT k FROM (SELECT k FROM r) x) CYCLE k SET c USING p SELECT 1":
+        "once in FROM",
+    "WITH RECURSIVE r(k) AS (SELECT a FROM g UNION SELECT k FROM r) CYCLE k SET c SELECT k FROM r":
+        "CYCLE takes columns",
+    "WITH RECURSIVE r(k) AS (SELECT a FROM g UNION SELECT k FROM r) SEARCH k SET c SELECT k FROM r":
+        "SEARCH takes columns",
+    "WITH RECURSIVE r(k) AS (SELECT e FROM g UNION SELECT k FROM r) SEARCH DEPTH FIRST BY k SET c SELECT k FROM r":
+        "search by integers and texts",
+    "WITH MUTUALLY RECURSIVE r(k bigint) AS (SELECT a FROM g) CYCLE k SET c USING p SELECT k FROM r": "CYCLE needs",
+}
+
+
+@pytest.mark.parametrize("sql", WRONG)
+def test_wrong_clauses_are_refused(sql: str) -> None:
+    with pytest.raises(hj.HalfjoinError, match=WRONG[sql]):
+        _engine([]).query(sql)
