@@ -31,7 +31,7 @@ from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents, contents_of
 from halfjoin.engine.reduce.flow import columns_read
-from halfjoin.engine.reduce.law import moments_of
+from halfjoin.engine.reduce.law import Moments, moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift, sums_of
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
 from halfjoin.engine.reduce.own import answers
@@ -78,18 +78,49 @@ class RoundReduce:
         keys = concat([Updates({n: updates.columns[n] for n in self._keys}, updates.time, updates.diff),
                        again.select(self._keys)])  # fmt: skip
         touched = moments_of(keys, self._keys)
-        if self._first is not None and not failing:
-            output, input = (lookup(name, Version.AFTER) for name in (self.plan.output, self.plan.input))
-            if (together := self._first.round(touched, output, input, round[0], before)) is not None:
-                made, due = together
-                return made, empty(ERROR_SCHEMA), due
+        if not failing and (together := self._together(touched, lookup, round, before)) is not None:
+            return together
+        every, rows = self._history(touched, lookup, before)
+        groups, times, rounds = self._looked_at(touched, every, rows, round, before)
+        now = below(rounds, _one(round))  # none of them is before it
+        here = _moments(touched, groups[now], times[now])
+        due = _moments(touched, groups[~now], times[~now])
+        due = due.with_columns({n: pa.array(one[~now]) for n, one in zip(self.rounds, rounds, strict=True)})
+        was = every.filter(self._reached(every, round))
+        placed = Updates(was.columns, _placed(was, groups[now], times[now]), was.diff)
+        made, failed = self._made(updates, here, groups[now], placed, rows, round)
+        if failing or len(failed):
+            failed = self._failures(updates, here, groups[now], every, rows, round)
+        out = [name for name in self.schema if name not in self.rounds]
+        old = Updates({name: placed.columns[name] for name in out}, placed.time, -placed.diff)
+        changed = consolidate(concat([made.select(out), old]))
+        own = {name: pa.array(constant(one, len(changed))) for name, one in zip(self.rounds, round, strict=True)}
+        return changed.with_columns(own), failed, due
+
+    def _together(
+        self, touched: Moments, lookup: RunsOf, round: Round, before: int
+    ) -> tuple[Updates, Updates, Updates] | None:
+        """The same for first rows, in all rounds at once; None if that does not suit."""
+        if self._first is None:
+            return None
+        output, input = (lookup(name, Version.AFTER) for name in (self.plan.output, self.plan.input))
+        found = self._first.round(touched, output, input, round[0], before)
+        return None if found is None else (found[0], empty(ERROR_SCHEMA), found[1])
+
+    def _history(self, touched: Moments, lookup: RunsOf, before: int) -> tuple[Updates, Updates | None]:
+        """The rows of the touched groups in the output, and in the input; None: there are none, or none are needed."""
         stream = stream_of(touched)
         none = empty({**self.schema, GROUP: pa.int64()})
         was = concat([none, *self._kept(stream, lookup(self.plan.output, Version.AFTER), before)])
-        rows = None
-        if self._rows is not None:
-            found = list(self._rows(stream, lookup(self.plan.input, Version.AFTER), before))
-            rows = concat(found) if found else None
+        if self._rows is None:
+            return was, None
+        found = list(self._rows(stream, lookup(self.plan.input, Version.AFTER), before))
+        return was, concat(found) if found else None
+
+    def _looked_at(
+        self, touched: Moments, was: Updates, rows: Updates | None, round: Round, before: int
+    ) -> tuple[Ints, Ints, list[Ints]]:
+        """The groups to look at, with their times and rounds."""
         history = [part for part in (was, rows) if part is not None and len(part)]
         real = ~touched.was
         groups, (times, *rounds) = looked_at(
@@ -98,24 +129,7 @@ class RoundReduce:
              [_joined([_since(part.time, before) for part in history]),
               *(_joined([ints(part, name) for part in history]) for name in self.rounds)]),
         )  # fmt: skip
-        now = below(rounds, _one(round))  # none of them is before it
-        later = ~now
-        due = Updates({**{n: a.take(indices_of(groups[later])) for n, a in touched.keys.items()},
-                       **{name: pa.array(one[later]) for name, one in zip(self.rounds, rounds, strict=True)}},
-                      times[later], constant(1, int(later.sum())))  # fmt: skip
-        here = Updates({n: a.take(indices_of(groups[now])) for n, a in touched.keys.items()}, times[now],
-                       constant(1, int(now.sum())))  # fmt: skip
-        every, was = was, was.filter(self._reached(was, round))
-        placed = Updates(was.columns, _placed(was, groups[now], times[now]), was.diff)
-        made, failed = self._made(updates, here, groups[now], placed, rows, round)
-        if failing or len(failed):
-            failed = self._failures(updates, here, groups[now], every, rows, round)
-        out = {name: made.columns[name] for name in self.schema if name not in self.rounds}
-        old = {name: placed.columns[name] for name in out}
-        both = concat([made.select(out), Updates(old, placed.time, -placed.diff)])
-        changed = consolidate(both)
-        own = {name: pa.array(constant(one, len(changed))) for name, one in zip(self.rounds, round, strict=True)}
-        return changed.with_columns(own), failed, due
+        return groups, times, rounds
 
     def _failures(
         self, updates: Updates, here: Updates, groups: Ints, was: Updates, rows: Updates | None, round: Round
@@ -225,6 +239,12 @@ def _corners(round: Round) -> Iterator[tuple[Round, int]]:
 
 def _weighed(updates: Updates, sign: int) -> Updates:
     return Updates(updates.columns, updates.time, updates.diff * sign)
+
+
+def _moments(touched: Moments, groups: Ints, times: Ints) -> Updates:
+    """The keys of groups at times."""
+    columns = {name: array.take(indices_of(groups)) for name, array in touched.keys.items()}
+    return Updates(columns, times, constant(1, len(groups)))
 
 
 def _one(round: Round) -> list[Ints]:
