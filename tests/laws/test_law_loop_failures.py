@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import halfjoin as hj
+from halfjoin.engine.loop import reduce
 from halfjoin.engine.updates import limits
 from tests.oracle.mutual import SIZE, Bag, Term, contents, failing_program, read_by, text
 
@@ -52,8 +53,10 @@ def _from_scratch(program: list[Term], table: Bag, limit: int, shown: int) -> Ba
     return _read(engine, "v")
 
 
-@pytest.mark.parametrize("negative", [False, True], ids=["positive", "negative"])
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + FUZZED))
+@pytest.mark.parametrize(("seed", "negative"), [
+    *((seed, False) for seed in range(FIRST, FIRST + FUZZED)),
+    *((seed, True) for seed in range(FIRST, FIRST + FUZZED // 3)),
+])  # fmt: skip
 def test_readable_where_no_round_fails(seed: int, negative: bool, tmp_path: Path) -> None:
     random = Random(seed)
     program, limit = failing_program(random), random.choice([1, 2, 3, 4, 9])
@@ -72,7 +75,10 @@ def test_readable_where_no_round_fails(seed: int, negative: bool, tmp_path: Path
         for _ in range(random.randint(1, 3)):
             at, there = upper + random.randrange(3), [row for row, n in _there(updates, 99).items() if n > 0]
             fresh = (random.randrange(SIZE), random.randrange(SIZE))
-            if negative and random.random() < 0.3:
+            owed = [row for row, n in _there(updates, 99).items() if n < 0]
+            if owed and random.random() < 0.5:
+                updates.append((random.choice(owed), at, 1))
+            elif negative and random.random() < 0.4:
                 updates.append((fresh, at, -1))
             elif there and random.random() < 0.5:
                 row = random.choice(there)
@@ -92,6 +98,48 @@ def test_readable_where_no_round_fails(seed: int, negative: bool, tmp_path: Path
             if negative:
                 assert found == _from_scratch(program, table, limit, shown), (name, time)
     engine.close()
+
+
+def test_errors_that_no_later_batch_takes_back_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wrong way: to report the groups that fail now, and not to take back those that failed before."""
+    right = reduce.RoundReduce.round
+
+    def round(self: Any, *given: Any, failing: bool) -> Any:
+        return right(self, *given, failing=False)
+
+    monkeypatch.setattr(reduce.RoundReduce, "round", round)
+
+    def wrong(seed: int) -> bool:
+        try:
+            test_readable_where_no_round_fails(seed, True, tmp_path / f"{seed}")
+        except AssertionError:
+            return True
+        return False
+
+    assert any(map(wrong, range(3, 12)))
+
+
+def _cancelled_in_round_1() -> Bag | str:
+    engine = hj.Engine(clock="own")
+    engine.execute("CREATE TABLE t (k bigint, n bigint); CREATE TABLE u (k bigint, n bigint)")
+    engine.execute("""
+        CREATE MATERIALIZED VIEW v AS
+        WITH MUTUALLY RECURSIVE
+            a (k bigint, n bigint) AS (SELECT k, min(n) FROM (SELECT k, n FROM t UNION ALL SELECT k, n FROM b) x
+                                       GROUP BY k),
+            b (k bigint, n bigint) AS (SELECT k, n FROM u)
+        SELECT k, n FROM a""")
+    engine.apply({"t": [{"k": 1, "n": 5, "__diff": -1}], "u": [{"k": 1, "n": 5}]}, time=1)
+    found = _read(engine, "v")
+    engine.apply({"t": [{"k": 1, "n": 5}]}, time=2)
+    assert _read(engine, "v") == Counter({(1, 5): 1})
+    return found
+
+
+def test_a_group_that_failed_in_a_round_stays_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _cancelled_in_round_1() == FAILS
+    monkeypatch.setattr(reduce, "codes", lambda columns, length: columns[0].to_numpy())  # rounds are not told apart
+    assert _cancelled_in_round_1() != FAILS
 
 
 def test_the_programs_fail_and_hold() -> None:

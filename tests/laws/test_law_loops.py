@@ -14,6 +14,7 @@ import pytest
 import halfjoin as hj
 from tests.oracle.mutual import SIZE, Bag, contents, random_program, text
 
+pytest_plugins = ("tests.support.postgres",)
 FUZZED = int(os.environ.get("HALFJOIN_FUZZ_SQL", "24"))
 FIRST = int(os.environ.get("HALFJOIN_SEED", "0")) % 1_000_000_000
 Update = tuple[Any, int, int]  # a row, a time, a diff
@@ -182,6 +183,43 @@ def test_with_recursive_is_what_duckdb_computes(name: str, seed: int) -> None:
             if time >= since[view]:
                 found = Counter(tuple(row.values()) for row in engine.read(view, as_of=time).to_pylist())
                 assert found == expected, (view, time)
+
+
+def _in_postgres(postgres: Any, query: str, there: dict[str, Bag]) -> Bag:
+    for table, columns in TABLES.items():
+        postgres.execute(f"DROP TABLE IF EXISTS {table}")
+        postgres.execute(f"CREATE TABLE {table} ({', '.join(f'{column} bigint' for column in columns)})")
+        values = f"({', '.join(['%s'] * len(columns))})"
+        postgres.cursor().executemany(f"INSERT INTO {table} VALUES {values}", list(there[table].elements()))
+    return Counter(postgres.execute(query).fetchall())
+
+
+@pytest.mark.parametrize("memory", [None, 1, 20_000])
+@pytest.mark.parametrize("name", RECURSIVE)
+def test_with_recursive_is_postgresqls_through_restarts(
+    name: str, memory: int | None, tmp_path: Path, postgres: Any
+) -> None:
+    random, there = Random(len(name)), {table: Counter[Any]() for table in TABLES}
+    for step in range(6):
+        with hj.Engine(tmp_path / "w", clock="own", memory=memory) as engine:
+            if step == 0:
+                for table, columns in TABLES.items():
+                    engine.execute(f"CREATE TABLE {table} ({', '.join(f'{column} bigint' for column in columns)})")
+            if step in (0, 3):
+                engine.execute(f"CREATE MATERIALIZED VIEW v{step} AS {RECURSIVE[name]}")
+            batch = {}
+            for table, columns in TABLES.items():
+                for _ in range(random.randrange(1, 4)):
+                    row, diff = tuple(random.randrange(6) for _ in columns), 1
+                    if +there[table] and random.random() < 0.4:
+                        row, diff = random.choice(sorted(+there[table])), -1
+                    there[table][row] += diff
+                    update = {**dict(zip(columns, row, strict=True)), "__diff": diff}
+                    batch.setdefault(table, []).append(update)
+            engine.apply(batch, time=step + 1)
+            expected = _in_postgres(postgres, RECURSIVE[name], there)
+            for found in (*(engine.read(f"v{made}") for made in (0, 3) if made <= step), engine.query(RECURSIVE[name])):
+                assert Counter(tuple(row.values()) for row in found.to_pylist()) == expected, step
 
 
 def test_a_loop_that_does_not_settle_is_an_error_and_heals() -> None:
