@@ -72,7 +72,7 @@ def iterative(
         if rounds is None:
             at = _shown(loop, bindings, most, strict, len(items) + number)
         else:  # the rounds of x, of which the last is what the last step made
-            at = _shown(loop, bindings, most + 1, strict, number)
+            at = _shown(loop, bindings, most + (limit is not None), strict, number)
             shown = (*shown, Column(f"c{len(shown) + 1}", BIGINT, nullable=False))
             outputs = (*outputs, name_of(rounds))
         after[name] = CommonTable(Looped(name, shown, outputs, at), columns[number], context)
