@@ -107,7 +107,7 @@ class RoundReduce:
                        constant(1, int(now.sum())))  # fmt: skip
         every, was = was, was.filter(self._reached(was, round))
         placed = Updates(was.columns, _placed(was, groups[now], times[now]), was.diff)
-        made, failed = self._made(updates, here, placed, rows, round)
+        made, failed = self._made(updates, here, groups[now], placed, rows, round)
         if failing or len(failed):
             failed = self._failures(updates, here, groups[now], every, rows, round)
         out = {name: made.columns[name] for name in self.schema if name not in self.rounds}
@@ -132,17 +132,17 @@ class RoundReduce:
         both = concat([earlier, here])
         order = np.lexsort((both.time, np.concatenate([np.arange(len(first)), groups])))
         both, each = both.take(order), np.concatenate([np.arange(len(first)), groups])[order]
-        found = list[Updates]()
+        found, nothing = list[Updates](), updates.slice(0, 0)
         for last, sign in _corners(round):
-            new = updates if last == round else updates.slice(0, 0)
+            new = updates if last == round else nothing
             old = was.filter(self._reached(was, last))
             placed = Updates(old.columns, _placed(old, each, both.time), old.diff)
-            found.append(_weighed(self._made(new, both, placed, rows, last)[1], sign))
+            found.append(_weighed(self._made(new, both, each, placed, rows, last)[1], sign))
             before, known = old.filter(old.time < first[group_of(old)]), rows
             if rows is not None:
                 known = rows.filter(rows.time < first[group_of(rows)])
             placed = Updates(before.columns, earlier.time[group_of(before)], before.diff)
-            found.append(_weighed(self._made(updates.slice(0, 0), earlier, placed, known, last)[1], -sign))
+            found.append(_weighed(self._made(nothing, earlier, np.arange(len(first)), placed, known, last)[1], -sign))
         failed = consolidate(concat(found))
         rounds = [pa.array(constant(one, len(failed))) for one in round]
         code = codes([failed.columns["code"], *rounds], len(failed))
@@ -157,9 +157,13 @@ class RoundReduce:
         return below([ints(rows, name) for name in self.rounds], _one(round))
 
     def _made(
-        self, updates: Updates, here: Updates, was: Updates, rows: Updates | None, round: Round
+        self, updates: Updates, here: Updates, groups: Ints, was: Updates, rows: Updates | None, round: Round
     ) -> tuple[Updates, Updates]:
-        """What the function makes of the groups at these times, and their errors, as if nothing had been there."""
+        """What the function makes of the groups at these times, and their errors, as if nothing had been there.
+
+        `groups`: of `here`, by the numbers that `was` and `rows` have. The moments number the groups anew, and not in
+        the same order: keys that are texts or NULL have no order but that in which they come.
+        """
         function = self.plan.function
         if isinstance(function, Aggregates):
             lifted = self._lifted(function, updates, here, was)
@@ -170,7 +174,9 @@ class RoundReduce:
         if self.plan.groups is not None:
             found = self.nothing() if rows is None else rows
             seen = np.ones(len(found), np.bool_) if rows is None else self._reached(found, round)
-            group = np.zeros(0, np.int64) if rows is None else group_of(found)[seen]
+            numbers = np.empty(moments.groups, np.int64)
+            numbers[groups] = moments.group_of_rows(len(here) if lifted is None else len(lifted.rows))[: len(here)]
+            group = np.zeros(0, np.int64) if rows is None else numbers[group_of(found)[seen]]
             contents = contents_of(moments, found.select(self._types).filter(seen), group, MINIMUM)
         match function:
             case Aggregates():

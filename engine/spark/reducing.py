@@ -65,7 +65,8 @@ class Reducing:
         if self.flow.plan.groups is None:
             return self._run(Fill(self.flow.plan, self._sums, self.outputs), self._summed(frame))
         frame, layout = self._coded(frame, self.inputs)
-        task = FillGroups(self.flow.plan, layout, self.outputs, self._functions, self.flow.name)
+        functions = called_by(self.flow.plan, self.flow.registry)
+        task = FillGroups(self.flow.plan, layout, self.outputs, functions, self.flow.name)
         return self._run(task, self._divided(frame, sum(map(len, runs))))
 
     def sums(self, runs: Sequence[StoredRun], low: int, high: int) -> tuple[Frame, Layout]:
@@ -91,23 +92,10 @@ class Reducing:
         if sum(map(len, change)) <= STREAM_ROWS:
             touched = F.broadcast(coded[0].select("k0"))
             coded[1:] = [frame.join(touched, "k0", "left_semi") for frame in coded[1:]]
-        task = ChangeGroups(self.flow.plan, self.outputs, self._functions, self.flow.name, closing[:3])
+        functions = called_by(self.flow.plan, self.flow.registry)
+        task = ChangeGroups(self.flow.plan, self.outputs, functions, self.flow.name, closing[:3])
         given = union(_tagged(frame, number, task.inputs) for number, frame in enumerate(coded))
         return self._run(task, self._divided(given, sum(map(len, rows))))
-
-    @property
-    def _functions(self) -> Registry:
-        """The user's functions that the reduce calls. Others need not fit into a task."""
-        match self.flow.plan.function:
-            case Own(called):
-                names = {called}
-            case Aggregates(ordered=ordered):
-                names = {part.function for part in ordered}
-            case Windows(calls=calls):
-                names = {call.function for _, call in calls}
-            case Top():
-                names = set()
-        return {name: one for name, one in self.flow.registry.items() if name.rpartition(" of ")[2] in names}
 
     def _read(self, runs: Iterable[StoredRun], columns: Mapping[str, pa.DataType]) -> Frame:
         return read(self.session, runs, columns, list(columns))
@@ -133,6 +121,20 @@ class Reducing:
     def _run(self, task: Fill | FillGroups | ChangeGroups | SumUp | AddUp, frame: Frame) -> Frame:
         with quiet():
             return frame.mapInArrow(partial(call, task), task.outputs.struct)
+
+
+def called_by(plan: Reduce, registry: Registry) -> Registry:
+    """The user's functions that a reduce calls. Others need not fit into a task."""
+    match plan.function:
+        case Own(called):
+            names = {called}
+        case Aggregates(ordered=ordered):
+            names = {part.function for part in ordered}
+        case Windows(calls=calls):
+            names = {call.function for _, call in calls}
+        case Top():
+            names = set()
+    return {name: one for name, one in registry.items() if name.rpartition(" of ")[2] in names}
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from halfjoin.engine.spark.flow import SparkFlow
 from halfjoin.engine.spark.frames import mapped, null, read, union
 from halfjoin.engine.spark.layout import Frame, Layout
 from halfjoin.engine.spark.progress import progress
-from halfjoin.engine.spark.reducing import CODE, GROUP_ROWS, Code
+from halfjoin.engine.spark.reducing import CODE, GROUP_ROWS, Code, called_by
 from halfjoin.engine.spark.session import quiet
 from halfjoin.engine.spark.task_errors import TooHeavy, call
 from halfjoin.engine.spark.tasks import Batches, array_of, gathered, outgoing, updates_of
@@ -74,7 +74,8 @@ class SparkSteps:
         """As `Steps.reduce`. A reduce without keys has one group, which tasks cannot share."""
         if len(updates) + len(again) <= self.few or not flow.plan.keys:
             return HERE.reduce(flow, updates, again, lookup, round, before, failing=failing)
-        task = RoundGroups(flow.plan, flow.registry, flow.name, round, before, failing)
+        functions = called_by(flow.plan, flow.registry)
+        task = RoundGroups(flow.plan, functions, flow.name, round, before, failing)
         rows = () if flow.plan.groups is None else lookup(flow.plan.input, Version.AFTER)
         was = lookup(flow.plan.output, Version.AFTER)
         given = [self._coded(flow, [Run(updates)], flow.types), self._coded(flow, [Run(again)], task.keys),

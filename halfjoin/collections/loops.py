@@ -28,6 +28,6 @@ def looped(
     steps = body(dict(variables))
     if not variables or set(steps) != set(variables):
         raise HalfjoinError(f"a loop starts with {', '.join(starts) or 'nothing'}, and its body returns "
-                            f"{', '.join(steps) or 'nothing'}", remedy="start with and return the same names")
+                            f"{', '.join(map(str, steps)) or 'nothing'}", remedy="start with and return the same names")
     loop = Iteration(variables, dict(starts), {name: steps[name] for name in variables}, rounds, trace)
     return {name: Result(loop, name) for name in variables}

@@ -96,6 +96,8 @@ class From:
             scope = left.beside(right)
             if join.args.get("on"):
                 scalars = Scalars(self.context, (scope, *self.outer), self.context.lifted)
+                if self.context.trial is not None:
+                    self.context.trial.note(join.args["on"], scalars)
                 relation = filtered(relation, scalars, join.args["on"])
             return relation, scope
 
@@ -112,6 +114,8 @@ class From:
                 merged, on = self.using(join, group, item)
             else:
                 scalars = Scalars(self.context, (group.beside(item), *self.outer), self.context.lifted)
+                if self.context.trial is not None:
+                    self.context.trial.note(join.args["on"], scalars)
                 rows = Rows([relation, right], scalars)
                 try:
                     bind_values(rows, [join.args["on"]])

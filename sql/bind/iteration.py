@@ -5,8 +5,8 @@ So the start is replaced, not added to, as in the `iterate` of differential data
 2013). All names of one clause go on together: each step reads all of them as they are in the same round.
 
 Two bindings per name say so: first `x`, the start in round 0 and what the step made in the round before; then the step,
-which reads the `x`s of its round. What the step makes of no rows is never asked for. With a limit of n rounds the
-result is what the step made in round n - 1, which is x(n).
+which reads the `x`s of its round. So no step reads the nothing that is there before round 0. With a limit of n rounds
+the result is what the step made in round n - 1, which is x(n).
 
 The form is that of SQLoop (Floratos and others, 2018).
 """
@@ -21,7 +21,7 @@ from sqlglot import exp
 from halfjoin.sql.bind import select as bind_select  # for its parts: the two modules call each other
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.first_rows import first_rows
-from halfjoin.sql.bind.loops import MOST_ROUNDS
+from halfjoin.sql.bind.loops import MOST_ROUNDS, body_of
 from halfjoin.sql.bind.recursion import fitted, reads, refuse_outer, shaped
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import known
@@ -48,15 +48,15 @@ def iterative(
     for number, (name, (start, outputs)) in enumerate(zip(names, starts, strict=True)):
         itself = Looped(name, _kept(start), outputs, fed(number, before=False))
         inside[name] = CommonTable(itself, columns[number], context)
-    body = replace(context, common={**context.common, **inside})
+    body = body_of(context, inside)
     told = [(*map(name_of, own), *outputs[len(own):]) for own, (_, outputs) in zip(columns, starts, strict=True)]
     steps = []
     for number, (item, name, (start, _)) in enumerate(zip(items, names, starts, strict=True)):
         step = item.this.expression
         found = bind_select.select(step, body, None, outer)
-        made = first_rows(shaped(found, fitted(step, name, found, start, context)))
+        made = shaped(found, fitted(step, name, found, start, context))
         refuse_outer((start, made), name, context, item)
-        steps.append(Binding(name, told[number], made))
+        steps.append(Binding(name, told[number], first_rows(made)))
     variables = []
     for number, (name, (start, _)) in enumerate(zip(names, starts, strict=True)):
         alias, kept = context.aliases.fresh(name), _kept(start)

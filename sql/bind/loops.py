@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -57,13 +57,13 @@ def mutual(
     for number, item in enumerate(items):
         inside = {head[0]: CommonTable(feeding(other, before=other >= number), (), context)
                   for other, head in enumerate(heads)}  # fmt: skip
-        found = bind_select.select(item.this, replace(context, common={**context.common, **inside}), None, outer)
-        refuse_outer([found.input], heads[number][0], context, item)
+        found = bind_select.select(item.this, body_of(context, inside), None, outer)
         name, columns, names = heads[number]
         if len(found.items) != len(columns):
             raise context.wrong(item, f"{name} has {len(columns)} columns, and its query {len(found.items)}")
         values = [functions.cast(value, column.type) for value, column in zip(found.values, columns, strict=True)]
         made = Project(found.input, tuple(zip(columns, values, strict=True)))
+        refuse_outer([made], name, context, item)
         bindings.append(Binding(name, names, first_rows(made)))
     limit = clause.args.get("limit")
     strict = limit is None or bool(clause.args.get("error"))
@@ -76,6 +76,11 @@ def mutual(
     after = {name: CommonTable(Looped(name, columns, names, shown(number)), (), context)
              for number, (name, columns, names) in enumerate(heads)}  # fmt: skip
     return replace(context, common={**context.common, **after})
+
+
+def body_of(context: Context, names: Mapping[str, CommonTable]) -> Context:
+    """The context of what a loop computes, which sees these names."""
+    return replace(context, common={**context.common, **names})
 
 
 def _head(item: exp.CTE, context: Context) -> tuple[str, tuple[Column, ...], tuple[str, ...]]:
@@ -112,10 +117,10 @@ def looped(
         return Fed(loop, 0, True, alias, own)
 
     itself = CommonTable(Looped(name, kept, tuple(selected.names), before), columns, context)
-    found = bind_select.select(query.expression, replace(context, common={**context.common, name: itself}), None, outer)
-    step = first_rows(shaped(found, fitted(query.expression, name, found, first, context)))
-    refuse_outer((first, step), name, context, query)
-    made, distinct = first_rows(first), bool(query.args.get("distinct"))
+    found = bind_select.select(query.expression, body_of(context, {name: itself}), None, outer)
+    second = shaped(found, fitted(query.expression, name, found, first, context))
+    refuse_outer((first, second), name, context, query)
+    made, step, distinct = first_rows(first), first_rows(second), bool(query.args.get("distinct"))
     names = (*map(name_of, columns), *selected.names[len(columns):])
     if is_linear(step, loop):
         whole: Relation = UnionAll((made, step), kept)

@@ -38,10 +38,11 @@ class Trial:
     bound: dict[int, Expr]
     calls: list[exp.Expr] = field(default_factory=list)
 
-    def note(self, query: exp.Expr, scalars: Scalars) -> None:
-        """Note the calls of a subquery whose FROM is bound that belong to queries around it."""
-        for call, around in _calls(query, scalars.context.schema):
-            if around is query and id(call) not in self.bound and (level := _level(call, scalars.scopes)):
+    def note(self, node: exp.Expr, scalars: Scalars) -> None:
+        """Note the calls that belong to queries around: of a subquery whose FROM is bound, or of a condition there."""
+        own = node if isinstance(node, QUERIES) else None
+        for call, around in _calls(node, scalars.context.schema):
+            if around is own and id(call) not in self.bound and (level := _level(call, scalars.scopes)):
                 self.bound[id(call)] = Column(f"aggregate {len(self.bound)}", aggregate_call(call, scalars).type)
                 if len(scalars.scopes) - level == self.depth:
                     self.calls.append(call)

@@ -29,6 +29,11 @@ FORMS = (  # {call}: an aggregate over the rows of o
     "SELECT o.k, (SELECT count(*) FROM b WHERE EXISTS (SELECT 1 FROM c WHERE c.x = {call} AND c.k = b.k)) AS y "
     "FROM a AS o GROUP BY o.k",
     "SELECT o.k, (SELECT b.x + {call} FROM b ORDER BY b.x DESC NULLS LAST LIMIT 1) AS y FROM a AS o GROUP BY o.k",
+    "SELECT o.k, (SELECT count(*) FROM b JOIN c ON c.x = {call} AND c.k = b.k) AS y FROM a AS o GROUP BY o.k",
+    "SELECT o.k, (SELECT count(c.k) FROM b LEFT JOIN c ON c.x = {call} AND c.k = b.k) AS y FROM a AS o GROUP BY o.k",
+    "SELECT o.k, (WITH w AS (SELECT {call} AS s) SELECT s FROM w) AS y FROM a AS o GROUP BY o.k",
+    "SELECT o.k, (SELECT {call} UNION ALL SELECT 1 WHERE false) AS y FROM a AS o GROUP BY o.k",
+    "SELECT o.k, rank() OVER (ORDER BY (SELECT {call})) AS y FROM a AS o GROUP BY o.k",
     "SELECT o.k, (SELECT {call}) AS y FROM a AS o GROUP BY ROLLUP (o.k)",
     "SELECT o.k, (SELECT count(c.x) FROM c WHERE c.x = {call}) AS y FROM a AS o LEFT JOIN b ON b.k = o.x GROUP BY o.k",
 )

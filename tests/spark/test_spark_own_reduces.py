@@ -15,6 +15,7 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.spark import runner
 from halfjoin.engine.spark.reducing import Reducing
+from halfjoin.engine.spark.rounds import SparkSteps
 from tests.oracle.rows import bag, updates
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -57,9 +58,9 @@ def register(engine: hj.Engine) -> None:
 
 
 def _counted(method: Any, calls: Counter[str]) -> Any:
-    def call(self: Reducing, *args: Any) -> Any:
+    def call(self: Any, *args: Any, **named: Any) -> Any:
         calls[method.__name__] += 1
-        return method(self, *args)
+        return method(self, *args, **named)
 
     return call
 
@@ -115,3 +116,24 @@ def test_own_reduces_are_the_same_under_both_runners(
     for engine in engines:
         engine.close()
     assert set(tasks) == {"fill", "changes"}
+
+
+def test_own_reduces_in_loops_are_the_same_under_both_runners(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = Counter[str]()
+    monkeypatch.setattr(SparkSteps, "reduce", _counted(SparkSteps.reduce, jobs))
+    contents: list[Any] = []
+    for engine in (hj.Engine(runner="local", clock="own"), hj.Engine(runner="spark", spark=spark, clock="own")):
+        register(engine)
+        engine.execute("CREATE TABLE t (k text, x bigint)")
+        engine.apply({"t": [{"k": k, "x": x} for k, x in (("a", 1), ("a", 2), ("b", 5), ("b", 9))]}, time=1)
+        engine.execute("""
+            CREATE MATERIALIZED VIEW v AS
+            WITH MUTUALLY RECURSIVE (RETURN AT RECURSION LIMIT 3) w (k text, x bigint) AS (
+                SELECT r.k, r.low + r.n FROM runs(TABLE (
+                    SELECT k, x FROM t UNION ALL SELECT k, x FROM w) AS i PARTITION BY k ORDER BY x) AS r)
+            SELECT k, x FROM w""")
+        engine.apply({"t": [{"k": "b", "x": 6}, {"k": "a", "x": 1, "__diff": -1}]}, time=2)
+        contents.append([bag(engine.read("v", as_of=time)) for time in (1, 2)])
+        engine.close()
+    assert contents[0] == contents[1] and contents[0][0] != contents[0][1]
+    assert jobs["reduce"] > 2
