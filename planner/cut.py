@@ -23,10 +23,9 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.block import Blocks
 from halfjoin.planner.canonical import canonical
 from halfjoin.planner.facts import Facts
-from halfjoin.planner.fallibility import step_fallible
 from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.firsts import firsts
-from halfjoin.planner.linear import Explode
+from halfjoin.planner.keeping import cannot_be_kept, may_be_kept
 from halfjoin.planner.nameless import nameless
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
@@ -41,7 +40,6 @@ from halfjoin.planner.unkeyed import unkeyed
 from halfjoin.sql.bind.context import Aliases
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import Column, Expr, is_temporal
-from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import (
     Fed,
     Filter,
@@ -61,7 +59,7 @@ from halfjoin.sql.relation import (
     parts_inside,
     with_inputs,
 )
-from halfjoin.sql.types import BIGINT, Kind
+from halfjoin.sql.types import BIGINT
 
 MOST_JOINS = 16  # joins that a join of several unions is distributed into
 
@@ -210,7 +208,7 @@ class _Cutter:
             part, many = parts[id(union)], _too_many(list(counts.values()))
             if isinstance(part, CutNode) or counts[id(union)] < 2 or not (many or here) or not _joins(relation):
                 continue
-            if _may_be_kept(part):
+            if may_be_kept(part):
                 node = self._node(part)
                 if many or node.name in here:  # looking up a node a second time costs nothing
                     here.add(node.name)
@@ -252,12 +250,12 @@ class _Cutter:
         must be told apart. `always`: as a node unless nothing can keep it."""
         part, _ = self.region(relation)
         side = side_of(part)
-        if always and not _may_be_kept(part):
+        if always and not may_be_kept(part):
             return part
         if side is not None and (outer is None or shown(side, asked(outer, side)) is not None):
             return part
-        if not _may_be_kept(part, failing=True):
-            raise _cannot_be_kept(part)
+        if not may_be_kept(part, failing=True):
+            raise cannot_be_kept(part)
         node = self._node(UnionAll((part,), part.columns))
         self.nodes.setdefault(node.name, node)
         return _scan(node, part, part.columns)
@@ -354,53 +352,3 @@ def _rebuilt(relation: Relation, parts: Mapping[int, UnionAll | CutNode]) -> Rel
             return replace(relation, input=_rebuilt(relation.input, parts))
         case _:
             return relation
-
-
-def _cannot_be_kept(side: Relation) -> UnsupportedSQL:
-    """Why a looked-up side cannot be a node."""
-    held = "a side of an outer or semi-join that has joins, groups or mz_now() of its own is kept"
-    for column in side.columns:
-        name = column.name.rpartition(".")[2]
-        if column.type.kind is Kind.INTERVAL:
-            return UnsupportedSQL(f"column {name} is an interval: {held}, and no collection can hold an interval",
-                                  remedy=f"give its length instead: extract(epoch from {name})")  # fmt: skip
-        if stored(column) != column.type:
-            return UnsupportedSQL(f"column {name} has more than 38 digits: {held}, and no collection can hold them",
-                                  remedy=f"round it: round({name}, 10), or cast it to numeric(38, 10)")  # fmt: skip
-    return UnsupportedSQL(f"mz_now() is used outside WHERE: {held}", remedy="write mz_now() in WHERE")
-
-
-def _may_be_kept(relation: Relation, failing: bool = False) -> bool:
-    """Whether a node can keep the rows: mz_now() is only in filters, the columns have types that can be stored, and
-    unless `failing`, nothing in the rows may fail."""
-    columns: tuple[Column, ...] = relation.columns
-    if not columns or any(stored(c) != c.type or c.type.kind is Kind.INTERVAL for c in columns):
-        return False
-    return all(not _moves(part) and (failing or not _may_fail(part)) for part in every_part(relation))
-
-
-def _moves(relation: Relation) -> bool:
-    """Whether a part has mz_now() where it is no filter."""
-    match relation:
-        case Project(_, items):
-            return any(is_temporal(expr) for _, expr in items)
-        case TableFunction(args=args):
-            return any(map(is_temporal, args))
-        case _:
-            return False
-
-
-def _may_fail(relation: Relation) -> bool:
-    match relation:
-        case Filter(_, predicate):
-            return fallible(predicate)
-        case Project(_, items):
-            return any(fallible(expr) for _, expr in items)
-        case Outer(_, _, on) | Semi(_, _, on):
-            return fallible(on)
-        case Values(_, _, rows):
-            return any(fallible(cell) for row in rows for cell in row)
-        case TableFunction(_, function, alias, args, outputs, ordinality, calls):
-            return step_fallible(Explode(function, alias, args, outputs, ordinality, calls))
-        case _:
-            return False

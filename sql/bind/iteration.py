@@ -26,8 +26,8 @@ from halfjoin.sql.bind.recursion import fitted, reads, refuse_outer, shaped
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import Column
-from halfjoin.sql.parse.dialect import IterativeWith
 from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.parse.syntax import IterativeWith
 from halfjoin.sql.relation import Binding, Fed, Loop, Once, Project, Relation, UnionAll
 from halfjoin.sql.types import BIGINT
 

@@ -15,8 +15,8 @@ from halfjoin.sql.bind.recursion import fitted, reads, refuse_outer, shaped
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import Column, conjunction
-from halfjoin.sql.parse.dialect import MutualWith
 from halfjoin.sql.parse.locate import name_of, only
+from halfjoin.sql.parse.syntax import MutualWith
 from halfjoin.sql.parse.type_names import stored_type
 from halfjoin.sql.relation import (
     Aggregate,

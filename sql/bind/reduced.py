@@ -18,8 +18,8 @@ from halfjoin.sql.bind.selected import column_for, qualified
 from halfjoin.sql.expr import Column, Expr, columns_of
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.table_functions import returns_rows
-from halfjoin.sql.parse.dialect import TableArgument
 from halfjoin.sql.parse.locate import name_of, only
+from halfjoin.sql.parse.syntax import TableArgument
 from halfjoin.sql.relation import Relation, UserReduce
 
 FORM = "TABLE t PARTITION BY k"

@@ -28,9 +28,9 @@ from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.recursion import held, reads
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import known
-from halfjoin.sql.parse.dialect import Cycle, Search
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.parse.syntax import Cycle, Search
 from halfjoin.sql.types import Kind, SqlType
 
 INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)

@@ -27,8 +27,8 @@ from halfjoin.sql.bind.subqueries import filtered, with_values
 from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_order, refuse_set_operation
 from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
-from halfjoin.sql.parse.dialect import Iterate, IterativeWith, MutualWith
 from halfjoin.sql.parse.locate import bare_values, name_of, only
+from halfjoin.sql.parse.syntax import Iterate, IterativeWith, MutualWith
 from halfjoin.sql.relation import Filter, Relation, Values
 
 __all__ = ["Selected", "common", "common_tables", "one_row", "project", "qualified", "select", "star"]

@@ -10,8 +10,8 @@ from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
-from halfjoin.sql.parse.dialect import TableArgument
 from halfjoin.sql.parse.locate import only, written
+from halfjoin.sql.parse.syntax import TableArgument
 from halfjoin.sql.relation import Relation
 from halfjoin.sql.schema import Schema
 

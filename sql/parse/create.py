@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from halfjoin.sql.parse import dialect
+from halfjoin.sql.parse import dialect, syntax
 from halfjoin.sql.parse.locate import as_query, name_of, only, refuse, written
 from halfjoin.sql.parse.times import constant_duration
 from halfjoin.sql.parse.type_names import stored_type
@@ -39,7 +39,7 @@ def create(node: exp.Create, text: str) -> Statement:
     raise refuse(node, text, f"CREATE {kind} is not supported", CREATABLE)
 
 
-def create_sink(node: dialect.CreateSink, text: str) -> CreateSink:
+def create_sink(node: syntax.CreateSink, text: str) -> CreateSink:
     """A CREATE SINK statement."""
     target = node.args["target"]
     if not target.name:
@@ -64,7 +64,7 @@ def _properties(node: exp.Create, text: str) -> tuple[bool, int | None]:
     for item in node.args["properties"].expressions if node.args.get("properties") else ():
         if isinstance(item, exp.MaterializedProperty):
             materialized = True
-        elif isinstance(item, dialect.RetainHistory):
+        elif isinstance(item, syntax.RetainHistory):
             retain = constant_duration(item.this, text)
         else:
             raise refuse(item if item.args else node, text, f"{item.sql('materialize')} is not supported",

@@ -18,96 +18,19 @@ from sqlglot.tokenizer_core import Token, TokenType
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.parse.locate import as_query, line_and_column
 from halfjoin.sql.parse.string_escapes import unescaped
-
-
-class AsOf(exp.Expression):
-    """A query and the time it reads at: `SELECT ... AS OF 5`."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
-
-
-class Subscribe(exp.Expression):
-    """SUBSCRIBE [TO] collection [AS OF time] [UP TO time]."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "as_of": False, "up_to": False}
-
-
-class Explain(exp.Expression):
-    """EXPLAIN of a view by name (`kind` is `view` or `materialized view`) or of a query."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": False}
-
-
-class RefreshPlan(exp.Expression):
-    """REFRESH PLAN view."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True}
-
-
-class ShowObjects(exp.Expression):
-    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name; `this`: `tables`, `views`, ..."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": False}
-
-
-class CreateSink(exp.Expression):
-    """CREATE SINK name FROM source INTO DELTA target; `exists`: with IF NOT EXISTS, `replace`: with OR REPLACE."""
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "this": True, "source": True, "target": True, "exists": False, "replace": False,
-    }  # fmt: skip
-
-
-class Reset(exp.Expression):
-    """RESET name: set a setting back to its default."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True}
-
-
-class MutualWith(exp.With):
-    """WITH MUTUALLY RECURSIVE: queries that read each other. `limit`: of rounds; `error`: more are an error."""
-
-    arg_types: ClassVar[dict[str, bool]] = {**exp.With.arg_types, "limit": False, "error": False}
-
-
-class Search(exp.Expression):
-    """SEARCH DEPTH | BREADTH FIRST BY columns SET column, after a query of WITH RECURSIVE."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "expressions": True, "set": True}
-
-
-class Cycle(exp.Expression):
-    """CYCLE columns SET mark [TO value DEFAULT value] USING path, after a query of WITH RECURSIVE."""
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "expressions": True, "mark": True, "to": False, "default": False, "path": True,
-    }  # fmt: skip
-
-
-class TableArgument(exp.Expression):
-    """TABLE t [PARTITION BY columns] [ORDER BY ...], the argument of a reduce. `this`: a table or a subquery."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition_by": False, "order": False}
-
-
-class IterativeWith(exp.With):
-    """WITH ITERATIVE: queries that are computed again from their own rows. `limit`: of rounds; `error`: more are an
-    error; `rounds`: the name of a column with the round of each row's change."""
-
-    arg_types: ClassVar[dict[str, bool]] = {**exp.With.arg_types, "limit": False, "error": False, "rounds": False}
-
-
-class Iterate(exp.Expression):
-    """start ITERATE step, in WITH ITERATIVE."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
-
-
-class RetainHistory(exp.Property):
-    """RETAIN HISTORY [=] FOR duration, an option of a table or view."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True}
-
+from halfjoin.sql.parse.syntax import (
+    AsOf,
+    CreateSink,
+    Explain,
+    Iterate,
+    RefreshPlan,
+    Reset,
+    RetainHistory,
+    ShowObjects,
+    Subscribe,
+    TableArgument,
+)
+from halfjoin.sql.parse.with_clause import WithParser
 
 SHOWN = ("tables", "views", "materialized views", "indexes", "sinks", "columns")
 SINK_SYNTAX = "write CREATE SINK s FROM v INTO DELTA 'folder'"
@@ -119,13 +42,8 @@ AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
 
 
-QUERY_TOKENS = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN)
-
-
-class HalfjoinParser(MaterializeParser):
-    """Parses SQL text to sqlglot's syntax trees, and to the nodes above."""
-
-    _iterating = False  # whether the queries of WITH ITERATIVE are being parsed
+class HalfjoinParser(WithParser):
+    """Parses SQL text to sqlglot's syntax trees, and to those of `syntax`."""
 
     FUNCTIONS: ClassVar = {}
     FUNCTION_PARSERS: ClassVar = {
@@ -167,81 +85,6 @@ class HalfjoinParser(MaterializeParser):
         if isinstance(statement, (exp.Query, exp.Values)) and (time := self._parse_as_of()):
             return self.expression(AsOf(this=statement, expression=time))
         return statement
-
-    def _parse_with(self, skip_with_token: bool = False) -> exp.With | None:
-        index = self._index
-        if skip_with_token or self._match(TokenType.WITH):
-            if self._match_text_seq("MUTUALLY"):
-                self._match(TokenType.RECURSIVE)
-                return self._parse_rounds("WITH MUTUALLY RECURSIVE", MutualWith)
-            if self._match_text_seq("ITERATIVE") and self._at_rounds():
-                return self._parse_rounds("WITH ITERATIVE", IterativeWith)
-        self._retreat(index)
-        return super()._parse_with(skip_with_token)
-
-    def _at_rounds(self) -> bool:
-        """Whether the word before was a keyword, not the name of a query: options come next, or a name."""
-        if self._curr and self._curr.token_type is TokenType.L_PAREN:
-            return bool(self._next and self._next.text.upper() in ("RETURN", "ERROR"))
-        return bool(self._curr) and self._curr.token_type is not TokenType.ALIAS
-
-    def _parse_rounds(self, words: str, kind: type[exp.With]) -> exp.With:
-        """What follows `WITH MUTUALLY RECURSIVE` and `WITH ITERATIVE`: the options in parentheses, and the queries."""
-        options: dict[str, Any] = {}
-        if self._match(TokenType.L_PAREN):
-            error = bool(self._match_text_seq("ERROR"))
-            known = error or bool(self._match_text_seq("RETURN"))
-            if known and not error and kind is IterativeWith and self._match_text_seq("ROUNDS", "AS"):
-                options["rounds"] = self._parse_id_var()
-                known = self._curr.token_type is TokenType.R_PAREN or self._parse_most_rounds(options)
-            else:
-                known = known and self._parse_most_rounds(options)
-            if not known:
-                raise self._refused(f"{words} takes a limit of rounds, a positive integer",
-                                    "write (RETURN AT RECURSION LIMIT 10), or ERROR instead of RETURN")
-            options["error"] = error
-            self._match_r_paren()
-        outer, self._iterating = self._iterating, kind is IterativeWith
-        queries = self._parse_csv(self._parse_cte)
-        self._iterating = outer
-        return self.expression(kind(expressions=queries, recursive=True, **options))
-
-    def _parse_most_rounds(self, options: dict[str, Any]) -> bool:
-        """Parse AT RECURSION LIMIT n into the options; whether it is there."""
-        limit = self._parse_number() if self._match_text_seq("AT", "RECURSION", "LIMIT") else None
-        options["limit"] = limit
-        return limit is not None and limit.name.isdigit() and int(limit.name) > 0
-
-    def _at_iterate(self) -> bool:
-        """Whether ITERATE and a query come next, not an alias named `iterate`."""
-        return bool(
-            self._iterating and self._curr and self._next and self._curr.text.upper() == "ITERATE"
-            and self._curr.token_type is TokenType.VAR and self._next.token_type in QUERY_TOKENS
-        )
-
-    def _parse_cte(self) -> Any:
-        query = super()._parse_cte()
-        if query is not None and self._match_text_seq("SEARCH"):
-            kind = "DEPTH" if self._match_text_seq("DEPTH") else "BREADTH"
-            by = (kind == "DEPTH" or self._match_text_seq("BREADTH")) and self._match_text_seq("FIRST", "BY")
-            columns = self._parse_csv(self._parse_id_var) if by else []
-            column = self._parse_id_var() if columns and self._match_text_seq("SET") else None
-            if column is None:
-                raise self._refused("SEARCH takes columns, and a new column to order by",
-                                    "write SEARCH DEPTH FIRST BY id SET place, or BREADTH instead of DEPTH")
-            query.set("search", self.expression(Search(kind=kind, expressions=columns, set=column)))
-        if query is not None and self._match_text_seq("CYCLE"):
-            columns = self._parse_csv(self._parse_id_var)
-            mark = self._parse_id_var() if self._match_text_seq("SET") else None
-            to = self._parse_unary() if self._match_text_seq("TO") else None
-            default = self._parse_unary() if to is not None and self._match(TokenType.DEFAULT) else None
-            path = self._parse_id_var() if self._match(TokenType.USING) else None
-            if mark is None or path is None or (to is None) != (default is None):
-                raise self._refused("CYCLE takes columns, and two new ones: a mark and a path",
-                                    "write CYCLE id SET again USING path, or SET again TO 'Y' DEFAULT 'N' USING path")
-            cycle = Cycle(expressions=columns, mark=mark, to=to, default=default, path=path)
-            query.set("cycle", self.expression(cycle))
-        return query
 
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
         """Parse an argument of a call."""
@@ -415,11 +258,6 @@ class HalfjoinParser(MaterializeParser):
 
     def _parse_as_command(self, start: Token) -> exp.Command:
         raise self._refused(f"syntax error at {(self._curr or self._prev).text!r}")
-
-    def _refused(self, reason: str, instead: str | None = None) -> UnsupportedSQL:
-        """The error at the next token, or at the last token if the text ends."""
-        line, column = line_and_column((self._curr or self._prev).start, self.sql)
-        return UnsupportedSQL(reason, remedy=instead, sql=self.sql, line=line, column=column)
 
 
 def _columns(node: exp.Expr) -> list[exp.Expr]:

@@ -11,7 +11,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL, bounded
-from halfjoin.sql.parse import dialect
+from halfjoin.sql.parse import syntax
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
@@ -126,7 +126,7 @@ def _statement(node: exp.Expr, text: str) -> Statement:
     raise refuse(node, text, "not a supported statement", f"statements: {KNOWN}")
 
 
-def _as_of(node: dialect.AsOf, text: str) -> Statement:
+def _as_of(node: syntax.AsOf, text: str) -> Statement:
     return Select(as_query(node.this), constant_time(node.expression, text))
 
 
@@ -134,16 +134,16 @@ def _select(node: exp.Query, text: str) -> Statement:
     return Select(node)
 
 
-def _subscribe(node: dialect.Subscribe, text: str) -> Statement:
+def _subscribe(node: syntax.Subscribe, text: str) -> Statement:
     as_of, up_to = node.args.get("as_of"), node.args.get("up_to")
     return Subscribe(table_name(node.this, text), as_of and constant_time(as_of, text),
                      up_to and constant_time(up_to, text))
 
 
-def _explain(node: dialect.Explain, text: str) -> Statement:
+def _explain(node: syntax.Explain, text: str) -> Statement:
     if node.args.get("kind"):
         return Explain(view=table_name(node.this, text))
-    if not isinstance(node.this, (exp.Query, dialect.AsOf)):
+    if not isinstance(node.this, (exp.Query, syntax.AsOf)):
         raise refuse(node, text, "EXPLAIN takes a query or a view", EXPLAINED)
     inner = _statement(node.this, text)
     if not isinstance(inner, Select) or inner.as_of is not None:
@@ -151,11 +151,11 @@ def _explain(node: dialect.Explain, text: str) -> Statement:
     return Explain(query=inner.query)
 
 
-def _refresh(node: dialect.RefreshPlan, text: str) -> Statement:
+def _refresh(node: syntax.RefreshPlan, text: str) -> Statement:
     return RefreshPlan(table_name(node.this, text))
 
 
-def _show(node: dialect.ShowObjects, text: str) -> Statement:
+def _show(node: syntax.ShowObjects, text: str) -> Statement:
     what, source = node.this, node.args.get("source")
     if (what == "columns") != (source is not None) and what != "indexes":
         wrong = "needs FROM and a name" if source is None else "takes no name"
@@ -174,7 +174,7 @@ def _set(node: exp.Set, text: str) -> Statement:
     return SetTime(constant_time(given.expression, text))
 
 
-def _reset(node: dialect.Reset, text: str) -> Statement:
+def _reset(node: syntax.Reset, text: str) -> Statement:
     if node.this is None or node.this.sql().upper() != "TIME":
         raise refuse(node, text, "RESET of anything but TIME is not supported", SETTINGS)
     return SetTime()
@@ -257,15 +257,15 @@ def _target(node: exp.Expr, text: str) -> tuple[str, str]:
 
 
 STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
-    dialect.AsOf: _as_of,
-    dialect.Subscribe: _subscribe,
-    dialect.Explain: _explain,
-    dialect.RefreshPlan: _refresh,
-    dialect.ShowObjects: _show,
-    dialect.CreateSink: create_sink,
+    syntax.AsOf: _as_of,
+    syntax.Subscribe: _subscribe,
+    syntax.Explain: _explain,
+    syntax.RefreshPlan: _refresh,
+    syntax.ShowObjects: _show,
+    syntax.CreateSink: create_sink,
     exp.Create: create,
     exp.Set: _set,
-    dialect.Reset: _reset,
+    syntax.Reset: _reset,
     exp.Transaction: _transaction,
     exp.Commit: _transaction,
     exp.Rollback: _transaction,

@@ -1,0 +1,96 @@
+"""Syntax nodes that sqlglot does not have."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import exp
+
+
+class AsOf(exp.Expression):
+    """A query and the time it reads at: `SELECT ... AS OF 5`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class Subscribe(exp.Expression):
+    """SUBSCRIBE [TO] collection [AS OF time] [UP TO time]."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "as_of": False, "up_to": False}
+
+
+class Explain(exp.Expression):
+    """EXPLAIN of a view by name (`kind` is `view` or `materialized view`) or of a query."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": False}
+
+
+class RefreshPlan(exp.Expression):
+    """REFRESH PLAN view."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class ShowObjects(exp.Expression):
+    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name; `this`: `tables`, `views`, ..."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": False}
+
+
+class CreateSink(exp.Expression):
+    """CREATE SINK name FROM source INTO DELTA target; `exists`: with IF NOT EXISTS, `replace`: with OR REPLACE."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True, "source": True, "target": True, "exists": False, "replace": False,
+    }  # fmt: skip
+
+
+class Reset(exp.Expression):
+    """RESET name: set a setting back to its default."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class MutualWith(exp.With):
+    """WITH MUTUALLY RECURSIVE: queries that read each other. `limit`: of rounds; `error`: more are an error."""
+
+    arg_types: ClassVar[dict[str, bool]] = {**exp.With.arg_types, "limit": False, "error": False}
+
+
+class Search(exp.Expression):
+    """SEARCH DEPTH | BREADTH FIRST BY columns SET column, after a query of WITH RECURSIVE."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "expressions": True, "set": True}
+
+
+class Cycle(exp.Expression):
+    """CYCLE columns SET mark [TO value DEFAULT value] USING path, after a query of WITH RECURSIVE."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "expressions": True, "mark": True, "to": False, "default": False, "path": True,
+    }  # fmt: skip
+
+
+class TableArgument(exp.Expression):
+    """TABLE t [PARTITION BY columns] [ORDER BY ...], the argument of a reduce. `this`: a table or a subquery."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition_by": False, "order": False}
+
+
+class IterativeWith(exp.With):
+    """WITH ITERATIVE: queries that are computed again from their own rows. `limit`: of rounds; `error`: more are an
+    error; `rounds`: the name of a column with the round of each row's change."""
+
+    arg_types: ClassVar[dict[str, bool]] = {**exp.With.arg_types, "limit": False, "error": False, "rounds": False}
+
+
+class Iterate(exp.Expression):
+    """start ITERATE step, in WITH ITERATIVE."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class RetainHistory(exp.Property):
+    """RETAIN HISTORY [=] FOR duration, an option of a table or view."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
