@@ -43,8 +43,8 @@ def trace(relation: Relation, facts: Facts, name: str = "query") -> tuple[tuple[
         node = facts.node(one.name)
         if not isinstance(node, Join):
             made = _join(one.name, one.relation, one.steps[-1][1], estimates)
-            node = replace(made, passing=one.passing, loops=one.loops, last=one.last, named=one.named)
-        nodes.append(node)
+            node = replace(made, passing=one.passing, loops=one.loops, last=one.last)
+        nodes.append(replace(node, named=one.named))
         estimates = estimates.with_node(one.name, _rows(node, estimates))
     own = normal_form(relation)
     made = _join(name, relation, own[-1][1], estimates)

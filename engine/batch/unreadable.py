@@ -53,8 +53,9 @@ def title(state: State, name: str) -> str:
 
 def told(state: State, name: str, why: DataError, time: int) -> DataError:
     """An error of a view or node at a time, in words of the user's: recursive queries have their names."""
-    plan = state.maintained[name].dataflow.plan
-    nodes = [state.maintained[one].dataflow.plan for one in (name, *plan.collections) if one in state.maintained]
+    node, own = state.maintained[name].dataflow.plan, state.maintained[name].plan
+    nodes = [state.maintained[one].dataflow.plan for one in (name, *node.collections) if one in state.maintained]
+    nodes += [] if own is None else own.below  # with the names of this view, if it shares them
     return in_words(why, nodes).with_(view=title(state, name), time=time)
 
 

@@ -255,6 +255,8 @@ def test_loops_that_differ_in_names_are_one() -> None:
             near(n) AS (SELECT t.k FROM t UNION SELECT t.n FROM near JOIN t ON t.k = near.n)
         SELECT far.place + 1 AS next FROM far JOIN near ON near.n = far.place""")
     assert nodes() == before and len(before) > 1
+    assert "the recursive query far (place)" in engine.explain("w")
+    assert "the recursive query reach (node)" in engine.explain("v")
     engine.execute("""
         CREATE MATERIALIZED VIEW other AS
         WITH RECURSIVE far(place) AS (SELECT e.k FROM t AS e UNION SELECT e.k FROM far JOIN t AS e ON e.k = far.place)
