@@ -4,7 +4,8 @@ For each view and size of a batch it prints the milliseconds to maintain the vie
 and the changed rows of all nodes of its loop, and beside them the milliseconds that DuckDB and SciPy take to compute
 the answer from the edges. A batch takes as many edges away as it brings. The graphs are a random one, in which new
 edges come, and the roads of the world as the package `scgraph_data` ships them (OpenStreetMap), of which some are
-closed until the next batch. At the end each view is compared with SciPy's answer.
+closed until the next batch. At the end each view is compared with SciPy's answer. Where cargo is installed,
+differential-dataflow computes the same in Rust, on a random graph of the same size.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from scipy.sparse import csgraph
 import halfjoin as hj
 from halfjoin.engine.loop.rounds import Pass
 from tests.benchmarks.roads import roads
+from tests.benchmarks.rust import differential
 
 Edges = NDArray[np.int64]  # from, to: one row for each edge
 SIZES = {1: 30, 100: 10, 10_000: 2}
@@ -131,7 +133,14 @@ def main() -> None:
     if given.edges:
         nodes = max(given.edges // given.degree, 2)
         edges = np.unique(random.integers(0, nodes, (given.edges, 2)), axis=0)
-        measure("a random graph", edges, nodes, random, given.largest, PROBLEMS, fresh=True)
+        ours = measure("a random graph", edges, nodes, random, given.largest, PROBLEMS, fresh=True)
+        if (theirs := differential(given.edges, nodes, given.largest)) is not None:
+            print("the same problems with differential-dataflow in Rust, on a random graph of that size")
+            print(f"{'':14}{'changed':>8}{'ms':>10}{'maintain':>10}{'ratio':>9}")
+            for (name, size), ms in theirs.items():
+                taken = ours[name, size]
+                print(f"{name if size == 'fill' else '':14}{size:>8}{ms:10.2f}{taken:10.1f}{taken / ms:8.1f}x")
+            print()
     if not given.no_roads:
         edges, nodes = roads()
         few = {name: one for name, one in PROBLEMS.items() if name != "components"}  # they take minutes to fill
@@ -141,8 +150,10 @@ def main() -> None:
 def measure(
     title: str, edges: Edges, nodes: int, random: np.random.Generator, largest: int, problems: dict[str, Problem], *,
     fresh: bool,
-) -> None:  # fmt: skip
-    """Print what each problem takes on a graph. `fresh`: new edges come, not those that went with the batch before."""
+) -> dict[tuple[str, str], float]:  # fmt: skip
+    """Print what each problem takes on a graph. `fresh`: new edges come, not those that went with the batch before.
+    Returns the milliseconds of each fill, and the median of each size of a batch."""
+    medians: dict[tuple[str, str], float] = {}
     print(f"{title}: {len(edges):,} edges, {nodes:,} nodes")
     print(f"{'':14}{'changed':>8}{'ms':>10}{'most':>10}{'rounds':>8}{'rows':>11}{'DuckDB':>9}{'ratio':>9}{'SciPy':>9}{'ratio':>9}")
     engine = hj.Engine(retain=0)
@@ -155,7 +166,8 @@ def measure(
     for name, problem in problems.items():
         started = time.perf_counter()
         engine.execute(f"CREATE MATERIALIZED VIEW measured AS {problem.view}")
-        print(f"{name:14}{'fill':>8}{(time.perf_counter() - started) * 1e3:10.0f}", flush=True)
+        medians[name, "fill"] = (time.perf_counter() - started) * 1e3
+        print(f"{name:14}{'fill':>8}{medians[name, 'fill']:10.0f}", flush=True)
         for size, count in SIZES.items():
             if size > largest:
                 continue
@@ -173,12 +185,14 @@ def measure(
             duck = _duck(problem.duck, tables, edges)
             expected, scipy = _scipy(problem, edges, nodes)
             ours = statistics.median(taken)
+            medians[name, f"{size}"] = ours * 1e3
             print(f"{'':14}{size:8,}{ours * 1e3:10.1f}{max(taken) * 1e3:10.1f}{statistics.median(rounds):8.0f}"
                   f"{statistics.median(rows):11,.0f}{duck * 1e3:9.0f}{duck / ours:8.1f}x{scipy * 1e3:9.0f}"
                   f"{scipy / ours:8.1f}x", flush=True)  # fmt: skip
         _compare(engine.read("measured"), expected)
         engine.execute("DROP MATERIALIZED VIEW measured")
     print()
+    return medians
 
 
 def _changed(edges: Edges, size: int, new: Edges, random: np.random.Generator) -> tuple[Edges, Edges, pa.Table]:

@@ -61,7 +61,7 @@ def test_a_span_of_time_is_a_value(engine: hj.Engine) -> None:
     ]
 
 
-@pytest.mark.parametrize("value", [object(), {"a": 1}, [], Decimal("NaN"), "a\0b", 1j], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("value", [object(), {"a": 1}, [], Decimal("NaN"), "a\0b", 1j], ids=range(6))
 def test_a_value_without_a_literal_is_refused(value: Any) -> None:
     with pytest.raises(hj.HalfjoinError, match="no literal"):
         hj.lit(value)
