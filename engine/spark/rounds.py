@@ -19,6 +19,7 @@ from halfjoin.engine.arrange.changes import StoredChanges
 from halfjoin.engine.arrange.run import Part, Run
 from halfjoin.engine.batch.runner import Held, Output
 from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
+from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
 from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.loop.reduce import Round, RoundReduce
 from halfjoin.engine.loop.steps import HERE, New
@@ -34,7 +35,6 @@ from halfjoin.engine.spark.task_errors import TooHeavy, call
 from halfjoin.engine.spark.tasks import Batches, array_of, gathered, outgoing, updates_of
 from halfjoin.engine.spark.tasks import failing as failing_rows
 from halfjoin.engine.spark.writing import written
-from halfjoin.engine.storage.stored_run import StoredRun
 from halfjoin.engine.updates.updates import DIFF, TIME, Updates, concat, empty
 from halfjoin.planner.plan import Reduce, Version
 
@@ -63,8 +63,8 @@ class SparkSteps:
             bound = self.bind(flow, self.held, lookup, times)
             if bound.divides:
                 with progress(f"a round of {flow.name}"), suppress(TooHeavy):
-                    made, failed = map(self._loaded, self.run(bound, bound.changes(new, closes)))
-                    return made, failed
+                    made, failed = self.run(bound, bound.changes(new, closes))
+                    return _loaded(made, flow.schema), _loaded(failed, ERROR_SCHEMA)
         return HERE.join(flow, new, lookup, closing)
 
     def reduce(
@@ -84,7 +84,7 @@ class SparkSteps:
         divided = tagged.repartition((sum(map(len, rows)) + sum(map(len, was))) // GROUP_ROWS + 1, "k0")
         with progress(f"a round of {flow.name}"), quiet():
             frame = divided.mapInArrow(partial(call, task), task.outputs.struct)
-            found, failed = map(self._loaded, written(frame, task.outputs, self.files.scratch.fresh()))
+            found, failed = map(self.files.loaded, written(frame, task.outputs, self.files.scratch.fresh()))
         later = found.columns[_LATER].to_numpy(zero_copy_only=False).astype(np.bool_)
         made = found.filter(~later).select([*flow.schema])
         return made, failed, found.filter(later).select([*task.keys, *flow.rounds])
@@ -101,10 +101,9 @@ class SparkSteps:
         parts = (Run(updates),) if len(updates) else ()
         return StoredChanges(self.held.schema(name), parts, closing.before, closing.after, consolidated=False)
 
-    def _loaded(self, made: Output) -> Updates:
-        if isinstance(made, Updates):
-            return made
-        return self.files.loaded(made) if isinstance(made, StoredRun) else concat([*made.pieces()])
+
+def _loaded(made: Output, schema: Mapping[str, pa.DataType]) -> Updates:
+    return made if isinstance(made, Updates) else concat([empty(schema), *made.pieces()])
 
 
 @dataclass(frozen=True, slots=True)
