@@ -14,7 +14,7 @@ import pytest
 import halfjoin as hj
 from halfjoin.engine.batch import runner, stage
 from halfjoin.engine.batch.state import Versions
-from halfjoin.engine.reduce import flow, law, seen
+from halfjoin.engine.reduce import flow, law, lifted, seen
 from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.statements import definitions
 from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant
@@ -183,5 +183,6 @@ def _back_at_its_bits() -> bool:
 
 def test_sums_of_floats_end_at_the_bits_where_they_began(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _back_at_its_bits()
+    monkeypatch.setattr(lifted, "FEW", 0)  # or sums of a few updates are added up elsewhere
     monkeypatch.setattr(Totals, "kept", _plain_sums)
     assert not _back_at_its_bits()

@@ -164,7 +164,7 @@ def _agree(
 ) -> list[Reach]:
     """Four views agree with DuckDB's over a stream of changes. Returns the reaches of the regions that were evaluated.
     """
-    for name, value in {"LARGE": rng.choice([1, 8]), "_SPARE": rng.choice([0, 3])}.items():
+    for name, value in {"LARGE": rng.choice([1, 4]), "_SPARE": rng.choice([0, 3])}.items():
         monkeypatch.setattr(regions, name, value)
     monkeypatch.setattr(reading, "_SAMPLES", rng.choice([2, 16]))
     evaluated, seen = list[Reach](), regions.Regions._settled
