@@ -41,7 +41,7 @@ bench: $(VENV)/.demo  ## the benchmarks on little data, each beside what it is c
 tpch: $(VENV)/.demo  ## TPC-H's 22 queries as views, each beside recomputing it; SF=1 for more
 	$(RUN)/python -m tests.benchmarks.tpch --sf $(or $(SF),0.01)
 
-graphs: $(VENV)/.graphs  ## recursive views over graphs, beside DuckDB and SciPy; EDGES=100000 for a small one only
+graphs: $(VENV)/.graphs  ## recursive views over graphs, beside DuckDB, SciPy and Rust; EDGES=100000 for a small one only
 	$(RUN)/python -m tests.benchmarks.graphs $(if $(EDGES),--edges $(EDGES) --no-roads)
 
 docs: $(VENV)/.test  ## writes what pages and golden plans show anew, and checks links; read the difference
