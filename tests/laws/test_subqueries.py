@@ -10,7 +10,7 @@ import pytest
 
 from tests.oracle.joined import TABLES, run
 
-SEEDS = range(int(os.environ.get("HALFJOIN_FUZZ", "24")))
+SEEDS = range(int(os.environ.get("HALFJOIN_FUZZ", "60")))
 
 
 class Texts(NamedTuple):
