@@ -23,7 +23,6 @@ from halfjoin.planner.plan import ArrangementKey
 # A run is merged into the one before it unless that one is this many times larger. So lookups search few runs, and each
 # row is copied a logarithmic number of times.
 GROWTH = 3
-MERGED = 3  # so many runs at least are merged at once: a merge costs more than lookups in a few small runs
 
 
 class User(NamedTuple):
@@ -175,7 +174,7 @@ class Collection:
                 break
             count += 1
             size += len(runs[-count])
-        if count >= MERGED:
+        if count > 1:
             self._merge([runs[-count:]], upper, final=False)
 
     def compact(self, upper: int) -> None:
