@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
@@ -25,7 +23,7 @@ from halfjoin.engine.intake.unnamed import filled
 from halfjoin.engine.intake.upserts import latest
 from halfjoin.engine.linear.failures import of_view
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty
+from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty, where_true
 from halfjoin.errors import DataError, InvalidRow, InvalidTime
 
 
@@ -125,7 +123,7 @@ def runs_of(
             continue
         times = constant(time, rows.length) if rows.time is None else rows.time
         if rows.time is not None and rows.length and int(times.min()) < state.upper:
-            position = int(np.flatnonzero(times < state.upper)[0])
+            position = int(where_true(times < state.upper)[0])
             early = int(times[position])
             where = f"row {position}: time {early}" if rows.numbered else f"the time {early} of a row"
             raise closed_at(state, f"{name}: {where}", early, _LATER).with_(table=name)

@@ -35,7 +35,7 @@ from halfjoin.engine.reduce.totals import Totals
 from halfjoin.engine.reduce.words import ordered_words
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, indices_of
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, indices_of, where_true
 from halfjoin.planner.group_functions import Windows
 from halfjoin.planner.plan import Reduce
 from halfjoin.planner.reach import Reach, reach_of
@@ -75,7 +75,7 @@ class Regions:
         if reading is None or closing.failing(self.reader.key.arrangement.collection):
             return found, plain
         sizes = reading.sizes
-        waiting = np.flatnonzero(sizes >= LARGE)
+        waiting = where_true(sizes >= LARGE)
         if not len(waiting):
             return found, plain
         plain[waiting] = False
@@ -97,7 +97,7 @@ class Regions:
             plain[waiting[failed]] = True
             back = np.where(sight.enough_before, back, back * _GROWTH)
             count = np.where(sight.enough_after & ~sight.ready, count, count * _GROWTH)
-            left = np.flatnonzero(~done & ~failed)
+            left = where_true(~done & ~failed)
             waiting, reading, back, count = waiting[left], reading.of(left), back[left], count[left]
         return found, plain
 
@@ -146,7 +146,7 @@ class Regions:
         if not sight.ready.any():
             return sight.ready, failed
         rows, group = sight.rows(sight.ready)
-        contents = contents_of(moments, rows, np.flatnonzero(local >= 0)[group], before)
+        contents = contents_of(moments, rows, where_true(local >= 0)[group], before)
         failed[of_moment[contents.negative]] = True
         if starts is not None:
             starts = Starts(starts.results, np.append(starts.row, -1)[of_moment])  # of others: the last one
@@ -170,7 +170,7 @@ class Regions:
     def _moved(self, made: Groups, moments: Moments, asked: Mask) -> Ints:
         """Those of the moments asked for at which results behind the region would continue from other ones than before.
         """
-        moment = np.flatnonzero(asked & ~moments.was)
+        moment = where_true(asked & ~moments.was)
         was = np.maximum.accumulate(np.where(moments.was, np.arange(len(moments)), 0))[moment]
         rows = indices_of(np.concatenate([made.starts[moment + 1], made.starts[was + 1]]) - 1)
         words = [word for name in self.state for word in ordered_words(made.columns[name].take(rows))]

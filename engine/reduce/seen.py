@@ -25,7 +25,7 @@ from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.reading import Reader, Reading
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.values import valid
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, indices_of
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, indices_of, where_true
 from halfjoin.planner.group_functions import Aggregates, Ordered, Top
 from halfjoin.planner.plan import Reduce
 from halfjoin.sql.expr import Column
@@ -98,7 +98,7 @@ class Seen:
     def _known(self, values: pa.Array, updates: Updates) -> Known:
         """What the kept least or greatest values tell of groups; NULL: the group has no value."""
         assert self.wanted is not None and self.wanted.subject is not None  # the least value of a column
-        there = np.flatnonzero(valid(values))
+        there = where_true(valid(values))
         columns = {self.wanted.subject: values.take(indices_of(there)).cast(updates.columns[self.wanted.subject].type)}
         none = ~valid(values)
         return Known(Updates(columns, constant(MINIMUM, len(there)), constant(1, len(there))), there, none, False)

@@ -12,7 +12,7 @@ from halfjoin.engine.reduce.partitions import Partitions
 from halfjoin.engine.reduce.reading import Entries
 from halfjoin.engine.reduce.sorting import ranks_of
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, concat, constant
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, concat, constant, where_true
 from halfjoin.planner.reach import Reach
 from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import SortKey
@@ -88,9 +88,9 @@ class Sight:
         """The rows of the regions of some groups, and their groups: those that were there have the time `MINIMUM`."""
         ranks = np.arange(len(self._count))
         inside = (self.start[self._group] <= ranks) & (ranks < self.end[self._group]) & groups[self._group]
-        there = np.flatnonzero(inside & (self._count > 0))
+        there = where_true(inside & (self._count > 0))
         was = self._every.take(self._first[there])
-        new = np.flatnonzero(groups[self._group[self._own]])
+        new = where_true(groups[self._group[self._own]])
         rows = concat([Updates(was.columns, constant(MINIMUM, len(was)), self._count[there]), self._every.take(new)])
         return rows, np.concatenate([self._group[there], self._group[self._own[new]]])
 
@@ -98,4 +98,4 @@ class Sight:
     def befores(self) -> Ints:
         """The entries of the rows that the regions continue from."""
         entries = self._entries
-        return np.flatnonzero(entries.mine & (self._of_entries == self.before[entries.probe]))
+        return where_true(entries.mine & (self._of_entries == self.before[entries.probe]))
