@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.block import Blocks
 from halfjoin.planner.canonical import canonical
 from halfjoin.planner.facts import Facts
@@ -38,8 +37,7 @@ from halfjoin.planner.rules.flatten import MOST_BRANCHES
 from halfjoin.planner.rules.sides import asked, shown, side_of
 from halfjoin.planner.unkeyed import unkeyed
 from halfjoin.sql.bind.context import Aliases
-from halfjoin.sql.bind.reading import expressions
-from halfjoin.sql.expr import Column, Expr, is_temporal
+from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.relation import (
     Fed,
     Filter,
@@ -149,9 +147,6 @@ class _Cutter:
     def _loop(self, loop: Loop, around: Rounds | None) -> Sequence[CutNode]:
         """The nodes of the bindings. What does not read a binding is a node before the loop."""
         parts = [part for binding in loop.bindings for part in parts_inside(binding.relation)]
-        if any(is_temporal(expr) for part in parts for expr in expressions(part)):
-            raise UnsupportedSQL("a recursive query reads mz_now(), and its rounds have no time of their own",
-                                 remedy="write mz_now() in a materialized view that it reads, or above it")  # fmt: skip
         scans = {part.collection for part in parts if isinstance(part, Scan)}
         incarnations = {name: self.facts.incarnation(name) for name in scans}
         outer = () if around is None else tuple(around.collections)

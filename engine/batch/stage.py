@@ -12,7 +12,7 @@ from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
 from halfjoin.engine.batch.flows import alone, is_passing
-from halfjoin.engine.batch.looping import loop_changes, per_round
+from halfjoin.engine.batch.looping import kept, loop_changes, per_round
 from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.batch.unreadable import Failure, Standing, closing
@@ -184,7 +184,7 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
                 looped.add(flow.plan.loop)
                 for one, (added, wrong) in loop_changes(state, flow.plan.loop, lookup, runner.steps(state)).items():
                     rounds[one] = per_round(added)
-                    if len(added) and not is_passing(state.maintained[one].dataflow):
+                    if len(added := kept(state, one, added, upper)):
                         runs[one] = make_run(added, upper)
                         changed.add(one)
                     if len(wrong):

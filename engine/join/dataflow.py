@@ -155,7 +155,8 @@ class Dataflow:
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
         self.reads = frozenset(plan.collections)
-        self.asked = frozenset(plan.collections if plan.loop else plan.asked)  # their closing updates matter
+        # What closes of these matters. A loop's node may itself have made it, at a time that was open.
+        self.asked = frozenset((*plan.collections, plan.output) if plan.loop else plan.asked)
 
     def changes(
         self, staged: Mapping[str, Part], lookup: RunsOf, closing: Closing
