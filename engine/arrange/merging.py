@@ -74,6 +74,20 @@ def merge_runs(
     return merged
 
 
+def side_by_side(first: Run, second: Run, upper: int) -> Run:
+    """One run for two runs that have no equal rows and are not netted. It has the indexes that both have.
+
+    >>> import pyarrow as pa
+    >>> first, second = (make_run(Updates({"x": pa.array([x])}, np.array([1]), np.array([1])), 2) for x in ("fig", "lime"))
+    >>> side_by_side(first, second, 2).updates.columns["x"].to_pylist()
+    ['fig', 'lime']
+    """
+    runs = [(first, 0), (second, len(first))]
+    indexes = {key: merge([(run.indexes[key], before) for run, before in runs], None)
+               for key in first.indexes if key in second.indexes}  # fmt: skip
+    return make_run(concat([first.updates, second.updates]), upper, indexes)
+
+
 def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Net:
     """The net of the closed updates of a merged run. `summed`: the updates at `since` are added up already.
 

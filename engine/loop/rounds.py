@@ -18,7 +18,8 @@ from functools import reduce
 
 import numpy as np
 
-from halfjoin.engine.arrange.run import Part, make_run
+from halfjoin.engine.arrange.merging import side_by_side
+from halfjoin.engine.arrange.run import Part, Run, make_run
 from halfjoin.engine.join import dataflow
 from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
@@ -55,8 +56,9 @@ class Pass:
         self.errors: dict[str, list[Updates]] = {name: [] for name in flows}
         self._base = base
         outer = {one for flow in flows.values() for one in flow.plan.collections} - set(flows)
-        self._parts: dict[str, list[Part]] = {name: [] for name in flows}
-        self._parts |= {name: list(entering(name)) for name in outer}
+        self._runs: dict[str, list[Run]] = {name: [] for name in flows}
+        self._parts: dict[str, Sequence[Part]] = {name: list(entering(name)) for name in outer}
+        self._parts |= self._runs
         self._seen: dict[tuple[str, str], int] = defaultdict(int)
         self._later: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
         self._again: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
@@ -71,7 +73,7 @@ class Pass:
         self._run(self._scope, ())
         return {
             name: (
-                consolidate(concat([empty(flow.schema), *self.made[name]])),
+                concat(self.made[name] or [empty(flow.schema)]),  # each round's are consolidated, and have the round
                 consolidate(concat([empty(ERROR_SCHEMA), *self.errors[name]])),
             )
             for name, flow in self.flows.items()
@@ -138,9 +140,9 @@ class Pass:
                 told = f'"{name}" changes after {round[-1] + 1:,} rounds still'
                 self.errors[name].append(of_rows(updates.renamed(pairs), told))
             self.made[name].append(updates)
-            self._parts[name].append(make_run(updates, self.closing.after))
+            self._runs[name].append(make_run(updates, self.closing.after))
 
-    def _joined(self, name: str, flow: Dataflow, new: Mapping[str, list[Part]], round: Round) -> list[Updates]:
+    def _joined(self, name: str, flow: Dataflow, new: Mapping[str, Sequence[Part]], round: Round) -> list[Updates]:
         there = {one: parts for one, parts in new.items() if parts}
         closing = self.closing if not any(round) else replace_updates(self.closing)
         made, failed = self.steps.join(flow, there, self._lookup(name), closing)
@@ -204,13 +206,13 @@ class Pass:
         return lookup
 
     def _merge(self, name: str) -> None:
-        """Merge the last parts that all readers have seen, so that there are few, however many rounds there are."""
-        parts = self._parts[name]
+        """Merge the last parts that all readers have seen, so that there are few, however many rounds there are. Parts
+        of different rounds have no equal rows."""
+        parts = self._runs[name]
         readers = [(reader, name) for reader, flow in self.flows.items() if name in flow.plan.collections]
         seen = min((self._seen[reader] for reader in readers), default=len(parts))
         while seen > _FEW and len(parts[seen - 2]) <= 2 * len(parts[seen - 1]):
-            both = concat([piece for part in parts[seen - 2 : seen] for piece in part.pieces()])
-            parts[seen - 2 : seen] = [make_run(consolidate(both), self.closing.after)]
+            parts[seen - 2 : seen] = [side_by_side(parts[seen - 2], parts[seen - 1], self.closing.after)]
             for reader in readers:
                 self._seen[reader] -= 1
             seen -= 1
