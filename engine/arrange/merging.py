@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -74,18 +75,18 @@ def merge_runs(
     return merged
 
 
-def side_by_side(first: Run, second: Run, upper: int) -> Run:
-    """One run for two runs that have no equal rows and are not netted. It has the indexes that both have.
+def side_by_side(runs: Sequence[Run], upper: int) -> Run:
+    """One run for several that have no equal rows and are not netted. It has the indexes that all of them have.
 
     >>> import pyarrow as pa
-    >>> first, second = (make_run(Updates({"x": pa.array([x])}, np.array([1]), np.array([1])), 2) for x in ("fig", "lime"))
-    >>> side_by_side(first, second, 2).updates.columns["x"].to_pylist()
+    >>> runs = [make_run(Updates({"x": pa.array([x])}, np.array([1]), np.array([1])), 2) for x in ("fig", "lime")]
+    >>> side_by_side(runs, 2).updates.columns["x"].to_pylist()
     ['fig', 'lime']
     """
-    runs = [(first, 0), (second, len(first))]
-    indexes = {key: merge([(run.indexes[key], before) for run, before in runs], None)
-               for key in first.indexes if key in second.indexes}  # fmt: skip
-    return make_run(concat([first.updates, second.updates]), upper, indexes)
+    before = [0, *accumulate(map(len, runs))]
+    indexes = {key: merge([(run.indexes[key], at) for run, at in zip(runs, before, strict=False)], None)
+               for key in runs[0].indexes if all(key in run.indexes for run in runs)}  # fmt: skip
+    return make_run(concat([run.updates for run in runs]), upper, indexes)
 
 
 def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Net:

@@ -34,7 +34,8 @@ from halfjoin.errors import DataError
 from halfjoin.planner.plan import Version, round_names
 
 Made = tuple[Updates, Updates]
-_FEW = 6  # parts of a collection; looking up so few costs less than merging them
+_FEW = 4  # runs of a collection; looking up so few costs less than merging them
+_SMALL = 1024  # rows; to merge or look up so few costs about the same as one
 
 MOST_COPIES = 1 << 62  # of the rows that a loop makes of one batch; with a few more, counts do not fit an int64
 
@@ -55,7 +56,9 @@ class Pass:
         self.made: dict[str, list[Updates]] = {name: [] for name in flows}
         self.errors: dict[str, list[Updates]] = {name: [] for name in flows}
         self._base = base
-        outer = {one for flow in flows.values() for one in flow.plan.collections} - set(flows)
+        self._reads = {name: flow.plan.collections for name, flow in flows.items()}
+        self._readers = {name: [(one, name) for one, reads in self._reads.items() if name in reads] for name in flows}
+        outer = {one for reads in self._reads.values() for one in reads} - set(flows)
         self._runs: dict[str, list[Run]] = {name: [] for name in flows}
         self._parts: dict[str, Sequence[Part]] = {name: list(entering(name)) for name in outer}
         self._parts |= self._runs
@@ -123,13 +126,13 @@ class Pass:
         flow = self.flows[name]
         found = self._later[name].pop(round, [])
         again = self._again[name].pop(round, [])
-        new = {one: self._parts[one][self._seen[name, one] :] for one in flow.plan.collections}
+        new = {one: self._parts[one][self._seen[name, one] :] for one in self._reads[name]}
         if again or any(new.values()):
             if isinstance(flow, RoundReduce):
                 found.append(self._reduced(name, flow, new[flow.plan.input], again, round))
             else:
                 found += self._joined(name, flow, new, round)
-            for one in flow.plan.collections:
+            for one in new:
                 self._seen[name, one] = len(self._parts[one])
         found = [one for one in found if len(one)]  # each is consolidated
         updates = found[0] if len(found) == 1 else consolidate(concat([empty(flow.schema), *found]))
@@ -206,21 +209,26 @@ class Pass:
         return lookup
 
     def _merge(self, name: str) -> None:
-        """Merge the last parts that all readers have seen, so that there are few, however many rounds there are. Parts
-        of different rounds have no equal rows."""
-        parts = self._runs[name]
-        readers = [(reader, name) for reader, flow in self.flows.items() if name in flow.plan.collections]
-        seen = min((self._seen[reader] for reader in readers), default=len(parts))
-        while seen > _FEW and len(parts[seen - 2]) <= 2 * len(parts[seen - 1]):
-            parts[seen - 2 : seen] = [side_by_side(parts[seen - 2], parts[seen - 1], self.closing.after)]
+        """Merge the last runs that all readers have seen, so that there are few, however many rounds there are. Runs of
+        different rounds have no equal rows."""
+        runs, readers = self._runs[name], self._readers[name]
+        if len(runs) <= _FEW:
+            return
+        stop = min((self._seen[reader] for reader in readers), default=len(runs))
+        if stop <= _FEW:
+            return
+        start, size = stop - 1, len(runs[stop - 1])
+        while start and len(runs[start - 1]) <= max(2 * size, _SMALL):
+            start -= 1
+            size += len(runs[start])
+        if stop - start > 1:
+            runs[start:stop] = [side_by_side(runs[start:stop], self.closing.after)]
             for reader in readers:
-                self._seen[reader] -= 1
-            seen -= 1
+                self._seen[reader] -= stop - start - 1
 
     def _next(self, scope: Scope, around: Round, soonest: int) -> int | None:
         """The next round in which something happens: the soonest if a node has not seen all that there is."""
-        if any(self._seen[name, one] < len(self._parts[one])
-               for name in scope.names for one in self.flows[name].plan.collections):  # fmt: skip
+        if any(self._seen[name, one] < len(self._parts[one]) for name in scope.names for one in self._reads[name]):
             return soonest
         depth = len(around)
         waiting = (round for name in scope.names for round in (*self._later[name], *self._again[name]))
