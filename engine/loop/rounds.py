@@ -137,7 +137,7 @@ class Pass:
         found = [one for one in found if len(one)]  # each is consolidated
         updates = found[0] if len(found) == 1 else consolidate(concat([empty(flow.schema), *found]))
         if len(updates):
-            if isinstance(flow, Dataflow) and flow.plan.last == round[-1]:
+            if flow.plan.last == round[-1]:
                 # With the rounds around it, since an error in any of them stays for the later ones.
                 pairs = [(column, f"{name}.{column}") for column in flow.schema if column != self._rounds[name][-1]]
                 told = f'"{name}" changes after {round[-1] + 1:,} rounds still'
