@@ -31,6 +31,7 @@ from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import ROUND, Reduce, round_names
 from halfjoin.planner.reduces.lower import lowered, output_columns
+from halfjoin.planner.reduces.parted import parted
 from halfjoin.planner.rounds import Nested, Rounded, Rounds
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
@@ -41,6 +42,7 @@ from halfjoin.sql.bind.context import Aliases
 from halfjoin.sql.bind.reading import expressions
 from halfjoin.sql.expr import Column, Expr, is_temporal
 from halfjoin.sql.relation import (
+    Aggregate,
     Fed,
     Filter,
     Join,
@@ -102,6 +104,9 @@ class _Cutter:
             return self.looped(relation)
         if not isinstance(relation, Reduced):
             return with_inputs(relation, self.reduced)
+        parts = parted(relation, self.aliases) if isinstance(relation, Aggregate) else None
+        if parts is not None:
+            return self.reduced(parts.over(self.rows(parts.rows)))
         low = lowered(relation)
         below, _ = self.region(self.reduced(low.input))
         input, columns = self._input(below, passing=low.passing)
@@ -111,6 +116,13 @@ class _Cutter:
         self.nodes.setdefault(name, replace(made, output=name, checked=bool(self.facts.unique_keys(input))))
         alias = f"={self.aliases.fresh('groups')}"  # no user can write this name
         return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
+
+    def rows(self, relation: Project) -> Scan:
+        """A scan of the rows of a relation, which only reduces take."""
+        below, _ = self.region(self.reduced(relation))
+        input, columns = self._input(below, passing=True)
+        alias = f"={self.aliases.fresh('rows')}"
+        return Scan(input, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in columns))
 
     def rounded(self, relation: Rounded) -> Relation:
         """As `reduced`, for a reduce inside loops."""
