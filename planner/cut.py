@@ -25,6 +25,7 @@ from halfjoin.planner.canonical import canonical
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.firsts import firsts
+from halfjoin.planner.group_functions import Aggregates
 from halfjoin.planner.keeping import cannot_be_kept, may_be_kept
 from halfjoin.planner.nameless import nameless
 from halfjoin.planner.narrow import narrowed
@@ -113,9 +114,15 @@ class _Cutter:
         keys, function = columns[: low.keys], low.function(columns)
         made = Reduce("", output_columns(keys, function, columns), input, keys, function)
         name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
-        self.nodes.setdefault(name, replace(made, output=name, checked=bool(self.facts.unique_keys(input))))
+        self.nodes.setdefault(name, replace(made, output=name, checked=self._is_checked(input)))
         alias = f"={self.aliases.fresh('groups')}"  # no user can write this name
         return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
+
+    def _is_checked(self, collection: str) -> bool:
+        """Whether no row of a collection has a negative count: of a table with a key, or of an aggregate."""
+        node = self.nodes.get(collection)
+        aggregate = isinstance(node, Reduce) and isinstance(node.function, Aggregates)
+        return aggregate or bool(self.facts.unique_keys(collection))
 
     def rows(self, relation: Project) -> Scan:
         """A scan of the rows of a relation, which only reduces take."""
