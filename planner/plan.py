@@ -228,8 +228,8 @@ class Reduce:
     to look only at the groups that this batch touched, since what closes now may have come earlier.
 
     `loops`: as in `Join`. Inside a loop the last columns are the rounds, and the reduce acts in each round.
-    `checked`: the input is a table with a PRIMARY KEY, or the output of an aggregate. So batches take only rows that are
-    there, and none has a negative count.
+    `checked`: the input is a table with a PRIMARY KEY, or the output of an aggregate. So batches take only rows that
+    are there, and none has a negative count.
     """
 
     output: str
