@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, reduce
+from functools import reduce
 from types import MappingProxyType
 
 import numpy as np
+import pyarrow as pa
 
 from halfjoin.engine.arrange.merging import side_by_side
 from halfjoin.engine.arrange.run import Part, Run, make_run
