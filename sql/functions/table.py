@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from halfjoin.sql.functions.arithmetic import ARITHMETIC
 from halfjoin.sql.functions.arrays import ARRAYS
+from halfjoin.sql.functions.bits import BITS
 from halfjoin.sql.functions.casts import CASTS
 from halfjoin.sql.functions.characters import CHARACTERS
 from halfjoin.sql.functions.comparison import COMPARISON
@@ -11,16 +12,18 @@ from halfjoin.sql.functions.dates import DATES
 from halfjoin.sql.functions.encodings import ENCODINGS
 from halfjoin.sql.functions.logic import LOGIC
 from halfjoin.sql.functions.mathematics import MATHEMATICS
+from halfjoin.sql.functions.numerics import NUMERICS
 from halfjoin.sql.functions.patterns import PATTERNS
 from halfjoin.sql.functions.quoting import QUOTING
 from halfjoin.sql.functions.signature import Function
 from halfjoin.sql.functions.strings import STRINGS_TABLE
 from halfjoin.sql.functions.sum_results import SUM_RESULTS
 from halfjoin.sql.functions.text_arrays import TEXT_ARRAYS
+from halfjoin.sql.functions.trigonometry import TRIGONOMETRY
 
 TABLE: tuple[Function, ...] = (
-    *COMPARISON, *LOGIC, *ARITHMETIC, *MATHEMATICS, *STRINGS_TABLE, *CHARACTERS, *ENCODINGS, *QUOTING,
-    *PATTERNS, *DATES, *ARRAYS, *TEXT_ARRAYS, *CASTS,
+    *COMPARISON, *LOGIC, *ARITHMETIC, *BITS, *MATHEMATICS, *NUMERICS, *TRIGONOMETRY, *STRINGS_TABLE, *CHARACTERS,
+    *ENCODINGS, *QUOTING, *PATTERNS, *DATES, *ARRAYS, *TEXT_ARRAYS, *CASTS,
 )  # fmt: skip
 
 # Also the internal functions, which only the engine calls.

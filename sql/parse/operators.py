@@ -18,6 +18,7 @@ class OperatorParser(MaterializeParser):
     UNARY_PARSERS: ClassVar = {
         **MaterializeParser.UNARY_PARSERS,
         TokenType.TILDE: lambda self: self._parse_prefixed(exp.BitwiseNot),
+        TokenType.RLIKE: lambda self: self._parse_prefixed(exp.BitwiseNot),  # what the tokenizer makes of a `~`
         TokenType.PIPE_SLASH: lambda self: self._parse_prefixed(exp.Sqrt),
         TokenType.DPIPE_SLASH: lambda self: self._parse_prefixed(exp.Cbrt),
         TokenType.PARAMETER: lambda self: self._parse_at(),

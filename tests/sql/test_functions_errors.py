@@ -109,10 +109,6 @@ def test_volatile_functions_are_refused_naming_mz_now() -> None:
         cast(text("now"), TIMESTAMP)
 
 
-def test_numeric_roots_are_refused_with_the_cast() -> None:
-    assert refusal("sqrt", col(numeric(5, 2))) == "sqrt of numeric is not supported; sqrt(x::double precision)"
-
-
 @pytest.mark.parametrize(
     ("literal", "type", "reason"),
     [
