@@ -17,6 +17,7 @@ from halfjoin.engine.scalar.mathematics import MATHEMATICS
 from halfjoin.engine.scalar.numerics import NUMERICS
 from halfjoin.engine.scalar.patterns import PATTERNS
 from halfjoin.engine.scalar.quoting import QUOTING
+from halfjoin.engine.scalar.regexps import REGEXPS
 from halfjoin.engine.scalar.strings import STRINGS
 from halfjoin.engine.scalar.sums import SUMS
 from halfjoin.engine.scalar.text_arrays import TEXT_ARRAYS
@@ -25,8 +26,9 @@ from halfjoin.engine.scalar.values import Kernel
 from halfjoin.sql.expr import Call
 
 KERNELS: dict[str, Callable[[Call], Kernel]] = {
-    **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **DATES, **ARRAYS, **FIT, **SUMS,
-    **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS, **ENCODINGS, **QUOTING, **TEXT_ARRAYS,
+    **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
+    **DATES, **ARRAYS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS,
+    **ENCODINGS, **QUOTING, **TEXT_ARRAYS,
 }  # fmt: skip
 
 

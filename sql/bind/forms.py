@@ -95,9 +95,9 @@ def _in(scalars: Scalars, node: exp.In) -> Expr:
     return functions.resolve("in", (scalars.value(node.this), *scalars.values(node.expressions)))
 
 
-def _like(scalars: Scalars, node: exp.Like | exp.ILike, *escape: Expr) -> Expr:
+def _like(scalars: Scalars, node: exp.Like | exp.ILike | exp.SimilarTo, *escape: Expr) -> Expr:
     args = (scalars.value(node.this), scalars.value(node.expression), *escape)
-    matched = functions.resolve(node.key, args)
+    matched = functions.resolve("similar to" if isinstance(node, exp.SimilarTo) else node.key, args)
     return functions.resolve("not", (matched,)) if node.args.get("negate") else matched
 
 
@@ -150,9 +150,10 @@ def _position(scalars: Scalars, node: exp.StrPosition) -> Expr:
 def _substring(scalars: Scalars, node: exp.Substring) -> Expr:
     start, length = node.args.get("start"), node.args.get("length")
     args = [scalars.value(node.this), scalars.value(start) if start else Literal(1, INTEGER)]
-    if args[1].type == UNKNOWN or args[1].type.kind in STRINGS:
-        raise scalars.context.refuse(start, "SUBSTRING with a pattern is not supported",
-                                     "write (regexp_match(text, pattern))[1]")
+    if start and (args[1].type == UNKNOWN or args[1].type.kind in STRINGS):
+        if length is None:
+            return functions.resolve("substring regex", args)
+        return functions.resolve("substring similar", (*args, scalars.value(length)))
     return functions.resolve("substring", (*args, scalars.value(length)) if length else args)
 
 
@@ -207,6 +208,7 @@ FORMS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.In: _in,
     exp.Like: _like,
     exp.ILike: _like,
+    exp.SimilarTo: _like,
     exp.Escape: _escape,
     exp.Case: _case,
     exp.Cast: _cast,

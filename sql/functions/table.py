@@ -15,6 +15,7 @@ from halfjoin.sql.functions.mathematics import MATHEMATICS
 from halfjoin.sql.functions.numerics import NUMERICS
 from halfjoin.sql.functions.patterns import PATTERNS
 from halfjoin.sql.functions.quoting import QUOTING
+from halfjoin.sql.functions.regexps import REGEXPS
 from halfjoin.sql.functions.signature import Function
 from halfjoin.sql.functions.strings import STRINGS_TABLE
 from halfjoin.sql.functions.sum_results import SUM_RESULTS
@@ -23,7 +24,7 @@ from halfjoin.sql.functions.trigonometry import TRIGONOMETRY
 
 TABLE: tuple[Function, ...] = (
     *COMPARISON, *LOGIC, *ARITHMETIC, *BITS, *MATHEMATICS, *NUMERICS, *TRIGONOMETRY, *STRINGS_TABLE, *CHARACTERS,
-    *ENCODINGS, *QUOTING, *PATTERNS, *DATES, *ARRAYS, *TEXT_ARRAYS, *CASTS,
+    *ENCODINGS, *QUOTING, *PATTERNS, *REGEXPS, *DATES, *ARRAYS, *TEXT_ARRAYS, *CASTS,
 )  # fmt: skip
 
 # Also the internal functions, which only the engine calls.

@@ -208,7 +208,8 @@ def test_rendered_with_no_more_parentheses_than_needed() -> None:
 @pytest.mark.parametrize(
     ("pattern", "reason"),
     [
-        ("(?=a)", "lookaround"), (r"(a)\1", "a back reference"), (r"\yword", "word boundaries"),
+        ("(?=a)", "lookaround"), (r"(a)\1", "back references"), (r"\yword", "word boundaries"),
+        (r"(a\1)", "a back reference to no group"),
         (r"\bword", "backspace"),
         ("a**", "a repeat of a repeat"), ("(a", "a ( without )"), ("a)", "an unmatched )"), ("[a", "a [ without ]"),
         ("a{2,1}", "repetition count"), ("*a", "nothing to repeat"), ("[[.a.]]", "collating"), ("[b-a]", "a range"),
