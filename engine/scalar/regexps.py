@@ -177,6 +177,18 @@ def _each(compute: Callable[..., Any], type: Any) -> Callable[[Call], Kernel]:
     return lambda _: kernel
 
 
+def _matches(text: str, pattern: str, flags: str = "") -> list[list[str | None]]:
+    """The groups of the first match, or of all matches with flag g."""
+    found = expression(pattern, flags)
+    return [groups_of(text, spans) for spans in islice(found.all(text), None if found.everywhere else 1)]
+
+
+def _not_negative(number: int) -> int:
+    if number < 0:
+        raise Bad(f"repeat_row_non_negative got {number}")
+    return number
+
+
 REGEXPS: dict[str, Callable[[Call], Kernel]] = {
     "regexp_count": _each(_count, pa.int32()),
     "regexp_instr": _each(_instr, pa.int32()),
@@ -184,5 +196,7 @@ REGEXPS: dict[str, Callable[[Call], Kernel]] = {
     "regexp_split_to_array": _each(split, pa.list_(pa.string())),
     "substring regex": _each(_substring, pa.string()),
     "substring similar": _each(_substring_similar, pa.string()),
+    "matches": _each(_matches, pa.list_(pa.list_(pa.string()))),
+    "not negative": _each(_not_negative, pa.int64()),
     "similar to": _each(_similar, pa.bool_()),
 }

@@ -10,6 +10,7 @@ from halfjoin.sql.functions.characters import CHARACTERS
 from halfjoin.sql.functions.comparison import COMPARISON
 from halfjoin.sql.functions.dates import DATES
 from halfjoin.sql.functions.encodings import ENCODINGS
+from halfjoin.sql.functions.internal import SET_RETURNING
 from halfjoin.sql.functions.logic import LOGIC
 from halfjoin.sql.functions.mathematics import MATHEMATICS
 from halfjoin.sql.functions.numerics import NUMERICS
@@ -28,7 +29,7 @@ TABLE: tuple[Function, ...] = (
 )  # fmt: skip
 
 # Also the internal functions, which only the engine calls.
-ENTRIES: dict[str, Function] = {entry.name: entry for entry in (*TABLE, *SUM_RESULTS)}
+ENTRIES: dict[str, Function] = {entry.name: entry for entry in (*TABLE, *SUM_RESULTS, *SET_RETURNING)}
 
 # Other names of the same functions.
 ALIASES = {
