@@ -42,7 +42,6 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
     exp.Union: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
     exp.Exists: (Unmaintained("EXISTS is"), "join with the table on its key, or " + ON_TOP),
     exp.All: (Unmaintained("ALL (subquery) is"), ON_TOP),
-    exp.SimilarTo: ("SIMILAR TO is not supported", "write a regular expression: a ~ '^(...)$'"),
     exp.Placeholder: ("parameters are not supported", "write the value"),
     exp.Parameter: ("parameters are not supported", "write the value"),
     exp.Star: ("* is not a value", "name the columns"),
