@@ -24,14 +24,15 @@ from halfjoin.sql.bind.search_cycle import rewritten
 from halfjoin.sql.bind.selected import Selected, common, one_row, project, qualified
 from halfjoin.sql.bind.set_operations import set_operation
 from halfjoin.sql.bind.subqueries import filtered, with_values
-from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_order, refuse_set_operation
+from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_set_operation
 from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.parse.syntax import Iterate, IterativeWith, MutualWith
-from halfjoin.sql.relation import Filter, Relation, Values
+from halfjoin.sql.relation import Filter, Project, Relation, UnionAll, Values
 
-__all__ = ["Selected", "common", "common_tables", "one_row", "project", "qualified", "select", "star"]
+__all__ = ["Selected", "common", "common_tables", "one_row", "over", "project", "qualified", "select", "star",
+           "with_common"]
 
 
 def select(query: exp.Expr, context: Context, base: Relation | None = None,
@@ -39,23 +40,23 @@ def select(query: exp.Expr, context: Context, base: Relation | None = None,
     """A query's outputs. For LATERAL, `base` is the relation to the left, and `outer` the scopes that it can read."""
     if isinstance(query, exp.Subquery):
         only(query, context.sql, "a subquery", ("this", "alias", "with_"))
-        return select(query.this, _with(query, context, outer), base, outer)
+        return select(query.this, with_common(query, context, outer), base, outer)
     if (values := bare_values(query)) is not None:
-        return _ordered_values(values, _with(query, context, outer), base, outer)
+        return _ordered_values(values, with_common(query, context, outer), base, outer)
     if isinstance(query, exp.Select):
-        return _select(query, _with(query, context, outer), base, outer)
+        return _select(query, with_common(query, context, outer), base, outer)
     if isinstance(query, exp.Values):
-        return _ordered_values(query, _with(query, context, outer), base, outer)
+        return _ordered_values(query, with_common(query, context, outer), base, outer)
     if isinstance(query, exp.SetOperation):
         refuse_set_operation(query, context)
         if base is not None:
             raise context.refuse(query, "LATERAL (... UNION ALL ...) is not supported",
                                  "write LATERAL (VALUES (...), (...))")
-        return set_operation(query, _with(query, context, outer), outer)
+        return set_operation(query, with_common(query, context, outer), outer)
     raise context.refuse(query, f"{query.key.upper()} is not supported as a query")
 
 
-def _with(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Context:
+def with_common(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Context:
     """The context plus the queries of the WITH clause; each query sees the ones before it, and the outer columns."""
     clause = query.args.get("with_")
     if clause is None:
@@ -101,8 +102,17 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     """The clauses in the order of their meaning: FROM, WHERE, GROUP BY, HAVING, windows, the SELECT list, the rest."""
     refuse_clauses(query, context)
     relation, scope = bind_from(query, context, base, outer)
-    if relation is None:
-        relation = one_row(context)
+    return _clauses(query, context, one_row(context) if relation is None else relation, scope, base, outer)
+
+
+def over(query: exp.Select, context: Context, relation: Relation, scope: Scope) -> Selected:
+    """The outputs of a query without FROM, over rows that are bound already."""
+    return _clauses(query, context, relation, scope, None, ())
+
+
+def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Scope, base: Relation | None,
+             outer: tuple[Scope, ...]) -> Selected:
+    """The clauses after FROM."""
     scalars = Scalars(context, (scope, *outer), context.lifted)
     if context.trial is not None:
         context.trial.note(query, scalars)
@@ -114,8 +124,8 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     last = Clauses(query, outputs, scalars)
     nodes = [*(output.node for output in outputs), *last.nodes]
     conditions = [query.args[key].this for key in ("having", "qualify") if query.args.get(key)]
-    lifted = outer_aggregates([*nodes, *conditions], scalars) if context.maintains else []
-    if context.maintains and (lifted or is_grouped(query, [*nodes, *conditions], scalars)):
+    lifted = outer_aggregates([*nodes, *conditions], scalars)
+    if lifted or is_grouped(query, [*nodes, *conditions], scalars):
         refuse_lateral(base, query, context)
         keys = grouped_nodes(query.args.get("group"), outputs)
         inside = [*aggregates_in([*nodes, *conditions], scalars), *keys]
@@ -126,7 +136,7 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     qualify = query.args.get("qualify")
     windowed = [*nodes, *([qualify.this] if qualify else [])]
     relation, scalars = with_values(relation, scalars, windowed)
-    if context.maintains and windows_in(windowed, scalars.bound):
+    if windows_in(windowed, scalars.bound):
         refuse_lateral(base, query, context)
         relation, scalars = with_windows(query, windowed, relation, scalars)
     if qualify:
@@ -142,7 +152,6 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
 
 def _ordered_values(query: exp.Values, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
     """VALUES with ORDER BY and LIMIT."""
-    refuse_order(query, context)
     selected = _values(query, context, base, outer)
     if any(query.args.get(key) for key in ("order", "limit", "offset")):
         refuse_lateral(base, query, context)
@@ -155,13 +164,19 @@ def _values(query: exp.Values, context: Context, base: Relation | None, outer: t
     scalars = Scalars(context, outer, context.lifted)
     if context.trial is not None:
         context.trial.note(query, Scalars(context, (Scope(), *outer)))
-    rows = [scalars.values(row.expressions if isinstance(row, exp.Tuple) else [row]) for row in query.expressions]
+    nodes = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in query.expressions]
+    single = one_row(context) if base is None else base
+    inputs, rows = list[Relation](), list[tuple[Expr, ...]]()
+    for each in nodes:
+        relation, known = with_values(single, scalars, each) if base is None else (base, scalars)
+        inputs.append(relation)
+        rows.append(known.values(each))
     for node, row in zip(query.expressions, rows, strict=True):
         if len(row) != len(rows[0]):
             raise context.refuse(node, f"a row of VALUES has {len(row)} values, the first one {len(rows[0])}")
     names = [f"column{position + 1}" for position in range(len(rows[0]))]
     if len(rows) == 1:
-        return Selected(base or one_row(context), tuple(zip(names, rows[0], strict=True)))
+        return Selected(inputs[0], tuple(zip(names, rows[0], strict=True)))
     with context.at(query):
         types = [common(column) for column in zip(*rows, strict=True)]
     typed = [[functions.cast(value, type) for value, type in zip(row, types, strict=True)] for row in rows]
@@ -170,6 +185,10 @@ def _values(query: exp.Values, context: Context, base: Relation | None, outer: t
     alias = context.aliases.fresh("values")
     columns = tuple(Column(f"{alias}.{name}", type) for name, type in zip(names, types, strict=True))
     items = tuple(zip(names, columns, strict=True))
+    if not all(isinstance(relation, Values) for relation in inputs):
+        parts = [Project(relation, tuple(zip(columns, row, strict=True)))
+                 for relation, row in zip(inputs, typed, strict=True)]  # fmt: skip
+        return Selected(UnionAll(tuple(parts), columns), items)
     return Selected(Values(alias, columns, tuple(tuple(row) for row in typed)), items)
 
 
