@@ -102,7 +102,7 @@ def query(
     """Print the answer to a query over a warehouse, while another process may write to it."""
     with _guarded(lambda: Engine(warehouse, read_only=True)) as engine:
         time = int(as_of) if as_of.lstrip("-").isdigit() else as_of or None
-        answer = _guarded(engine.query, sql, time)
+        answer = _guarded(engine.query, sql, None, time)
     if csv:
         pyarrow.csv.write_csv(_flat(answer), sys.stdout.buffer)
     else:

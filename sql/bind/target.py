@@ -82,7 +82,7 @@ def context_of(statement: Change, schema: Schema, sql: str) -> Context:
     context = Context(schema, sql, now=datetime.now(UTC).isoformat(" "))
     if statement.common is None:
         return context
-    return bind_select.with_common(exp.Select(with_=statement.common), context, ())
+    return bind_select.with_queries(exp.Select(with_=statement.common), context, ())
 
 
 def target_of(statement: Change, context: Context) -> Target:
