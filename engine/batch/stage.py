@@ -17,7 +17,7 @@ from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.batch.unreadable import Failure, Standing, closing
 from halfjoin.engine.intake.fingerprint import Partial, partial
-from halfjoin.engine.intake.primary_key import PrimaryKey, arrangement_of
+from halfjoin.engine.intake.primary_key import key_of
 from halfjoin.engine.intake.rows import Submitted, unnumbered
 from halfjoin.engine.intake.unnamed import filled
 from halfjoin.engine.intake.upserts import latest
@@ -133,15 +133,14 @@ def runs_of(
             updates = _in_place_of(collection.as_of(time, distinct=True), updates, time, upsert=rows.upsert)
         indexes = {}
         if table.primary_key:
-            arrangement = arrangement_of(table)
-            key = PrimaryKey(table, arrangement, collection.arrangements[arrangement].columns)
+            key = key_of(table, table.primary_key, collection)
             candidates = key.candidates(collection.runs, updates)
             if rows.unnamed:
                 updates = filled(key, candidates, updates, rows.unnamed, upsert=rows.upsert)
             if rows.upsert:
                 updates = key.replaced(candidates, updates)
             try:
-                indexes[arrangement] = key.check(candidates, updates)
+                indexes[key.arrangement] = key.check(candidates, updates)
             except InvalidRow as problem:
                 raise problem if rows.numbered else unnumbered(problem, table, None) from None
         if not updates.diff.all():
