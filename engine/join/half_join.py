@@ -37,6 +37,7 @@ from halfjoin.sql.expr import Expr, columns_of
 _PROBE = "#probe"  # no SQL column has such a name
 _FEW = 16  # pairs; so few are never cut into pieces, however long their texts
 _NET_FROM = 256  # partners; adding fewer up costs more than carrying on those that cancel
+_WIDE = frozenset(kind.id for kind in (pa.string(), pa.binary(), pa.list_(pa.int64())))
 _SORT_FROM = 1 << 14  # probes; a sorted search of so many stays in nearby memory
 RowNumbers = NDArray[Any]
 Note = Callable[[tuple[Ints, Ints, Ints]], None]  # takes positions in the stream; partners' times and diffs
@@ -269,8 +270,7 @@ def _joined(parts: Sequence[Ints]) -> Ints:
 
 def _text_bytes(column: pa.Array) -> int:
     """The bytes of a column of variable width; 0 for a fixed width."""
-    kind = column.type
-    return int(column.nbytes) if pt.is_string(kind) or pt.is_binary(kind) or pt.is_list(kind) else 0
+    return int(column.nbytes) if column.type.id in _WIDE else 0
 
 
 def _lengths_at(column: pa.Array, rows: RowNumbers) -> Ints:
