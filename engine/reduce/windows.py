@@ -12,7 +12,7 @@ from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.offsets import of_frame, shifted
 from halfjoin.engine.reduce.partitions import Partitions, partitions
 from halfjoin.engine.reduce.ranks import RANKS, ntile
-from halfjoin.engine.reduce.running import Starts, continued, summed
+from halfjoin.engine.reduce.running import WHOLE, Sides, continued, summed
 from halfjoin.engine.reduce.words import look, ordered_words
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
@@ -21,11 +21,9 @@ from halfjoin.planner.group_functions import Windows
 from halfjoin.sql.relation import WindowCall
 
 
-def evaluate(
-    spec: Windows, groups: Groups, registry: Registry = NO_FUNCTIONS, starts: Starts | None = None
-) -> Groups:
+def evaluate(spec: Windows, groups: Groups, registry: Registry = NO_FUNCTIONS, sides: Sides = WHOLE) -> Groups:
     """The rows with a column for each result, in the window's order. Each group is one partition. `registry` has the
-    user's aggregates. `starts`: the groups are parts of partitions, and these are the results before them.
+    user's aggregates. `sides`: the groups are parts of partitions, and these are the results on both sides of them.
 
     Copies of a row are separate rows of the partition, so they may get different results: the output has a row for each
     different result, with the number of copies that have it.
@@ -47,10 +45,10 @@ def evaluate(
     """
     rows = partitions(groups, spec.order)
     try:
-        results = {part.sums.column.name: summed(part, rows, starts) for part in spec.running}
+        results = {part.sums.column.name: summed(spec, part, rows, sides) for part in spec.running}
         for column, call in spec.calls:
             found = _call(call, rows, registry).cast(arrow_type(column.type))
-            results[column.name] = found if starts is None else continued(spec, column, call, found, rows, starts)
+            results[column.name] = continued(spec, call, found, rows, sides)
     except Failed as failed:
         raise Failed.of(failed.failures(len(rows)).of_groups(rows.numbers), len(groups)) from None
     return _together(rows, results)
