@@ -194,7 +194,7 @@ def _groups(updates: Updates, by_time: bool) -> tuple[Ints, Mask] | None:
     """An order that puts equal updates together, and the mask of the first of each group. None: all are distinct."""
     columns = list(updates.columns.values())
     keys = codes(columns, len(updates))
-    timed = by_time and updates.time.strides != (0,) and bool((updates.time != updates.time[0]).any())
+    timed = by_time and updates.time.strides != (0,) and bool((updates.time != updates.time[:1]).any())
     if timed:
         keys = codes([pa.array(keys), pa.array(updates.time)], len(updates))
     order = np.argsort(keys)
