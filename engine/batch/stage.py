@@ -227,12 +227,15 @@ def _passed(node: MaintainedView, output: Part, low: int, upper: int) -> tuple[U
     What a job has left in files stays there, and equal updates of it may be apart.
     """
     was = node.contents.closing(low, upper)
+    if output.in_memory and not len(was) and low <= output.earliest and output.latest < upper:  # the common case
+        passed = concat([*output.pieces()])
+        return passed, passed.slice(0, 0)
     later = [*output.pieces(upper)]
     gone = Updates(was.columns, was.time, -was.diff)
     if not output.in_memory and low < upper:
         parts = (make_run(was, upper), output)
-        passed = StoredChanges(node.contents.schema, parts, low, upper, consolidated=False)
-        return passed, consolidate(concat([gone, *later]))
+        stored = StoredChanges(node.contents.schema, parts, low, upper, consolidated=False)
+        return stored, consolidate(concat([gone, *later]))
     now = [*output.pieces(low, upper)]
     return consolidate(concat([was, *now])), concat([gone, *later])
 
