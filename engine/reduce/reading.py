@@ -23,7 +23,7 @@ from halfjoin.engine.reduce.bisection import keys_of, place
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.sorting import precede, sort
 from halfjoin.engine.updates.codes import codes, is_exact, same
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, constant, gather, indices_of
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, constant, gather, indices_of, where_true
 from halfjoin.planner.plan import ArrangementKey
 
 Begins: TypeAlias = Sequence[Ints]  # for each run, an entry of each group
@@ -148,7 +148,7 @@ class Reading:
         probe = np.concatenate([np.arange(len(one.low)) for one in self._ranges])
         if len(probe) <= _FEW and (places := self._one_by_one(rows, width, after)) is not None:
             return places
-        while len(wide := np.flatnonzero(high - low > width)):
+        while len(wide := where_true(high - low > width)):
             steps = (high - low)[wide, None] * np.arange(1, _SAMPLES + 1) // (_SAMPLES + 1)
             places = low[wide, None] + steps
             sampled = list[dict[str, pa.Array]]()
@@ -251,7 +251,7 @@ class Reading:
             if not (one.exact and (not self._keys or is_exact(self._keys))):
                 if not one.order().whole:
                     return None
-                firsts, mine = np.flatnonzero(one.low < one.high), np.zeros(len(one.low), np.bool_)
+                firsts, mine = where_true(one.low < one.high), np.zeros(len(one.low), np.bool_)
                 mine[firsts] = True
                 given = one.rows(self._reader.keys, one.order().rows[one.low[firsts]])
                 for name, key in zip(self._reader.keys, self._keys, strict=True):

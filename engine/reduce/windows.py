@@ -16,7 +16,7 @@ from halfjoin.engine.reduce.running import WHOLE, Sides, continued, summed
 from halfjoin.engine.reduce.words import look, ordered_words
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.updates.updates import gather, indices_of
+from halfjoin.engine.updates.updates import gather, indices_of, where_true
 from halfjoin.planner.group_functions import Windows
 from halfjoin.sql.relation import WindowCall
 
@@ -72,11 +72,11 @@ def _together(rows: Partitions, results: dict[str, pa.Array]) -> Groups:
     """One row for copies that follow each other and have equal results."""
     differ = rows.source[1:] != rows.source[:-1]
     for column in results.values():
-        copies = np.flatnonzero(~differ)
+        copies = where_true(~differ)
         pairs = gather(column, indices_of(np.concatenate([copies, copies + 1])))
         for word in (*ordered_words(pairs), *look(pairs)):
             differ[copies[word[: len(copies)] != word[len(copies) :]]] = True
-    first = np.flatnonzero(np.append(np.ones(min(len(rows), 1), np.bool_), differ))
+    first = where_true(np.append(np.ones(min(len(rows), 1), np.bool_), differ))
     count = np.diff(np.append(first, len(rows)))
     taken = rows.groups.take(rows.source[first])
     if len(first) < len(rows):
