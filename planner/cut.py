@@ -26,6 +26,7 @@ from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.firsts import firsts
 from halfjoin.planner.keeping import cannot_be_kept, may_be_kept
 from halfjoin.planner.nameless import nameless
+from halfjoin.planner.names import meanings
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import ROUND, Reduce, round_names
@@ -91,6 +92,7 @@ class _Cutter:
     nodes: dict[str, CutNode | Reduce] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
     loops: dict[str, Sequence[CutNode]] = field(default_factory=dict)
+    binding: tuple[str, ...] = ()  # the names of the columns of the binding that is being cut
 
     def reduced(self, relation: Relation) -> Relation:
         """The relation with a scan of its output in place of each reduce and each loop."""
@@ -106,7 +108,9 @@ class _Cutter:
         keys, function = columns[: low.keys], low.function(columns)
         made = Reduce("", output_columns(keys, function, columns), input, keys, function)
         name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
-        self.nodes.setdefault(name, replace(made, output=name, checked=bool(self.facts.unique_keys(input))))
+        checked = bool(self.facts.unique_keys(input))
+        named = meanings(low.input, columns, self.binding) if "#" in input else ()
+        self.nodes.setdefault(name, replace(made, output=name, checked=checked, named=named))
         alias = f"={self.aliases.fresh('groups')}"  # no user can write this name
         return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
 
@@ -123,7 +127,8 @@ class _Cutter:
         keys, function = columns[: low.keys], low.function(columns[:-many])
         made = Reduce("", (*output_columns(keys, function, columns[:-many]), *rounds), input, keys, function)
         name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
-        self.nodes.setdefault(name, replace(made, output=name))
+        named = meanings(low.input, columns, self.binding) if "#" in input else ()
+        self.nodes.setdefault(name, replace(made, output=name, named=named))
         alias = f"={self.aliases.fresh('groups')}"
         scan = Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns))
         bare = replace(scan, columns=scan.columns[:-many])
@@ -156,8 +161,10 @@ class _Cutter:
         if names[0] in self.nodes:  # an equal loop of the view
             return [node for node in map(self.nodes.__getitem__, names) if isinstance(node, CutNode)]
         rounds, known, made = Rounds(loop, names, around), set(self.nodes), list[CutNode]()
+        outside = self.binding
         for name, binding in zip(names, loop.bindings, strict=True):
             relation = firsts(narrowed(simplified(binding.relation)), self.aliases)
+            self.binding = binding.names
             below = self.reduced(rounds.shown(relation.columns, *rounds.carried(relation)))
             whole, _ = self.region(below)
             union = canonical(UnionAll((whole,), whole.columns))
@@ -167,6 +174,7 @@ class _Cutter:
                           named=(binding.name, *binding.names))  # fmt: skip
             self.nodes[name] = one
             made.append(one)
+        self.binding = outside
         path, depth = rounds.nodes, len(rounds.path)
         fresh = [name for name in self.nodes if name not in known]
         inside = {name for name in fresh if name in names or self.nodes[name].loops[:depth] == path}

@@ -229,7 +229,7 @@ class Reduce:
 
     `loops`: as in `Join`. Inside a loop the last columns are the rounds, and the reduce acts in each round.
     `checked`: the input is a table with a PRIMARY KEY. So batches take only rows that are there, and none has a
-    negative count.
+    negative count. `named`: what columns of a node that it reads mean in the user's words.
     """
 
     output: str
@@ -239,6 +239,7 @@ class Reduce:
     function: OfGroups
     loops: tuple[str, ...] = ()
     checked: bool = field(default=False, compare=False)  # as the incarnation of the input says
+    named: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     @property
     def loop(self) -> str:
