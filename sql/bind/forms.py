@@ -96,9 +96,19 @@ def _in(scalars: Scalars, node: exp.In) -> Expr:
 
 
 def _like(scalars: Scalars, node: exp.Like | exp.ILike, *escape: Expr) -> Expr:
-    args = (scalars.value(node.this), scalars.value(node.expression), *escape)
-    matched = functions.resolve(node.key, args)
-    return functions.resolve("not", (matched,)) if node.args.get("negate") else matched
+    quantified = isinstance(node.expression, (exp.Any, exp.All))
+    array = node.expression.this.unnest() if quantified else None
+    if quantified and not isinstance(array, exp.Array):
+        raise scalars.context.refuse(node, f"{node.key.upper()} takes ANY and ALL of a written array only",
+                                     "write ARRAY[...], or OR between LIKEs")  # fmt: skip
+    value = scalars.value(node.this)
+    matched = []
+    for pattern in [node.expression] if array is None else array.expressions:
+        one = functions.resolve(node.key, (value, scalars.value(pattern), *escape))
+        matched.append(functions.resolve("not", (one,)) if node.args.get("negate") else one)
+    if len(matched) == 1:
+        return matched[0]
+    return functions.resolve("or" if isinstance(node.expression, exp.Any) else "and", tuple(matched))
 
 
 def _escape(scalars: Scalars, node: exp.Escape) -> Expr:

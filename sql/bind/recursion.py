@@ -21,6 +21,16 @@ def reads(query: exp.Expr, name: str) -> bool:
     return any(isinstance(table.this, exp.Identifier) and name_of(table) == name for table in query.find_all(exp.Table))
 
 
+def dependent(items: Sequence[exp.CTE]) -> list[exp.CTE]:
+    """The queries of WITH RECURSIVE in an order in which each one follows those that it reads, if there is one."""
+    waiting, ordered = {name_of(item.args["alias"].this): item for item in items}, list[exp.CTE]()
+    while waiting:
+        ready = next((name for name, item in waiting.items()
+                      if not any(reads(item.this, other) for other in waiting if other != name)), next(iter(waiting)))
+        ordered.append(waiting.pop(ready))
+    return ordered
+
+
 def shaped(selected: Selected, values: Sequence[Expr]) -> Project:
     """The outputs as columns that a collection can hold: a numeric has at most 38 digits."""
     typed = [functions.cast(value, held(value.type)) for value in values]

@@ -113,8 +113,6 @@ def _comparison(name: str) -> Callable[[Scalars, Any], Expr]:
 def _quantified(scalars: Scalars, node: exp.Binary, name: str, array: exp.Expr) -> Expr:
     if isinstance(array.unnest(), exp.Query):
         raise scalars.context.unmaintained(array, f"{name.upper()} (subquery) is", ON_TOP)
-    if name not in ("= any", "<> all"):
-        raise scalars.context.refuse(node, f"{name.upper()} is not supported", "write = ANY (array) or <> ALL (array)")
     return functions.resolve(name, (scalars.value(node.this), scalars.value(array)))
 
 
