@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from halfjoin.planner.linear import Explode
-from halfjoin.planner.plan import ArrangementKey, Join, Node, Reduce
+from halfjoin.planner.plan import ArrangementKey, Node, Reduce
 from halfjoin.sql.expr import Column, Expr, columns_of, substitute
 from halfjoin.sql.functions import render
 from halfjoin.sql.relation import Project, Relation
@@ -29,7 +29,7 @@ def input_name(alias: str, collection: str) -> str:
 
 def with_names(text: str, nodes: Iterable[Node]) -> str:
     """A text about nodes with the user's names of recursive queries, and of their columns, for the nodes' own."""
-    named = {node.output: node.named for node in nodes if isinstance(node, Join) and node.named}
+    named = {node.output: node.named for node in nodes if node.named}
 
     def user(found: re.Match[str]) -> str:
         name, *columns = named.get(found["node"], ("",))
@@ -65,7 +65,7 @@ def with_columns(text: str, failing: Node, nodes: Iterable[Node]) -> str:
     reduces = {node.output: node for node in nodes if isinstance(node, Reduce) and node.output in read}
     found: dict[str, set[str]] = {}
     for node in reduces.values():
-        for column, words in node.named:
+        for column, words in node.words:
             found.setdefault(column, set()).add(words)
 
     def user(match: re.Match[str]) -> str:

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, reduce
+from functools import reduce
 from types import MappingProxyType
 
 import numpy as np
+import pyarrow as pa
 
-from halfjoin.engine.arrange.run import Part, make_run
+from halfjoin.engine.arrange.merging import side_by_side
+from halfjoin.engine.arrange.run import Part, Run, make_run
 from halfjoin.engine.join import dataflow
 from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
@@ -37,7 +39,8 @@ from halfjoin.errors import DataError
 from halfjoin.planner.plan import Version, round_names
 
 Made = tuple[Updates, Updates]
-_FEW = 6  # parts of a collection; looking up so few costs less than merging them
+_FEW = 4  # runs of a collection; looking up so few costs less than merging them
+_SMALL = 1024  # rows; to merge or look up so few costs about the same as one
 
 MOST_COPIES = 1 << 62  # of the rows that a loop makes of one batch; with a few more, counts do not fit an int64
 
@@ -59,10 +62,14 @@ class Pass:
         self._rounds = {name: round_names(len(flow.plan.loops)) for name, flow in flows.items()}
         self.made: dict[str, list[Updates]] = {name: [] for name in flows}
         self.errors: dict[str, list[Updates]] = {name: [] for name in flows}
-        self._base = cache(base)
-        outer = {one for flow in flows.values() for one in flow.plan.collections} - set(flows)
-        self._parts: dict[str, list[Part]] = {name: [] for name in flows}
-        self._parts |= {name: list(entering(name)) for name in outer}
+        self._open: dict[str, list[Updates]] = {name: [] for name in flows}
+        self._base = base
+        self._reads = {name: flow.plan.collections for name, flow in flows.items()}
+        self._readers = {name: [(one, name) for one, reads in self._reads.items() if name in reads] for name in flows}
+        outer = {one for reads in self._reads.values() for one in reads} - set(flows)
+        self._runs: dict[str, list[Run]] = {name: [] for name in flows}
+        self._parts: dict[str, Sequence[Part]] = {name: list(entering(name)) for name in outer}
+        self._parts |= self._runs
         self._seen: dict[tuple[str, str], int] = defaultdict(int)
         self._later: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
         self._again: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
@@ -77,12 +84,16 @@ class Pass:
         """The output and error updates of each node, consolidated."""
         self._run(self._scope, ())
         return {
-            name: (
-                consolidate(concat([empty(flow.schema), *self.made[name]])),
-                consolidate(concat([empty(ERROR_SCHEMA), *self.errors[name]])),
-            )
+            name: (self._output(name, flow.schema), consolidate(concat([empty(ERROR_SCHEMA), *self.errors[name]])))
             for name, flow in self.flows.items()
         }
+
+    def _output(self, name: str, schema: Mapping[str, pa.DataType]) -> Updates:
+        """A node's updates: those of each round are consolidated, and have the round; those of open times come from
+        several rounds."""
+        none = empty(schema)
+        open = [consolidate(concat([none, *self._open[name]]))] if self._open[name] else []
+        return concat([none, *self.made[name], *open])
 
     def _run(self, scope: Scope, around: Round) -> None:
         """The rounds of a loop, in a round of the loops around it."""
@@ -111,7 +122,7 @@ class Pass:
         """Keep what a node makes for its rounds, and what it makes for open times."""
         open = made.time >= self.closing.after
         if open.any():
-            self.made[name].append(made.filter(open))
+            self._open[name].append(made.filter(open))
             made = made.filter(~open)
         for round, found in self._by_round(name, made):
             self._later[name].setdefault(round, []).append(found)
@@ -132,13 +143,13 @@ class Pass:
         flow = self.flows[name]
         found = self._later[name].pop(round, [])
         again = self._again[name].pop(round, [])
-        new = {one: self._parts[one][self._seen[name, one] :] for one in flow.plan.collections}
+        new = {one: self._parts[one][self._seen[name, one] :] for one in self._reads[name]}
         if again or any(new.values()):
             if isinstance(flow, RoundReduce):
                 found.append(self._reduced(name, flow, new[flow.plan.input], again, round))
             else:
                 found += self._joined(name, flow, new, round)
-            for one in flow.plan.collections:
+            for one in new:
                 self._seen[name, one] = len(self._parts[one])
         found = [one for one in found if len(one)]  # each is consolidated
         updates = found[0] if len(found) == 1 else consolidate(concat([empty(flow.schema), *found]))
@@ -147,14 +158,14 @@ class Pass:
         if (waited := self._waited.get(name, {}).pop(round, None)) is not None:
             updates = consolidate(concat([updates, waited])) if len(updates) else waited
         if len(updates):
-            if isinstance(flow, Dataflow) and flow.plan.last == round[-1]:
+            if flow.plan.last == round[-1]:
                 # With the rounds around it, since an error in any of them stays for the later ones.
                 pairs = [(column, f"{name}.{column}") for column in flow.schema if column != self._rounds[name][-1]]
                 told = f'"{name}" changes after {round[-1] + 1:,} rounds still'
                 self.errors[name].append(of_rows(updates.renamed(pairs), told))
-            self._parts[name].append(make_run(updates, self.closing.after))
+            self._runs[name].append(make_run(updates, self.closing.after))
 
-    def _joined(self, name: str, flow: Dataflow, new: Mapping[str, list[Part]], round: Round) -> list[Updates]:
+    def _joined(self, name: str, flow: Dataflow, new: Mapping[str, Sequence[Part]], round: Round) -> list[Updates]:
         there = {one: parts for one, parts in new.items() if parts}
         closing = self.closing if not any(round) else replace_updates(self.closing)
         made, failed = self.steps.join(flow, there, self._lookup(name), closing)
@@ -218,21 +229,26 @@ class Pass:
         return lookup
 
     def _merge(self, name: str) -> None:
-        """Merge the last parts that all readers have seen, so that there are few, however many rounds there are."""
-        parts = self._parts[name]
-        readers = [(reader, name) for reader, flow in self.flows.items() if name in flow.plan.collections]
-        seen = min((self._seen[reader] for reader in readers), default=len(parts))
-        while seen > _FEW and len(parts[seen - 2]) <= 2 * len(parts[seen - 1]):
-            both = concat([piece for part in parts[seen - 2 : seen] for piece in part.pieces()])
-            parts[seen - 2 : seen] = [make_run(consolidate(both), self.closing.after)]
+        """Merge the last runs that all readers have seen, so that there are few, however many rounds there are. Runs of
+        different rounds have no equal rows."""
+        runs, readers = self._runs[name], self._readers[name]
+        if len(runs) <= _FEW:
+            return
+        stop = min((self._seen[reader] for reader in readers), default=len(runs))
+        if stop <= _FEW:
+            return
+        start, size = stop - 1, len(runs[stop - 1])
+        while start and len(runs[start - 1]) <= max(2 * size, _SMALL):
+            start -= 1
+            size += len(runs[start])
+        if stop - start > 1:
+            runs[start:stop] = [side_by_side(runs[start:stop], self.closing.after)]
             for reader in readers:
-                self._seen[reader] -= 1
-            seen -= 1
+                self._seen[reader] -= stop - start - 1
 
     def _next(self, scope: Scope, around: Round, soonest: int) -> int | None:
         """The next round in which something happens: the soonest if a node has not seen all that there is."""
-        if any(self._seen[name, one] < len(self._parts[one])
-               for name in scope.names for one in self.flows[name].plan.collections):  # fmt: skip
+        if any(self._seen[name, one] < len(self._parts[one]) for name in scope.names for one in self._reads[name]):
             return soonest
         depth = len(around)
         waiting = (round for name in scope.names

@@ -42,8 +42,6 @@ def table_argument(node: exp.Table | exp.Lateral, context: Context) -> TableArgu
         UnsupportedSQL: it is a function of another kind, or has other arguments, or stands where none may stand.
     """
     call, name = node.this, node.this.name.lower()
-    if not context.maintains:
-        raise context.unmaintained(node, f"{name}, a function of a table, is")
     if context.schema.reduce(name) is None:
         raise _no_reduce(call, name, context)
     if len(call.expressions) != 1:

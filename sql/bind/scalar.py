@@ -13,6 +13,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind import temporal as bind_temporal
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.bind.forms import FORMS
+from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
 from halfjoin.sql.bind.scope import Scope, find
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Expr, Literal
@@ -213,6 +214,7 @@ OPERATORS: dict[type[exp.Expr], str] = {
 }
 HANDLERS: dict[type, Callable[[Scalars, Any], Expr]] = {
     **FORMS,
+    **NAMED_OPERATORS,
     **{kind: _operator(name) for kind, name in OPERATORS.items()},
     **{kind: _comparison(name) for kind, name in bind_temporal.COMPARISONS.items()},
     exp.And: _connector,
