@@ -12,7 +12,7 @@ from halfjoin.sql.functions import render
 from halfjoin.sql.relation import Project, Relation
 from halfjoin.sql.types import TEXT
 
-_COLUMN = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|(?<![\w.])(?P<column>c(?:olumn)?\d+)(?![\w."(])""")
+_COLUMN = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|(?<![\w.])(?P<column>c(?:olumn)?\d+|\w+_\d+)(?![\w."(])""")
 _BINDING = re.compile(r'(?P<quote>"?)(?P<node>loop#[0-9a-f]+)(?:#\d+)?(?P=quote)(?:\.c(?P<column>\d+))?')
 
 
