@@ -148,7 +148,7 @@ OTHER = ["x + 2", "least = 4", "x >= self.least", '{"a": 2}', "by=3", "helper(x)
 INSTEAD_OF = ["x + 1", "least = 3", "x > self.least", '{"a": 1}', "by=2", "helper(x) * by", "Rule()"]
 
 
-@pytest.mark.parametrize(("old", "new"), zip(INSTEAD_OF, OTHER, strict=True))
+@pytest.mark.parametrize(("old", "new"), [*zip(INSTEAD_OF, OTHER, strict=True)])
 def test_what_code_reads_is_part_of_it(old: str, new: str) -> None:
     assert BASE.count(old) >= 1
     other = BASE.replace(f" {old}" if old == "Rule()" else old, f" {new}" if old == "Rule()" else new)

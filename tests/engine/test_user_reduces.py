@@ -386,10 +386,12 @@ def test_a_wrong_call_is_refused(sql: str, error: str) -> None:
     assert engine._state.catalog.names() == ("t",)
 
 
-def test_a_change_calls_no_reduce() -> None:
+def test_an_insert_may_call_a_reduce() -> None:
     engine = engine_with(f=count)
-    with pytest.raises(hj.UnsupportedSQL, match="f, a function of a table, is not supported in INSERT"):
-        engine.execute("INSERT INTO t SELECT k, n FROM f(TABLE t PARTITION BY k)")
+    engine.apply({"t": rows(("a", 1), ("a", 2), ("b", -1))}, time=1)
+    engine.execute("SET TIME = 2; INSERT INTO t SELECT k, n + 10 FROM f(TABLE t PARTITION BY k)")
+    assert sorted(tuple(row.values()) for row in engine.read("t").to_pylist()) == [
+        ("a", 1), ("a", 2), ("a", 12), ("b", -1), ("b", 11)]  # fmt: skip
 
 
 def test_a_reduce_stands_wherever_a_relation_may() -> None:
