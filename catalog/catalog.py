@@ -30,6 +30,7 @@ class Catalog:
         self.functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
         self.aggregates: dict[str, UserAggregate] = {}
         self.reductions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
+        self.incarnations: dict[str, tuple[str, str]] = {}  # the version and the code of the user's functions
 
     def copy(self) -> Catalog:
         """An independent copy: changes to one do not reach the other."""
@@ -37,7 +38,7 @@ class Catalog:
         other.tables, other.views, other.indexes = dict(self.tables), dict(self.views), dict(self.indexes)
         other.sinks, other.functions = dict(self.sinks), dict(self.functions)
         other.aggregates, other.reductions = dict(self.aggregates), dict(self.reductions)
-        other.former_sinks = self.former_sinks
+        other.former_sinks, other.incarnations = self.former_sinks, dict(self.incarnations)
         return other
 
     def document(self) -> Document:
@@ -51,6 +52,7 @@ class Catalog:
             functions=self.functions,
             aggregates=self.aggregates,
             reductions=self.reductions,
+            incarnations=self.incarnations,
         )
 
     def columns(self, collection: str) -> tuple[Column, ...] | None:

@@ -105,3 +105,4 @@ class Document(BaseModel):
     functions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
     aggregates: dict[str, UserAggregate] = {}
     reductions: dict[str, tuple[tuple[str, SqlType], ...]] = {}
+    incarnations: dict[str, tuple[str, str]] = {}  # the version and the code of the user's functions
