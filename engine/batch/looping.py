@@ -116,12 +116,19 @@ def loop_fill(
         raise in_words(problem, [flow.plan for flow in flows.values()]) from None
     if not last:
         return found
-    return {name: (_at(output, upper - 1), _at(errors, upper - 1)) for name, (output, errors) in found.items()}
+    return {name: (_moved(output, upper - 1), _moved(errors, upper - 1)) for name, (output, errors) in found.items()}
 
 
 def per_round(made: Updates) -> tuple[int, ...]:
     """How many updates each round of the outermost loop has made, up to the last one that made any."""
     return tuple(np.bincount(made.columns[ROUND].to_numpy()).tolist()) if len(made) else ()
+
+
+def _moved(consolidated: Updates, time: int) -> Updates:
+    """As `_at`, for consolidated updates. Those of one time have no equal rows."""
+    if len(consolidated) and (consolidated.time != consolidated.time[0]).any():
+        return _at(consolidated, time)
+    return Updates(consolidated.columns, constant(time, len(consolidated)), consolidated.diff)
 
 
 def _at(updates: Updates, time: int) -> Updates:
