@@ -19,19 +19,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.block import Blocks
 from halfjoin.planner.canonical import canonical
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.firsts import firsts
-from halfjoin.planner.group_functions import Top
+from halfjoin.planner.group_functions import Aggregates, Top
 from halfjoin.planner.keeping import cannot_be_kept, may_be_kept
 from halfjoin.planner.nameless import nameless
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import ROUND, Reduce, round_names
 from halfjoin.planner.reduces.lower import lowered, output_columns
+from halfjoin.planner.reduces.parted import parted
 from halfjoin.planner.rounds import Nested, Rounded, Rounds
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
@@ -39,9 +39,9 @@ from halfjoin.planner.rules.flatten import MOST_BRANCHES
 from halfjoin.planner.rules.sides import asked, shown, side_of
 from halfjoin.planner.unkeyed import unkeyed
 from halfjoin.sql.bind.context import Aliases
-from halfjoin.sql.bind.reading import expressions
-from halfjoin.sql.expr import Column, Expr, is_temporal
+from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.relation import (
+    Aggregate,
     Fed,
     Filter,
     Join,
@@ -105,15 +105,31 @@ class _Cutter:
             return self.looped(relation)
         if not isinstance(relation, Reduced):
             return with_inputs(relation, self.reduced)
+        parts = parted(relation, self.aliases) if isinstance(relation, Aggregate) else None
+        if parts is not None:
+            return self.reduced(parts.over(self.rows(parts.rows)))
         low = lowered(relation)
         below, _ = self.region(self.reduced(low.input))
         input, columns = self._input(below, passing=low.passing)
         keys, function = columns[: low.keys], low.function(columns)
         made = Reduce("", output_columns(keys, function, columns), input, keys, function)
         name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
-        self.nodes.setdefault(name, replace(made, output=name, checked=bool(self.facts.unique_keys(input))))
+        self.nodes.setdefault(name, replace(made, output=name, checked=self._is_checked(input)))
         alias = f"={self.aliases.fresh('groups')}"  # no user can write this name
         return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
+
+    def _is_checked(self, collection: str) -> bool:
+        """Whether no row of a collection has a negative count: of a table with a key, or of an aggregate."""
+        node = self.nodes.get(collection)
+        aggregate = isinstance(node, Reduce) and isinstance(node.function, Aggregates)
+        return aggregate or bool(self.facts.unique_keys(collection))
+
+    def rows(self, relation: Project) -> Scan:
+        """A scan of the rows of a relation, which only reduces take."""
+        below, _ = self.region(self.reduced(relation))
+        input, columns = self._input(below, passing=True)
+        alias = f"={self.aliases.fresh('rows')}"
+        return Scan(input, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in columns))
 
     def rounded(self, relation: Rounded) -> Relation:
         """As `reduced`, for a reduce inside loops."""
@@ -155,9 +171,6 @@ class _Cutter:
     def _loop(self, loop: Loop, around: Rounds | None) -> Sequence[CutNode]:
         """The nodes of the bindings. What does not read a binding is a node before the loop."""
         parts = [part for binding in loop.bindings for part in parts_inside(binding.relation)]
-        if any(is_temporal(expr) for part in parts for expr in expressions(part)):
-            raise UnsupportedSQL("a recursive query reads mz_now(), and its rounds have no time of their own",
-                                 remedy="write mz_now() in a materialized view that it reads, or above it")  # fmt: skip
         scans = {part.collection for part in parts if isinstance(part, Scan)}
         incarnations = {name: self.facts.incarnation(name) for name in scans}
         outer = () if around is None else tuple(around.collections)

@@ -8,6 +8,9 @@ A loop inside the loop is one more node of it, at its place: in each round it ru
 
 What a node makes for a later round waits for that round. So all updates of a collection arrive in the order of their
 rounds, and a node that runs takes what has arrived since it ran last: that is *after*, the rest is *before*.
+
+A temporal filter makes updates of times that have not closed. They stay in the collection of the node that makes them.
+The pass that closes them lets them arrive there, each in its round.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -46,17 +50,20 @@ class Pass:
     """One pass through the nodes of a loop.
 
     `base`: the parts of a collection before the pass. `entering`: the parts of an outer collection that close now.
+    `waited`: the updates of the nodes' own collections that close now.
     """
 
     def __init__(
         self, flows: Mapping[str, Dataflow | RoundReduce], base: Callable[[str], Sequence[Part]],
-        entering: Callable[[str], Sequence[Part]], closing: Closing, steps: Steps, *, first: bool = False,
+        entering: Callable[[str], Sequence[Part]], closing: Closing, steps: Steps, *,
+        waited: Mapping[str, Updates] = MappingProxyType({}), first: bool = False,
     ) -> None:  # fmt: skip
         self.flows, self.closing, self.steps = flows, closing, steps
         self._scope = scope_of({name: flow.plan.loops for name, flow in flows.items()})
         self._rounds = {name: round_names(len(flow.plan.loops)) for name, flow in flows.items()}
         self.made: dict[str, list[Updates]] = {name: [] for name in flows}
         self.errors: dict[str, list[Updates]] = {name: [] for name in flows}
+        self._open: dict[str, list[Updates]] = {name: [] for name in flows}
         self._base = base
         self._reads = {name: flow.plan.collections for name, flow in flows.items()}
         self._readers = {name: [(one, name) for one, reads in self._reads.items() if name in reads] for name in flows}
@@ -69,6 +76,7 @@ class Pass:
         self._seen: dict[tuple[str, str], int] = defaultdict(int)
         self._later: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
         self._again: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
+        self._waited = {name: dict(self._by_round(name, updates)) for name, updates in waited.items()}
         self._rows = self._bytes = 0
         self._copies = 0.0
         if first:
@@ -79,12 +87,16 @@ class Pass:
         """The output and error updates of each node, consolidated."""
         self._run(self._scope, ())
         return {
-            name: (
-                concat(self.made[name] or [empty(flow.schema)]),  # each round's are consolidated, and have the round
-                consolidate(concat([empty(ERROR_SCHEMA), *self.errors[name]])),
-            )
+            name: (self._output(name, flow.schema), consolidate(concat([empty(ERROR_SCHEMA), *self.errors[name]])))
             for name, flow in self.flows.items()
         }
+
+    def _output(self, name: str, schema: Mapping[str, pa.DataType]) -> Updates:
+        """A node's updates: those of each round are consolidated, and have the round; those of open times come from
+        several rounds."""
+        none = empty(schema)
+        open = [consolidate(concat([none, *self._open[name]]))] if self._open[name] else []
+        return concat([none, *self.made[name], *open])
 
     def _run(self, scope: Scope, around: Round) -> None:
         """The rounds of a loop, in a round of the loops around it."""
@@ -110,7 +122,11 @@ class Pass:
             self._again[name][(0,) * len(flow.plan.loops)] = [Updates({}, np.array([MINIMUM]), np.array([1]))]
 
     def _wait(self, name: str, made: Updates) -> None:
-        """Keep what a node makes for its rounds."""
+        """Keep what a node makes for its rounds, and what it makes for open times."""
+        open = made.time >= self.closing.after
+        if open.any():
+            self._open[name].append(made.filter(open))
+            made = made.filter(~open)
         for round, found in self._by_round(name, made):
             self._later[name].setdefault(round, []).append(found)
 
@@ -141,12 +157,15 @@ class Pass:
         found = [one for one in found if len(one)]  # each is consolidated
         updates = found[0] if len(found) == 1 else consolidate(concat([empty(flow.schema), *found]))
         if len(updates):
+            self.made[name].append(updates)
+        if (waited := self._waited.get(name, {}).pop(round, None)) is not None:
+            updates = consolidate(concat([updates, waited])) if len(updates) else waited
+        if len(updates):
             if flow.plan.last == round[-1]:
                 # With the rounds around it, since an error in any of them stays for the later ones.
                 pairs = [(column, f"{name}.{column}") for column in flow.schema if column != self._rounds[name][-1]]
                 told = f'"{name}" changes after {round[-1] + 1:,} rounds still'
                 self.errors[name].append(of_rows(updates.renamed(pairs), told))
-            self.made[name].append(updates)
             self._runs[name].append(make_run(updates, self.closing.after))
 
     def _joined(self, name: str, flow: Dataflow, new: Mapping[str, Sequence[Part]], round: Round) -> list[Updates]:
@@ -156,7 +175,7 @@ class Pass:
         if len(failed):
             self.errors[name].append(failed)
         self._bounded(round, made)
-        later = self._after(name, made, round)
+        later = self._after(name, made, round) | (made.time >= self.closing.after)
         if later.any():
             self._wait(name, made.filter(later))
         return [made.filter(~later)]
@@ -249,7 +268,8 @@ class Pass:
         if any(self._seen[name, one] < len(self._parts[one]) for name in scope.names for one in self._reads[name]):
             return soonest
         depth = len(around)
-        waiting = (round for name in scope.names for round in (*self._later[name], *self._again[name]))
+        waiting = (round for name in scope.names
+                   for round in (*self._later[name], *self._again[name], *self._waited.get(name, ())))  # fmt: skip
         return min((round[depth] for round in waiting if round[:depth] == around), default=None)
 
 

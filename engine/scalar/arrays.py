@@ -16,6 +16,7 @@ from halfjoin.engine.scalar.comparison import kernel_for
 from halfjoin.engine.scalar.values import Datum, Kernel, call, from_numpy, mask_of, on_arrays, raw, valid
 from halfjoin.sql.expr import Call
 
+_OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _lengths = call("list_value_length")
 
 
@@ -67,18 +68,18 @@ def _cardinality(_: Call) -> Kernel:
     return _lengths
 
 
-def _quantified(negated: bool) -> Callable[[Call], Kernel]:
-    """`= ANY`: true if an element is equal; else NULL if a comparison is NULL; else false. `<> ALL` negates it."""
+def _any(operator: str, negated: bool) -> Callable[[Call], Kernel]:
+    """`x < ANY (array)`: true if an element makes it true; else NULL if one makes it NULL; else false. Or its NOT."""
 
     def build(expr: Call) -> Kernel:
-        equal = kernel_for("=", expr.args[0].type)
+        compare = kernel_for(operator, expr.args[0].type)
 
         @on_arrays
         def run(value: Any, array: Any) -> Any:
             rows, values = _elements(array)
-            same = equal(value.take(pa.array(rows)), values)
-            found = _any_of(rows, mask_of(same), len(array))
-            unknown = _any_of(rows, mask_of(pc.is_null(same)), len(array))
+            true = compare(value.take(pa.array(rows)), values)
+            found = _any_of(rows, mask_of(true), len(array))
+            unknown = _any_of(rows, mask_of(pc.is_null(true)), len(array))
             return from_numpy(found ^ negated, pa.bool_(), (unknown & ~found) | ~valid(array))
 
         return run
@@ -150,8 +151,8 @@ ARRAYS: dict[str, Callable[[Call], Kernel]] = {
     "[]": _element,
     "array_length": _array_length,
     "cardinality": _cardinality,
-    "= any": _quantified(False),
-    "<> all": _quantified(True),
+    **{f"{operator} any": _any(operator, False) for operator in _OPPOSITES},
+    **{f"{operator} all": _any(opposite, True) for operator, opposite in _OPPOSITES.items()},
     "array_position": _array_position,
     "array_append": _lists(False, True),
     "array_prepend": _lists(True, False),

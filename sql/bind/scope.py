@@ -53,7 +53,7 @@ class Scope:
         taken = {source.name for source in self.sources}
         for source in other.sources:
             if source.name in taken:
-                raise UnsupportedSQL(f"table name {source.name} appears in FROM twice",
+                raise UnsupportedSQL(f"table name {source.name} appears in FROM twice", code="42712",
                                      remedy=f"give one an alias: {source.name} AS {source.name}2")
         return Scope(self.sources + other.sources, self.visible + other.visible)
 
@@ -87,15 +87,9 @@ class Scope:
             Visible(name, column, one.name) for one in self.sources for own, column in one.hidden if own == name]
         if len(found) > 1:
             owners = " or ".join(dict.fromkeys(f"{column.table}.{name}" for column in found))
-            raise UnsupportedSQL(f"column {name} is ambiguous: it could be {owners}",
+            raise UnsupportedSQL(f"column {name} is ambiguous: it could be {owners}", code="42702",
                                  remedy="write one of them" if " or " in owners else "give one an alias")
         return found[0].expr if found else None
-
-    def star(self, name: str) -> tuple[tuple[str, Column], ...]:
-        """The columns of `name.*`."""
-        if (source := self.source(name)) is None:
-            raise UnknownName("table or alias", name, [source.name for source in self.sources])
-        return source.columns
 
     def source(self, name: str) -> FromItem | None:
         """The source with that alias, None if none has it."""
@@ -124,6 +118,18 @@ def find(scopes: tuple[Scope, ...], name: str, table: str | None) -> Expr:
         known = (source.name for scope in scopes for source in scope.sources)
         raise UnknownName("table or alias", table, dict.fromkeys(known))
     raise UnknownName("column", name, dict.fromkeys(column.name for scope in scopes for column in scope.visible))
+
+
+def find_star(scopes: tuple[Scope, ...], table: str) -> tuple[tuple[str, Column], ...]:
+    """The columns of `table.*`, searched from the innermost scope outward; raises as `find`."""
+    for scope in scopes:
+        if (source := scope.source(table)) is not None:
+            whole = None if scope.rows is None else scope.rows.source(table)
+            for name, _ in whole.columns if whole is not None else ():
+                find((scope,), name, table)  # refused unless it is one of the groups
+            return source.columns
+    known = (source.name for scope in scopes for source in scope.sources)
+    raise UnknownName("table or alias", table, dict.fromkeys(known))
 
 
 def _ungrouped(name: str, rows: Scope, table: str | None = None) -> UnsupportedSQL:

@@ -16,22 +16,24 @@ from halfjoin.sql.bind.iteration import iterative
 from halfjoin.sql.bind.loops import looped, mutual
 from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
 from halfjoin.sql.bind.outer_aggregates import outer_aggregates
-from halfjoin.sql.bind.outputs import outputs_of, star
-from halfjoin.sql.bind.recursion import reads
+from halfjoin.sql.bind.outputs import outputs_of
+from halfjoin.sql.bind.quantified import has_subquery
+from halfjoin.sql.bind.recursion import dependent, reads
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.search_cycle import rewritten
 from halfjoin.sql.bind.selected import Selected, common, one_row, project, qualified
 from halfjoin.sql.bind.set_operations import set_operation
 from halfjoin.sql.bind.subqueries import filtered, with_values
-from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_order, refuse_set_operation
+from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_set_operation
 from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.parse.syntax import Iterate, IterativeWith, MutualWith
 from halfjoin.sql.relation import Filter, Relation, Values
 
-__all__ = ["Selected", "common", "common_tables", "one_row", "project", "qualified", "select", "star"]
+__all__ = ["Selected", "common", "common_tables", "one_row", "over", "project", "qualified", "select",
+           "with_queries"]
 
 
 def select(query: exp.Expr, context: Context, base: Relation | None = None,
@@ -39,24 +41,27 @@ def select(query: exp.Expr, context: Context, base: Relation | None = None,
     """A query's outputs. For LATERAL, `base` is the relation to the left, and `outer` the scopes that it can read."""
     if isinstance(query, exp.Subquery):
         only(query, context.sql, "a subquery", ("this", "alias", "with_"))
-        return select(query.this, _with(query, context, outer), base, outer)
+        return select(query.this, with_queries(query, context, outer), base, outer)
     if (values := bare_values(query)) is not None:
-        return _ordered_values(values, _with(query, context, outer), base, outer)
+        return _ordered_values(values, with_queries(query, context, outer), base, outer)
     if isinstance(query, exp.Select):
-        return _select(query, _with(query, context, outer), base, outer)
+        return _select(query, with_queries(query, context, outer), base, outer)
     if isinstance(query, exp.Values):
-        return _ordered_values(query, _with(query, context, outer), base, outer)
+        return _ordered_values(query, with_queries(query, context, outer), base, outer)
     if isinstance(query, exp.SetOperation):
         refuse_set_operation(query, context)
         if base is not None:
             raise context.refuse(query, "LATERAL (... UNION ALL ...) is not supported",
                                  "write LATERAL (VALUES (...), (...))")
-        return set_operation(query, _with(query, context, outer), outer)
+        return set_operation(query, with_queries(query, context, outer), outer)
     raise context.refuse(query, f"{query.key.upper()} is not supported as a query")
 
 
-def _with(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Context:
-    """The context plus the queries of the WITH clause; each query sees the ones before it, and the outer columns."""
+def with_queries(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Context:
+    """The context plus the queries of the WITH clause; each query sees the ones before it, and the outer columns.
+
+    Those of WITH RECURSIVE see all others.
+    """
     clause = query.args.get("with_")
     if clause is None:
         return context
@@ -66,7 +71,7 @@ def _with(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Contex
         return mutual(clause, items, context, outer)
     if isinstance(clause, IterativeWith):
         return iterative(clause, items, context, outer)
-    for item in items:
+    for item in dependent(items) if recursive else items:
         alias = item.args["alias"]
         name, (inner, columns) = name_of(alias.this), rewritten(item, context, outer)
         itself = recursive and reads(inner, name)
@@ -101,24 +106,33 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     """The clauses in the order of their meaning: FROM, WHERE, GROUP BY, HAVING, windows, the SELECT list, the rest."""
     refuse_clauses(query, context)
     relation, scope = bind_from(query, context, base, outer)
-    if relation is None:
-        relation = one_row(context)
+    return _clauses(query, context, one_row(context) if relation is None else relation, scope, base, outer)
+
+
+def over(query: exp.Select, context: Context, relation: Relation, scope: Scope) -> Selected:
+    """The outputs of a query without FROM, over rows that are bound already."""
+    return _clauses(query, context, relation, scope, None, ())
+
+
+def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Scope, base: Relation | None,
+             outer: tuple[Scope, ...]) -> Selected:
+    """The clauses after FROM."""
     scalars = Scalars(context, (scope, *outer), context.lifted)
     if context.trial is not None:
         context.trial.note(query, scalars)
     if query.args.get("where"):
         relation = filtered(relation, scalars, query.args["where"].this)
     bound: dict[int, Expr] = {}
-    outputs = outputs_of(query, scope, context, bound)
+    outputs = outputs_of(query, scalars, bound)
     scalars = scalars.binding(bound)
     last = Clauses(query, outputs, scalars)
     nodes = [*(output.node for output in outputs), *last.nodes]
     conditions = [query.args[key].this for key in ("having", "qualify") if query.args.get(key)]
-    lifted = outer_aggregates([*nodes, *conditions], scalars) if context.maintains else []
-    if context.maintains and (lifted or is_grouped(query, [*nodes, *conditions], scalars)):
+    lifted = outer_aggregates([*nodes, *conditions], scalars)
+    if lifted or is_grouped(query, [*nodes, *conditions], scalars):
         refuse_lateral(base, query, context)
         keys = grouped_nodes(query.args.get("group"), outputs)
-        inside = [*aggregates_in([*nodes, *conditions], scalars), *keys]
+        inside = [*aggregates_in([*nodes, *conditions], scalars), *lifted, *keys]
         relation, scalars = with_values(relation, scalars, inside)
         relation, scalars = group(query, outputs, [*nodes, *conditions], lifted, relation, scalars)
     if query.args.get("having"):
@@ -126,7 +140,7 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     qualify = query.args.get("qualify")
     windowed = [*nodes, *([qualify.this] if qualify else [])]
     relation, scalars = with_values(relation, scalars, windowed)
-    if context.maintains and windows_in(windowed, scalars.bound):
+    if windows_in(windowed, scalars.bound):
         refuse_lateral(base, query, context)
         relation, scalars = with_windows(query, windowed, relation, scalars)
     if qualify:
@@ -141,9 +155,11 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
 
 
 def _ordered_values(query: exp.Values, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
-    """VALUES with ORDER BY and LIMIT."""
-    refuse_order(query, context)
-    selected = _values(query, context, base, outer)
+    """VALUES with ORDER BY and LIMIT. Rows with subqueries are queries of their own."""
+    if any(map(has_subquery, query.expressions)):
+        selected = select(_as_queries(query, context), context, base, outer)
+    else:
+        selected = _values(query, context, base, outer)
     if any(query.args.get(key) for key in ("order", "limit", "offset")):
         refuse_lateral(base, query, context)
         return ordered_outputs(query, selected, "VALUES", context)
@@ -171,6 +187,19 @@ def _values(query: exp.Values, context: Context, base: Relation | None, outer: t
     columns = tuple(Column(f"{alias}.{name}", type) for name, type in zip(names, types, strict=True))
     items = tuple(zip(names, columns, strict=True))
     return Selected(Values(alias, columns, tuple(tuple(row) for row in typed)), items)
+
+
+def _as_queries(query: exp.Values, context: Context) -> exp.Query:
+    """VALUES as SELECT (...) UNION ALL SELECT (...)."""
+    made: exp.Query | None = None
+    for row in query.expressions:
+        values = row.expressions if isinstance(row, exp.Tuple) else [row]
+        names = (exp.to_identifier(f"column{position + 1}") for position in range(len(values)))
+        one = exp.Select(expressions=[exp.Alias(this=value.copy(), alias=name)
+                                      for value, name in zip(values, names, strict=True)])
+        made = one if made is None else exp.Union(this=made, expression=one, distinct=False)
+    assert made is not None
+    return made
 
 
 def _choice(base: Relation, names: list[str], rows: list[list[Expr]], context: Context) -> Selected:
