@@ -37,6 +37,8 @@ from halfjoin.engine.updates.updates import (
 from halfjoin.errors import DataError
 
 FEW = 32  # updates; so few are added up faster one by one
+_SPARSE = 3  # a table has 2 ** _SPARSE times as many slots as entries, or twice that
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd; products with it have well mixed upper bits (Fibonacci hashing)
 
 
 def consolidate(updates: Updates, *, by_time: bool = True) -> Updates:
@@ -71,9 +73,10 @@ def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
         return _sums(updates, by_time)
     narrow = [column for column in updates.columns.values() if not _is_wide(column.type)]
     keys = codes(narrow or list(updates.columns.values()), len(updates))
-    wanted = np.unique(keys[negative])
-    found = np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)
-    touched = wanted[found] == keys
+    slots = (keys.view(np.uint64) * _SPREAD) >> np.uint64(64 - _SPARSE - count.bit_length())
+    beside = np.zeros(1 << (_SPARSE + count.bit_length()), np.bool_)
+    beside[slots[negative]] = True
+    touched = beside[slots]  # and a few rows more, of other codes
     suspects = where_true(touched)
     positions, diffs = _sums(updates.take(suspects), by_time)
     rest = where_true(~touched)
