@@ -73,7 +73,8 @@ def check(seed: int, oracle: Answers, folder: Path) -> str:
     history = random_history(rng, rng.choice((8, 20, 35)), end)
     batches = list(told(rng, history, end))
     durable = rng.random() < 0.3
-    watch = Watch(folder / "w" if durable else None, retain=rng.choice((1, 3, 1000, 1000)))
+    memory = "1kB" if durable and rng.random() < 0.5 else None  # then state is in files
+    watch = Watch(folder / "w" if durable else None, retain=rng.choice((1, 3, 1000, 1000)), memory=memory)
     late = rng.randrange(len(batches) + 1)
     for number, batch in enumerate([None, *batches]):
         if batch is not None:
