@@ -26,7 +26,7 @@ from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.reading import Reader, Reading
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.values import valid
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, indices_of
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, indices_of, where_true
 from halfjoin.planner.group_functions import Aggregates, Ordered, Top
 from halfjoin.planner.plan import Reduce
 from halfjoin.sql.expr import Column
@@ -103,7 +103,7 @@ class Seen:
         if self.reader.key.columns != (self.wanted.subject,):  # the order has other columns, which are not kept
             nothing = updates.select(self.reader.key.columns).slice(0, 0)
             return Known(nothing, np.zeros(0, np.int64), ~valid(values), counted=True)
-        there = np.flatnonzero(valid(values))
+        there = where_true(valid(values))
         columns = {self.wanted.subject: values.take(indices_of(there)).cast(updates.columns[self.wanted.subject].type)}
         none = ~valid(values)
         return Known(Updates(columns, constant(MINIMUM, len(there)), constant(1, len(there))), there, none, False)
