@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -20,18 +21,31 @@ settings.load_profile("fuzz" if "HALFJOIN_FUZZ" in os.environ else "everyday")
 # Spark's JVMs, here and in the processes that tests start, live for a few jobs: the second compiler and parallel
 # collectors cost more than they bring.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Each Python process, and each of Spark's workers, would search all installed packages for plugins.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
+def pytest_collection_finish() -> None:
+    """Keep the thousands of tests out of the garbage collector's sight."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """One quiet session for all Spark tests: small data, so few partitions."""
+    """One quiet session for all Spark tests: small data, so few partitions, and no code compiled for a few rows."""
     from halfjoin.engine.spark import runners
     from halfjoin.engine.spark.session import start_session
 
     runners.NEAR = 0  # frames go to Spark, however few their rows are
-
-    session = start_session()
+    with pytest.MonkeyPatch.context() as patch:
+        forked = "-Dspark.python.daemon.module=tests.support.spark_daemon"
+        patch.setenv("SPARK_SUBMIT_OPTS", f"{os.environ['SPARK_SUBMIT_OPTS']} {forked}")
+        session = start_session()
     session.conf.set("spark.sql.shuffle.partitions", "1")
-    session.conf.set("spark.sql.codegen.wholeStage", "false")  # compiling a stage takes longer than its few rows
+    for name, value in INTERPRETED.items():
+        session.conf.set(name, value)
     yield session
     session.stop()

@@ -146,7 +146,9 @@ def _session(folder: Path) -> Iterator[Any]:
     web = ("--webui-port", "0")
     parts = [("master.Master", "--port", str(port), "--host", "127.0.0.1", *web)]
     parts += [("worker.Worker", "--host", f"127.0.0.{number}", *web, *memory, master) for number in (2, 3)]
-    environment = {**os.environ, "SPARK_HOME": str(_SPARK), "PYSPARK_PYTHON": sys.executable}
+    java = os.environ.get("SPARK_SUBMIT_OPTS", "")
+    environment = {**os.environ, "SPARK_HOME": str(_SPARK), "PYSPARK_PYTHON": sys.executable,
+                   "SPARK_DAEMON_JAVA_OPTS": java}  # fmt: skip
     with (folder / "cluster.log").open("wb") as log:
         started = [
             subprocess.Popen([_SPARK / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", *rest],
@@ -156,6 +158,7 @@ def _session(folder: Path) -> Iterator[Any]:
     settings: dict[str, object] = {
         "spark.ui.enabled": False, "spark.ui.showConsoleProgress": False, "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "500m",
+        "spark.executor.extraJavaOptions": java,
         "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         # Several tasks, however few the rows:
         "spark.sql.shuffle.partitions": 4, "spark.sql.adaptive.enabled": False,
