@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.small_jobs import FORKED, INTERPRETED, JAVA
+
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 settings.register_profile("everyday", max_examples=30, derandomize=True, deadline=None, database=None,
@@ -18,13 +20,9 @@ settings.register_profile("fuzz", max_examples=int(os.environ.get("HALFJOIN_FUZZ
                           print_blob=True, suppress_health_check=_SLOW)  # fmt: skip
 settings.load_profile("fuzz" if "HALFJOIN_FUZZ" in os.environ else "everyday")
 
-# Spark's JVMs, here and in the processes that tests start, live for a few jobs: the second compiler and parallel
-# collectors cost more than they bring.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)  # also of the processes that tests start
 # Each Python process, and each of Spark's workers, would search all installed packages for plugins.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 def pytest_collection_finish() -> None:
@@ -41,8 +39,8 @@ def spark() -> Iterator[Any]:
 
     runners.NEAR = 0  # frames go to Spark, however few their rows are
     with pytest.MonkeyPatch.context() as patch:
-        forked = "-Dspark.python.daemon.module=tests.support.spark_daemon"
-        patch.setenv("SPARK_SUBMIT_OPTS", f"{os.environ['SPARK_SUBMIT_OPTS']} {forked}")
+        forked = (f"-D{name}={value}" for name, value in FORKED.items())
+        patch.setenv("SPARK_SUBMIT_OPTS", " ".join((os.environ["SPARK_SUBMIT_OPTS"], *forked)))
         session = start_session()
     session.conf.set("spark.sql.shuffle.partitions", "1")
     for name, value in INTERPRETED.items():

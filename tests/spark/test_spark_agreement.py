@@ -14,11 +14,11 @@ import pytest
 
 import halfjoin as hj
 from halfjoin.engine.spark import primary_keys, probing, runner
-from tests.conftest import INTERPRETED
 from tests.oracle.choice import Seeded
 from tests.oracle.rows import Bag, bag, updates
 from tests.oracle.schema import BY_NAME, TABLES
 from tests.oracle.streams import Advance, Apply, Compact, Create, Drop, Program, Step, Tune, random_program
+from tests.support.small_jobs import INTERPRETED
 
 pytestmark = pytest.mark.xdist_group("spark")
 
