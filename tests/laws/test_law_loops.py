@@ -289,16 +289,6 @@ def test_what_settles_in_a_later_round_has_failed_before() -> None:
     assert sorted(row["n"] for row in engine.read("v").to_pylist()) == [0, 7]
 
 
-def test_a_loop_that_reads_the_clock_is_refused() -> None:
-    engine = hj.Engine()
-    engine.execute("CREATE TABLE t (k bigint)")
-    with pytest.raises(hj.UnsupportedSQL, match=r"recursive query reads mz_now\(\).*materialized view that it reads"):
-        engine.execute("""
-            CREATE MATERIALIZED VIEW v AS
-            WITH RECURSIVE r(n) AS (SELECT k FROM t UNION SELECT n + 1 FROM r WHERE mz_now() < n AND n < 9)
-            SELECT n FROM r""")
-
-
 def test_a_user_may_have_a_column_of_that_name() -> None:
     engine = hj.Engine()
     engine.execute("CREATE TABLE t (k bigint, __round bigint)")
