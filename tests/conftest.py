@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,6 +42,7 @@ def spark() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         forked = (f"-D{name}={value}" for name, value in FORKED.items())
         patch.setenv("SPARK_SUBMIT_OPTS", " ".join((os.environ["SPARK_SUBMIT_OPTS"], *forked)))
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
         session = start_session()
     session.conf.set("spark.sql.shuffle.partitions", "1")
     for name, value in INTERPRETED.items():
