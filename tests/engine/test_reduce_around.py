@@ -29,7 +29,7 @@ VIEWS = {
     "all": f"SELECT {CALLS['halves']} AS b, max(x) AS c FROM t",
 }
 Row = tuple[Any, ...]
-DUCK = duckdb.connect()
+DUCK = duckdb.connect(config={"threads": 1})
 
 
 @pytest.fixture
