@@ -20,24 +20,25 @@ def closed(state: State) -> State:
     """The state to read: as long as no time is closed, the state without its rows.
 
     A read is as of a closed time, and open rows have later times. Before any time is closed, a read sees only what
-    holds at every time: views over empty tables.
+    holds at every time: views over empty tables, and over constants, which come at time 0 and are taken as closed.
     """
-    if state.upper > 0 or not any(map(len, state.tables.values())):
+    if state.upper > 0:
         return state
+    upper = 1
     start = replace(state, tables={name: _emptied(table) for name, table in state.tables.items()}, maintained={})
     for name, view in state.maintained.items():
         made = replace(view, contents=_emptied(view.contents), errors=_emptied(view.errors), standing=None)
         start.maintained[name] = made
         loop, lookup = view.dataflow.plan.loop, start.before_and_after({})
         if not loop:
-            parts = [(name, part) for part in alone(view.dataflow).fill(lookup, start.upper)]
+            parts = [(name, part) for part in alone(view.dataflow).fill(lookup, upper)]
         elif name == list(state.loop(loop))[-1]:
-            parts = list(loop_fill(start.loop(loop), lookup, start.upper).items())
+            parts = list(loop_fill(start.loop(loop), lookup, upper).items())
         else:
             parts = []
         for one, (output, errors) in parts:
-            start.maintained[one].contents.publish(make_run(output, 0))
-            start.maintained[one].errors.publish(make_run(errors, 0))
+            start.maintained[one].contents.publish(make_run(output, upper))
+            start.maintained[one].errors.publish(make_run(errors, upper))
     return start
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from halfjoin.engine.scalar.arithmetic import ARITHMETIC
+from halfjoin.engine.scalar.array_parts import ARRAY_PARTS
 from halfjoin.engine.scalar.arrays import ARRAYS
 from halfjoin.engine.scalar.bits import BITS
 from halfjoin.engine.scalar.casts_text import FIT
@@ -27,7 +28,7 @@ from halfjoin.sql.expr import Call
 
 KERNELS: dict[str, Callable[[Call], Kernel]] = {
     **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
-    **DATES, **ARRAYS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS,
+    **DATES, **ARRAYS, **ARRAY_PARTS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS,
     **ENCODINGS, **QUOTING, **TEXT_ARRAYS,
 }  # fmt: skip
 

@@ -96,9 +96,20 @@ def _in(scalars: Scalars, node: exp.In) -> Expr:
 
 
 def _like(scalars: Scalars, node: exp.Like | exp.ILike | exp.SimilarTo, *escape: Expr) -> Expr:
-    args = (scalars.value(node.this), scalars.value(node.expression), *escape)
-    matched = functions.resolve("similar to" if isinstance(node, exp.SimilarTo) else node.key, args)
-    return functions.resolve("not", (matched,)) if node.args.get("negate") else matched
+    quantified = isinstance(node.expression, (exp.Any, exp.All))
+    array = node.expression.this.unnest() if quantified else None
+    if quantified and not isinstance(array, exp.Array):
+        raise scalars.context.refuse(node, f"{node.key.upper()} takes ANY and ALL of a written array only",
+                                     "write ARRAY[...], or OR between LIKEs")  # fmt: skip
+    name = "similar to" if isinstance(node, exp.SimilarTo) else node.key
+    value = scalars.value(node.this)
+    matched = []
+    for pattern in [node.expression] if array is None else array.expressions:
+        one = functions.resolve(name, (value, scalars.value(pattern), *escape))
+        matched.append(functions.resolve("not", (one,)) if node.args.get("negate") else one)
+    if len(matched) == 1:
+        return matched[0]
+    return functions.resolve("or" if isinstance(node.expression, exp.Any) else "and", tuple(matched))
 
 
 def _escape(scalars: Scalars, node: exp.Escape) -> Expr:
@@ -181,9 +192,19 @@ def _collate(scalars: Scalars, node: exp.Collate) -> Expr:
 
 
 def _subscript(scalars: Scalars, node: exp.Bracket) -> Expr:
-    if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
-        raise scalars.context.refuse(node, "array slices are not supported", "write one subscript: a[1]")
+    if len(node.expressions) != 1:
+        raise scalars.context.refuse(node, "arrays have one dimension", "write one subscript: a[1]")
+    if isinstance(node.expressions[0], exp.Slice):
+        return _slice(scalars, scalars.value(node.this), node.expressions[0])
     return functions.resolve("[]", (scalars.value(node.this), scalars.value(node.expressions[0])))
+
+
+def _slice(scalars: Scalars, array: Expr, bounds: exp.Slice) -> Expr:
+    """`a[1:2]`; a bound that is left out is that of the array."""
+    first = scalars.value(bounds.this) if bounds.this is not None else Literal(1, INTEGER)
+    last = bounds.args.get("expression")
+    end = scalars.value(last) if last is not None else Literal(2**31 - 1, INTEGER)
+    return functions.resolve("slice", (array, first, end))
 
 
 def _array(scalars: Scalars, node: exp.Array) -> Expr:

@@ -16,6 +16,7 @@ from halfjoin.sql.bind import select as bind_select  # for subqueries: the two m
 from halfjoin.sql.bind.aggregates import aggregates_in
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.function import bind_calls, renamed, rows_from
+from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.reduced import bind_reduce, table_argument, takes_table
 from halfjoin.sql.bind.rows import BothSides, Rows
@@ -215,7 +216,9 @@ class From:
             return self.items(alone, nested, relation, left)
         inner = node.this if isinstance(node, exp.Subquery) else None
         if isinstance(inner, (exp.Table, exp.Lateral)) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
-            only(node, self.context.sql, "FROM", ("this",))
+            only(node, self.context.sql, "FROM", ("this", "alias"))
+            if node.args.get("alias"):
+                return self.aliased(node, relation, left)
             return self.item(node.this, relation, left)
         if isinstance(node, exp.Table) and takes_table(node.this):
             return self.reduced(node, relation, left)
@@ -234,6 +237,13 @@ class From:
                                       "write a table, a view, a subquery or a table function")
         return beside(relation, added), Scope.of(source)
 
+    def aliased(self, node: exp.Expr, relation: Relation | None, left: Scope) -> Bound:
+        """Joined items in parentheses with an alias, which hides their names."""
+        made, scope = From(self.context, (left, *self.outer)).item(node.this, None, Scope())
+        selected = bind_select.Selected(made, tuple((column.name, column.expr) for column in scope.visible))
+        right, source = self.derived(selected, node.args["alias"], "")
+        return self.lateral_item(relation, right, left, Scope.of(source))
+
     def lateral(self, node: exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
         """LATERAL: a subquery or call that reads the items to its left."""
         only(node, self.context.sql, "LATERAL", ("this", "alias", "ordinality"))
@@ -251,11 +261,13 @@ class From:
             return added, Scope.of(FromItem(name, tuple(zip(names, outputs, strict=True))))
         selected = bind_select.select(node.this, self.context, None, (left, *self.outer))
         right, source = self.derived(selected, node.args.get("alias"), "")
-        item = Scope.of(source)
-        if relation is None:
-            return right, item
-        return (self.beside(relation, right, left, item, None) if self.reads(right, relation)
-                else beside(relation, right)), item
+        return self.lateral_item(relation, right, left, Scope.of(source))
+
+    def lateral_item(self, relation: Relation | None, right: Relation, left: Scope, item: Scope) -> Bound:
+        """The rows so far with those of an item that may read them."""
+        if relation is not None and self.reads(right, relation):
+            return self.beside(relation, right, left, item, None), item
+        return beside(relation, right), item
 
     def reduced(self, node: exp.Table | exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
         """A call of the user's reduce. As any function in FROM, it may read the items to its left."""
@@ -264,10 +276,7 @@ class From:
         rows, scope = inside.item(argument.this, None, Scope())
         scalars = Scalars(self.context, (scope, *inside.outer), self.context.lifted)
         made, source = bind_reduce(node, argument, rows, scalars)
-        item = Scope.of(source)
-        if relation is not None and self.reads(made, relation):
-            return self.beside(relation, made, left, item, None), item
-        return beside(relation, made), item
+        return self.lateral_item(relation, made, left, Scope.of(source))
 
     def _call(self, node: exp.Table | exp.Lateral, relation: Relation | None, left: Scope) -> Bound:
         if relation is None:
@@ -360,8 +369,11 @@ def _is_plain(query: exp.Expr, context: Context) -> bool:
     """Whether a LATERAL subquery only joins, filters and computes, so that it can be bound on top of the rows to its
     left."""
     query = query.unnest()
+    values = query if isinstance(query, exp.Values) else bare_values(query)
+    if values is not None:
+        return not any(map(has_subquery, values.expressions))
     if not isinstance(query, exp.Select):
-        return isinstance(query, (exp.Values, exp.Table)) or bare_values(query) is not None
+        return isinstance(query, exp.Table)
     clauses = ("group", "having", "distinct", "limit", "offset", "windows", "qualify", "order", "with_")
     items = filter(None, [query.args.get("from_"), *(query.args.get("joins") or [])])
     if any(query.args.get(key) for key in clauses) or any(item.find(exp.Query) for item in items):

@@ -57,14 +57,20 @@ def keys_of(group: exp.Group | None, outputs: Sequence[Output], rows: Scalars) -
     if group.args.get("all") and not group.expressions:
         raise context.refuse(group, "GROUP BY ALL is not supported", "name the keys")
 
+    named_by: dict[int, int] = {}  # the output whose name or position means a key
+
     def key(node: exp.Expr) -> int:
-        value = _key(node, outputs, rows)
+        value, output = _key(node, outputs, rows)
         if value not in keys.values:
             keys.values.append(value)
-        return keys.values.index(value)
+        place = keys.values.index(value)
+        if output is not None and named_by.setdefault(place, output) != output and _has_sets(group):
+            raise context.refuse(node, "two outputs that are the same key of grouping sets", "name one of them")
+        return place
 
     def simple(node: exp.Expr) -> Set:
-        return tuple(key(part) for part in (node.expressions if isinstance(node, exp.Tuple) else [node]))
+        node = node.unnest()
+        return sum(map(simple, node.expressions), ()) if isinstance(node, exp.Tuple) else (key(node),)
 
     def sets(node: exp.Expr) -> Iterator[Set]:
         match node:
@@ -91,8 +97,13 @@ def keys_of(group: exp.Group | None, outputs: Sequence[Output], rows: Scalars) -
     return keys
 
 
-def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> Expr:
-    """A key over the rows: an output by its position, a column, an output by its name, or any other expression."""
+def _has_sets(group: exp.Group) -> bool:
+    return group.find(exp.GroupingSets, exp.Rollup, exp.Cube) is not None
+
+
+def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> tuple[Expr, int | None]:
+    """A key over the rows: an output by its position, a column, an output by its name, or any other expression; and
+    that output."""
     context = rows.context
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
         raise context.refuse(node, "GROUP BY of a whole row is not supported", "name its columns")
@@ -108,7 +119,7 @@ def _key(node: exp.Expr, outputs: Sequence[Output], rows: Scalars) -> Expr:
         raise context.wrong(written, "aggregate functions are not allowed in GROUP BY")
     if node.find(exp.Window):
         raise context.wrong(written, "window functions are not allowed in GROUP BY")
-    return rows.value(node)
+    return rows.value(node), place
 
 
 def groupings_in(node: exp.Expr) -> Iterator[exp.Anonymous]:

@@ -107,7 +107,10 @@ def looped(
     if not isinstance(query, exp.Union) or reads(query.this, name):
         raise context.wrong(query, f"{name} reads itself, so it must be: a query that does not, UNION [ALL], one that "
                                    "does")
-    only(query, context.sql, "WITH RECURSIVE", ("this", "expression", "distinct"))
+    only(query, context.sql, "WITH RECURSIVE", ("this", "expression", "distinct", "with_"))
+    if query.args.get("with_") and reads(query.args["with_"], name):
+        raise context.refuse(query, f"a WITH around both parts of {name} reads it", "write the WITH in the second part")
+    context = bind_select.with_queries(query, context, outer)
     selected = bind_select.select(query.this, context, None, outer)
     first = shaped(selected, [known(value) for value in selected.values])
     loop = context.aliases.fresh(f"{name} of WITH RECURSIVE")

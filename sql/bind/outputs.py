@@ -10,7 +10,7 @@ from sqlglot import exp
 from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.output_names import output_name
 from halfjoin.sql.bind.scalar import Scalars
-from halfjoin.sql.bind.scope import Scope
+from halfjoin.sql.bind.scope import Scope, find_star
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.parse.locate import name_of
 
@@ -23,11 +23,11 @@ class Output:
     node: exp.Expr
 
 
-def outputs_of(query: exp.Select, scope: Scope, context: Context, bound: dict[int, Expr]) -> list[Output]:
+def outputs_of(query: exp.Select, scalars: Scalars, bound: dict[int, Expr]) -> list[Output]:
     """The outputs; each column of a `*` becomes a node of its own, which `bound` gets."""
     outputs: list[Output] = []
     for node in query.expressions:
-        columns = star(node, scope, context)
+        columns = star(node, scalars.scopes, scalars.context)
         if columns is None:
             outputs.append(Output(output_name(node), node.unalias()))
         for name, column in columns or ():
@@ -38,8 +38,9 @@ def outputs_of(query: exp.Select, scope: Scope, context: Context, bound: dict[in
     return outputs
 
 
-def star(node: exp.Expr, scope: Scope, context: Context) -> list[tuple[str, Expr]] | None:
-    """The columns that `*` or `t.*` means; None for another expression."""
+def star(node: exp.Expr, scopes: tuple[Scope, ...], context: Context) -> list[tuple[str, Expr]] | None:
+    """The columns that `*` or `t.*` means, where t may be an item of a query around this one; None for another
+    expression."""
     written = node.this if isinstance(node, exp.Column) else node
     if not isinstance(written, exp.Star):
         return None
@@ -47,10 +48,10 @@ def star(node: exp.Expr, scope: Scope, context: Context) -> list[tuple[str, Expr
         raise context.refuse(node, "* takes no EXCEPT or REPLACE", "name the columns")
     if isinstance(node, exp.Column):
         with context.at(node):
-            return list(scope.star(name_of(node.args["table"])))
-    if not scope.sources:
+            return list(find_star(scopes, name_of(node.args["table"])))
+    if not scopes[0].sources:
         raise context.refuse(node, "SELECT * needs FROM")
-    return [(column.name, column.expr) for column in scope.visible]
+    return [(column.name, column.expr) for column in scopes[0].visible]
 
 
 def position(node: exp.Expr, count: int, clause: str, context: Context) -> int | None:

@@ -22,6 +22,16 @@ def reads(query: exp.Expr, name: str) -> bool:
     return any(isinstance(table.this, exp.Identifier) and name_of(table) == name for table in query.find_all(exp.Table))
 
 
+def dependent(items: Sequence[exp.CTE]) -> list[exp.CTE]:
+    """The queries of WITH RECURSIVE in an order in which each one follows those that it reads, if there is one."""
+    waiting, ordered = {name_of(item.args["alias"].this): item for item in items}, list[exp.CTE]()
+    while waiting:
+        ready = next((name for name, item in waiting.items()
+                      if not any(reads(item.this, other) for other in waiting if other != name)), next(iter(waiting)))
+        ordered.append(waiting.pop(ready))
+    return ordered
+
+
 def refuse_outer(parts: Iterable[Relation], name: str, context: Context, node: exp.Expr) -> None:
     """Refuse a recursive query that reads columns of the query around it."""
     for column in (column for part in parts for column in outer_columns(part)):

@@ -113,8 +113,6 @@ def _comparison(name: str) -> Callable[[Scalars, Any], Expr]:
 def _quantified(scalars: Scalars, node: exp.Binary, name: str, array: exp.Expr) -> Expr:
     if isinstance(array.unnest(), exp.Query):
         raise scalars.context.unmaintained(array, f"{name.upper()} (subquery) is", ON_TOP)
-    if name not in ("= any", "<> all"):
-        raise scalars.context.refuse(node, f"{name.upper()} is not supported", "write = ANY (array) or <> ALL (array)")
     return functions.resolve(name, (scalars.value(node.this), scalars.value(array)))
 
 
@@ -206,7 +204,9 @@ CLOCKS = {
 
 
 # Entries of the function table for operators, forms and the binder, which SQL text cannot call by name.
-NOT_CALLED = frozenset(("and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or", "single row"))
+NOT_CALLED = frozenset((
+    "and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or", "single row", "slice",
+))  # fmt: skip
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^", exp.DPipe: "||",
     exp.RegexpLike: "~", exp.RegexpILike: "~*",

@@ -91,12 +91,6 @@ class Scope:
                                  remedy="write one of them" if " or " in owners else "give one an alias")
         return found[0].expr if found else None
 
-    def star(self, name: str) -> tuple[tuple[str, Column], ...]:
-        """The columns of `name.*`."""
-        if (source := self.source(name)) is None:
-            raise UnknownName("table or alias", name, [source.name for source in self.sources])
-        return source.columns
-
     def source(self, name: str) -> FromItem | None:
         """The source with that alias, None if none has it."""
         return next((source for source in self.sources if source.name == name), None)
@@ -124,6 +118,18 @@ def find(scopes: tuple[Scope, ...], name: str, table: str | None) -> Expr:
         known = (source.name for scope in scopes for source in scope.sources)
         raise UnknownName("table or alias", table, dict.fromkeys(known))
     raise UnknownName("column", name, dict.fromkeys(column.name for scope in scopes for column in scope.visible))
+
+
+def find_star(scopes: tuple[Scope, ...], table: str) -> tuple[tuple[str, Column], ...]:
+    """The columns of `table.*`, searched from the innermost scope outward; raises as `find`."""
+    for scope in scopes:
+        if (source := scope.source(table)) is not None:
+            whole = None if scope.rows is None else scope.rows.source(table)
+            for name, _ in whole.columns if whole is not None else ():
+                find((scope,), name, table)  # refused unless it is one of the groups
+            return source.columns
+    known = (source.name for scope in scopes for source in scope.sources)
+    raise UnknownName("table or alias", table, dict.fromkeys(known))
 
 
 def _ungrouped(name: str, rows: Scope, table: str | None = None) -> UnsupportedSQL:

@@ -16,8 +16,9 @@ from halfjoin.sql.bind.iteration import iterative
 from halfjoin.sql.bind.loops import looped, mutual
 from halfjoin.sql.bind.ordering import Clauses, ordered_outputs
 from halfjoin.sql.bind.outer_aggregates import outer_aggregates
-from halfjoin.sql.bind.outputs import outputs_of, star
-from halfjoin.sql.bind.recursion import reads
+from halfjoin.sql.bind.outputs import outputs_of
+from halfjoin.sql.bind.quantified import has_subquery
+from halfjoin.sql.bind.recursion import dependent, reads
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.search_cycle import rewritten
@@ -31,7 +32,7 @@ from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.parse.syntax import Iterate, IterativeWith, MutualWith
 from halfjoin.sql.relation import Filter, Relation, Values
 
-__all__ = ["Selected", "common", "common_tables", "one_row", "project", "qualified", "select", "star"]
+__all__ = ["Selected", "common", "common_tables", "one_row", "project", "qualified", "select", "with_queries"]
 
 
 def select(query: exp.Expr, context: Context, base: Relation | None = None,
@@ -39,24 +40,27 @@ def select(query: exp.Expr, context: Context, base: Relation | None = None,
     """A query's outputs. For LATERAL, `base` is the relation to the left, and `outer` the scopes that it can read."""
     if isinstance(query, exp.Subquery):
         only(query, context.sql, "a subquery", ("this", "alias", "with_"))
-        return select(query.this, _with(query, context, outer), base, outer)
+        return select(query.this, with_queries(query, context, outer), base, outer)
     if (values := bare_values(query)) is not None:
-        return _ordered_values(values, _with(query, context, outer), base, outer)
+        return _ordered_values(values, with_queries(query, context, outer), base, outer)
     if isinstance(query, exp.Select):
-        return _select(query, _with(query, context, outer), base, outer)
+        return _select(query, with_queries(query, context, outer), base, outer)
     if isinstance(query, exp.Values):
-        return _ordered_values(query, _with(query, context, outer), base, outer)
+        return _ordered_values(query, with_queries(query, context, outer), base, outer)
     if isinstance(query, exp.SetOperation):
         refuse_set_operation(query, context)
         if base is not None:
             raise context.refuse(query, "LATERAL (... UNION ALL ...) is not supported",
                                  "write LATERAL (VALUES (...), (...))")
-        return set_operation(query, _with(query, context, outer), outer)
+        return set_operation(query, with_queries(query, context, outer), outer)
     raise context.refuse(query, f"{query.key.upper()} is not supported as a query")
 
 
-def _with(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Context:
-    """The context plus the queries of the WITH clause; each query sees the ones before it, and the outer columns."""
+def with_queries(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Context:
+    """The context plus the queries of the WITH clause; each query sees the ones before it, and the outer columns.
+
+    Those of WITH RECURSIVE see all others.
+    """
     clause = query.args.get("with_")
     if clause is None:
         return context
@@ -66,7 +70,7 @@ def _with(query: exp.Expr, context: Context, outer: tuple[Scope, ...]) -> Contex
         return mutual(clause, items, context, outer)
     if isinstance(clause, IterativeWith):
         return iterative(clause, items, context, outer)
-    for item in items:
+    for item in dependent(items) if recursive else items:
         alias = item.args["alias"]
         name, (inner, columns) = name_of(alias.this), rewritten(item, context, outer)
         itself = recursive and reads(inner, name)
@@ -109,7 +113,7 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     if query.args.get("where"):
         relation = filtered(relation, scalars, query.args["where"].this)
     bound: dict[int, Expr] = {}
-    outputs = outputs_of(query, scope, context, bound)
+    outputs = outputs_of(query, scalars, bound)
     scalars = scalars.binding(bound)
     last = Clauses(query, outputs, scalars)
     nodes = [*(output.node for output in outputs), *last.nodes]
@@ -141,9 +145,12 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
 
 
 def _ordered_values(query: exp.Values, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
-    """VALUES with ORDER BY and LIMIT."""
+    """VALUES with ORDER BY and LIMIT. Rows with subqueries are queries of their own."""
     refuse_order(query, context)
-    selected = _values(query, context, base, outer)
+    if context.maintains and any(map(has_subquery, query.expressions)):
+        selected = select(_as_queries(query, context), context, base, outer)
+    else:
+        selected = _values(query, context, base, outer)
     if any(query.args.get(key) for key in ("order", "limit", "offset")):
         refuse_lateral(base, query, context)
         return ordered_outputs(query, selected, "VALUES", context)
@@ -171,6 +178,19 @@ def _values(query: exp.Values, context: Context, base: Relation | None, outer: t
     columns = tuple(Column(f"{alias}.{name}", type) for name, type in zip(names, types, strict=True))
     items = tuple(zip(names, columns, strict=True))
     return Selected(Values(alias, columns, tuple(tuple(row) for row in typed)), items)
+
+
+def _as_queries(query: exp.Values, context: Context) -> exp.Query:
+    """VALUES as SELECT (...) UNION ALL SELECT (...)."""
+    made: exp.Query | None = None
+    for row in query.expressions:
+        values = row.expressions if isinstance(row, exp.Tuple) else [row]
+        names = (exp.to_identifier(f"column{position + 1}") for position in range(len(values)))
+        one = exp.Select(expressions=[exp.Alias(this=value.copy(), alias=name)
+                                      for value, name in zip(values, names, strict=True)])
+        made = one if made is None else exp.Union(this=made, expression=one, distinct=False)
+    assert made is not None
+    return made
 
 
 def _choice(base: Relation, names: list[str], rows: list[list[Expr]], context: Context) -> Selected:

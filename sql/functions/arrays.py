@@ -41,12 +41,27 @@ def _compared(name: str) -> Special:
     return special
 
 
-def _first_dimension(args: Sequence[Expr]) -> None:
-    if not isinstance(args[1], Literal) or args[1].value not in (1, None):
-        raise UnsupportedSQL("array_length of a dimension other than 1", remedy="write array_length(a, 1)")
-
-
-
+_ANY: tuple[tuple[str, str, list[tuple[str, str | None]]], ...] = (
+    ("=", "equals", [
+        ("2 = ANY(ARRAY[1,2])", "true"), ("3 = ANY(ARRAY[1,NULL])", None), ("3 = ANY(ARRAY[1,2])", "false"),
+        ("1 = ANY('{}'::int[])", "false"), ("NULL = ANY('{}'::int[])", "false"), ("1 = ANY(ARRAY[1,NULL])", "true"),
+        ("1.0 = ANY(ARRAY[1,2])", "true")]),
+    ("<>", "differs from", [("1 <> ANY(ARRAY[1,2])", "true"), ("1 <> ANY(ARRAY[1,NULL])", None)]),
+    ("<", "is less than", [("1 < ANY(ARRAY[1,2])", "true"), ("'b' < ANY(ARRAY['a',NULL])", None)]),
+    ("<=", "is at most", [("2 <= ANY(ARRAY[1,2])", "true"), ("1 <= ANY(NULL::int[])", None)]),
+    (">", "is greater than", [("2 > ANY(ARRAY[1.5,2.5])", "true"), ("1 > ANY('{}'::int[])", "false")]),
+    (">=", "is at least", [("1 >= ANY(ARRAY[2,3])", "false"), ("2 >= ANY(ARRAY[NULL,2])", "true")]),
+)
+_ALL: tuple[tuple[str, str, list[tuple[str, str | None]]], ...] = (
+    ("=", "equals", [
+        ("1 = ALL(ARRAY[1,1])", "true"), ("1 = ALL(ARRAY[1,NULL])", None), ("1 = ALL('{}'::int[])", "true")]),
+    ("<>", "differs from", [
+        ("2 <> ALL(ARRAY[1,2])", "false"), ("3 <> ALL(ARRAY[1,NULL])", None), ("3 <> ALL(ARRAY[1,2])", "true")]),
+    ("<", "is less than", [("1 < ALL(ARRAY[2,3])", "true"), ("3 < ALL(ARRAY[2,NULL])", "false")]),
+    ("<=", "is at most", [("2 <= ALL(ARRAY[2,NULL])", None), ("2 <= ALL(ARRAY[2,3])", "true")]),
+    (">", "is greater than", [("'b' > ALL(ARRAY['a','B'])", "true"), ("1 > ALL(NULL::int[])", None)]),
+    (">=", "is at least", [("1 >= ALL(ARRAY[1,2])", "false"), ("2.5 >= ALL(ARRAY[1,2])", "true")]),
+)
 
 ARRAYS = (
     function("array", "arrays", "An array of its arguments", "any... -> any[]", special=_array, examples=[
@@ -54,22 +69,12 @@ ARRAYS = (
     function("[]", "arrays", "The element at an index; NULL outside", "any[], integer -> any", examples=[
         ("(ARRAY[10, 20])[2]", "20"), ("(ARRAY[10, 20])[3]", None), ("(ARRAY[10, 20])[0]", None),
         ("(ARRAY['x', NULL])[2]", None)]),
-    function("array_length", "arrays", "Number of elements; NULL for none", "any[], integer -> integer",
-        check=_first_dimension, examples=[("array_length(ARRAY[1,2,3], 1)", "3"),
-        ("array_length('{}'::int[], 1)", None)]),
     function("cardinality", "arrays", "Number of elements", "any[] -> integer", examples=[
         ("cardinality(ARRAY[1,2])", "2"), ("cardinality('{}'::int[])", "0")]),
-    function("= any", "arrays", "Whether it equals an element", "any, any[] -> boolean", special=_compared("= any"),
-        examples=[("2 = ANY(ARRAY[1,2])", "true"), ("3 = ANY(ARRAY[1,NULL])", None), ("3 = ANY(ARRAY[1,2])", "false"),
-        ("1 = ANY('{}'::int[])", "false"), ("NULL = ANY('{}'::int[])", "false"), ("1 = ANY(ARRAY[1,NULL])", "true"),
-        ("1.0 = ANY(ARRAY[1,2])", "true")]),
-    function("<> all", "arrays", "Whether it equals no element", "any, any[] -> boolean", special=_compared("<> all"),
-        examples=[("2 <> ALL(ARRAY[1,2])", "false"), ("3 <> ALL(ARRAY[1,NULL])", None),
-        ("3 <> ALL(ARRAY[1,2])", "true")]),
-    function("array_position", "arrays", "Index of the first equal element, NULL if none; finds NULL as well",
-        "any[], any -> integer", examples=[
-        ("array_position(ARRAY['sun','mon'], 'mon')", "2"), ("array_position(ARRAY[1,2], 3)", None),
-        ("array_position(ARRAY[1,NULL], NULL)", "2")]),
+    *(function(f"{name} any", "arrays", f"Whether it {says} an element", "any, any[] -> boolean",
+               special=_compared(f"{name} any"), examples=examples) for name, says, examples in _ANY),
+    *(function(f"{name} all", "arrays", f"Whether it {says} every element", "any, any[] -> boolean",
+               special=_compared(f"{name} all"), examples=examples) for name, says, examples in _ALL),
     function("array_append", "arrays", "Appends an element", "any[], any -> any[]", examples=[
         ("array_append(ARRAY[1,2], 3)", "{1,2,3}"), ("array_append(ARRAY[1], NULL)", "{1,NULL}"),
         ("array_append(NULL, 1)", "{1}")]),

@@ -6,18 +6,21 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime, time
 from decimal import Decimal
+from functools import partial
 
 from halfjoin.sql.expr import Call, Cast, Column, Expr, Literal, Now
 from halfjoin.sql.functions.coercion import implicit, same_values
 from halfjoin.sql.functions.sum_results import SUM_RESULTS
 from halfjoin.sql.types import FLOATS, INTEGERS, STRINGS, Kind, SqlType
 
+_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 # The precedence of operators, loosest first; functions that are not listed are written as calls.
 _LEVELS = {
     "or": 1, "and": 2, "not": 3,
     "is null": 4, "is not null": 4, "is true": 4, "is not true": 4, "is false": 4, "is not false": 4,
     "is unknown": 4, "is not unknown": 4, "is distinct from": 4, "is not distinct from": 4,
-    "=": 5, "<>": 5, "<": 5, "<=": 5, ">": 5, ">=": 5, "= any": 5, "<> all": 5,
+    "=": 5, "<>": 5, "<": 5, "<=": 5, ">": 5, ">=": 5,
+    **{f"{name} {word}": 5 for name in _COMPARISONS for word in ("any", "all")},
     "in": 6, "like": 6, "ilike": 6, "||": 7, "~": 7, "~*": 7, "!~": 7, "!~*": 7,
     "+": 8, "-": 8, "*": 9, "/": 9, "%": 9, "^": 10, "neg": 11,
 }  # fmt: skip
@@ -123,7 +126,13 @@ def _like(word: str, args: tuple[Expr, ...]) -> str:
     return f"{text} {word} {pattern}" + "".join(f" ESCAPE {char}" for char in escape)
 
 
+def _quantified(operator: str, args: tuple[Expr, ...]) -> str:
+    return f"{_at_least(args[0], 6)} {operator}({render(args[1])})"
+
+
 _FORMS: dict[str, Callable[[tuple[Expr, ...]], str]] = {
+    **{f"{name} {word}": partial(_quantified, f"{name} {word.upper()}") for name in _COMPARISONS
+       for word in ("any", "all")},
     "neg": lambda args: f"-{_at_least(args[0], _CAST)}",
     "case": _case,
     "in": lambda args: f"{_at_least(args[0], 7)} IN ({', '.join(render(arg) for arg in args[1:])})",
@@ -133,8 +142,6 @@ _FORMS: dict[str, Callable[[tuple[Expr, ...]], str]] = {
     if isinstance(args[0], Literal) else f"extract({', '.join(map(render, args))})",
     "array": lambda args: f"ARRAY[{', '.join(render(arg) for arg in args)}]",
     "[]": lambda args: f"{_at_least(args[0], _ATOM)}[{render(args[1])}]",
-    "= any": lambda args: f"{_at_least(args[0], 6)} = ANY({render(args[1])})",
-    "<> all": lambda args: f"{_at_least(args[0], 6)} <> ALL({render(args[1])})",
     "fit": lambda args: render(args[0]),
     "single row": lambda args: render(args[0]),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from halfjoin.sql.functions.arithmetic import ARITHMETIC
+from halfjoin.sql.functions.array_parts import ARRAY_PARTS
 from halfjoin.sql.functions.arrays import ARRAYS
 from halfjoin.sql.functions.bits import BITS
 from halfjoin.sql.functions.casts import CASTS
@@ -25,7 +26,7 @@ from halfjoin.sql.functions.trigonometry import TRIGONOMETRY
 
 TABLE: tuple[Function, ...] = (
     *COMPARISON, *LOGIC, *ARITHMETIC, *BITS, *MATHEMATICS, *NUMERICS, *TRIGONOMETRY, *STRINGS_TABLE, *CHARACTERS,
-    *ENCODINGS, *QUOTING, *PATTERNS, *REGEXPS, *DATES, *ARRAYS, *TEXT_ARRAYS, *CASTS,
+    *ENCODINGS, *QUOTING, *PATTERNS, *REGEXPS, *DATES, *ARRAYS, *ARRAY_PARTS, *TEXT_ARRAYS, *CASTS,
 )  # fmt: skip
 
 # Also the internal functions, which only the engine calls.

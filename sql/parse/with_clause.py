@@ -9,7 +9,7 @@ from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import TokenType
 
 from halfjoin.errors import UnsupportedSQL
-from halfjoin.sql.parse.locate import line_and_column
+from halfjoin.sql.parse.locate import as_query, line_and_column
 from halfjoin.sql.parse.syntax import Cycle, IterativeWith, MutualWith, Search
 
 QUERY_TOKENS = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN)
@@ -30,6 +30,25 @@ class WithParser(MaterializeParser):
                 return self._parse_rounds("WITH ITERATIVE", IterativeWith)
         self._retreat(index)
         return super()._parse_with(skip_with_token)
+
+    def _parse_select_query(self, *args: Any, **options: Any) -> exp.Expr | None:
+        """Parse a query. A WITH belongs to what follows it, which may be VALUES."""
+        clause = self._parse_with()
+        if clause is None:
+            return super()._parse_select_query(*args, **options)
+        query: Any = self._parse_statement()
+        if query is None:
+            raise self._refused("WITH needs a query after it", "write WITH a AS (...) SELECT ...")
+        while isinstance(query, exp.Subquery) and query.is_wrapper:
+            query = query.this
+        query = as_query(query)
+        if query.args.get("with_"):
+            raise self._refused("a query has one WITH", "write WITH a AS (...), b AS (...) SELECT ...")
+        if "with_" not in query.arg_types:
+            raise self._refused("WITH needs a query after it", "write WITH a AS (...) SELECT ...")
+        query.set("with_", clause)
+        made: exp.Expr = query
+        return made
 
     def _at_rounds(self) -> bool:
         """Whether the word before was a keyword, not the name of a query: options come next, or a name."""
