@@ -114,6 +114,8 @@ def _of_moment(unit: str, micros: _Numbers, kind: Kind) -> _Numbers:
     if unit in ("hour", "minute", "second", "milliseconds", "microseconds"):
         return _of_clock(unit, micros % DAY)
     days = micros // DAY
+    if unit == "julian":
+        return days + 2_440_588
     date = days.astype("datetime64[D]")
     month = date.astype("datetime64[M]").astype(np.int64)
     year = month // 12 + 1970

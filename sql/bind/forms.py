@@ -21,8 +21,6 @@ from halfjoin.sql.types import (
     INTERVAL,
     STRINGS,
     TEXT,
-    TIMESTAMP,
-    TIMESTAMPTZ,
     UNKNOWN,
     WORKING_DIGITS,
     Kind,
@@ -175,13 +173,7 @@ def _trim(scalars: Scalars, node: exp.Trim) -> Expr:
 
 
 def _at_time_zone(scalars: Scalars, node: exp.AtTimeZone) -> Expr:
-    if node.args["zone"].name.lower() not in ("utc", "gmt", "z", "zulu", "etc/utc"):
-        raise scalars.context.refuse(node.args["zone"], "AT TIME ZONE is supported for 'UTC' only",
-                                     "add the offset: x + interval '2 hours'")
-    value = scalars.value(node.this)
-    if value.type.kind is Kind.TIMESTAMP:
-        return functions.cast(value, TIMESTAMPTZ, explicit=True)
-    return functions.cast(functions.cast(value, TIMESTAMPTZ), TIMESTAMP, explicit=True)
+    return functions.resolve("timezone", (scalars.value(node.args["zone"]), scalars.value(node.this)))
 
 
 def _collate(scalars: Scalars, node: exp.Collate) -> Expr:

@@ -17,10 +17,11 @@ from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
 from halfjoin.sql.bind.scope import Scope, find
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.functions.moments import NAMED
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
-from halfjoin.sql.types import BOOLEAN, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
+from halfjoin.sql.types import BOOLEAN, DATE, INTEGER, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,8 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     if returns_rows(name, context.schema):
         raise context.refuse(node, f"{name} returns rows, which is not allowed here",
                              f"write it in FROM: FROM ..., {name}(...)")
+    if name in NAMED:
+        return functions.resolve(name, _named_arguments(scalars, node, NAMED[name]))
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
         raise context.refuse(node, f"{name} takes plain arguments only")
     args = scalars.values(node.expressions)
@@ -182,6 +185,18 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     if name in TYPE_FUNCTIONS and len(args) == 1:
         return functions.cast(args[0], TYPE_FUNCTIONS[name], explicit=True)
     return functions.resolve(name, args)
+
+
+def _named_arguments(scalars: Scalars, node: exp.Anonymous, names: Sequence[str]) -> list[Expr]:
+    """The arguments in their order, of which any may be named; those left out are 0."""
+    found: dict[str, Expr] = {}
+    for name, arg in zip(names, node.expressions, strict=False):
+        named = isinstance(arg, exp.Kwarg)
+        known = arg.this.name.lower() if named else name
+        if known not in names or known in found or len(node.expressions) > len(names):
+            raise scalars.context.refuse(node, f"{node.name} takes {', '.join(names)}")
+        found[known] = scalars.value(arg.expression if named else arg)
+    return [found.get(name, Literal(0, INTEGER)) for name in names]
 
 
 def _clock(scalars: Scalars, node: exp.Expr) -> Expr:

@@ -19,7 +19,7 @@ _CLOCK = {"microseconds": 0, "milliseconds": 3, "second": 6, "minute": 0, "hour"
 _CALENDAR = {"day": 0, "month": 0, "quarter": 0, "year": 0, "decade": 0, "century": 0, "millennium": 0}
 _WEEKS = {"week": 0, "isoyear": 0, "dow": 0, "isodow": 0, "doy": 0}
 _FIELDS: dict[Kind, dict[str, int]] = {
-    Kind.DATE: {**_CALENDAR, **_WEEKS, "epoch": 0},
+    Kind.DATE: {**_CALENDAR, **_WEEKS, "epoch": 0, "julian": 0},
     Kind.TIME: {**_CLOCK, "epoch": 6},
     Kind.TIMESTAMP: {**_CLOCK, **_CALENDAR, **_WEEKS, "epoch": 6},
     Kind.TIMESTAMPTZ: {**_CLOCK, **_CALENDAR, **_WEEKS, "epoch": 6, "timezone": 0, "timezone_hour": 0,
@@ -116,6 +116,8 @@ DATES = (
         ("extract(year FROM timestamp '2001-02-16 20:38:40')", "2001"), ("extract(doy FROM date '2001-02-16')", "47"),
         ("extract(second FROM timestamp '2001-02-16 20:38:40.12')", "40.120000"),
         ("extract(epoch FROM date '2024-01-01')", "1704067200"), ("extract(dow FROM date '2024-01-07')", "0"),
+        ("extract(julian FROM date '2020-01-01')", "2458850"),
+
         ("extract(isodow FROM date '2024-01-07')", "7"), ("extract(week FROM date '2021-01-03')", "53"),
         ("extract(isoyear FROM date '2021-01-03')", "2020"), ("extract(quarter FROM date '2024-06-30')", "2"),
         ("extract(century FROM date '2000-12-31')", "20"), ("extract(decade FROM date '1999-01-01')", "199"),
