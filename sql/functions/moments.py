@@ -42,16 +42,16 @@ def _make(name: str, doc: str, params: str, result: str, *examples: tuple[str, s
 MOMENTS_TABLE = (
     function("age", "dates", "The time between two, in years, months, days and hours",
         "timestamp, timestamp -> interval", "timestamptz, timestamptz -> interval", examples=[
-        ("age(timestamp '2001-04-10', timestamp '1957-06-13')", "43 years 9 mons 27 days"),
-        ("age(date '2020-01-01', date '2019-03-31')", "9 mons 1 day"),
-        ("age(timestamp '2019-03-31', timestamp '2020-01-01 10:00')", "-9 mons -1 days -10:00:00")]),
+        ("age(timestamp '2001-04-10', timestamp '1957-06-13')::text", "43 years 9 mons 27 days"),
+        ("age(date '2020-01-01', date '2019-03-31')::text", "9 mons 1 day"),
+        ("age(timestamp '2019-03-31', timestamp '2020-01-01 10:00')::text", "-9 mons -1 days -10:00:00")]),
     function("justify_hours", "dates", "With 24 hours as a day", "interval -> interval or error", examples=[
-        ("justify_hours(interval '50 hours 10 minutes')", "2 days 02:10:00")]),
+        ("justify_hours(interval '50 hours 10 minutes')::text", "2 days 02:10:00")]),
     function("justify_days", "dates", "With 30 days as a month", "interval -> interval or error", examples=[
-        ("justify_days(interval '65 days')", "2 mons 5 days")]),
+        ("justify_days(interval '65 days')::text", "2 mons 5 days")]),
     function("justify_interval", "dates", "With 24 hours as a day, and 30 days as a month, and one sign",
         "interval -> interval or error", examples=[
-        ("justify_interval(interval '1 month -1 hour')", "29 days 23:00:00")]),
+        ("justify_interval(interval '1 month -1 hour')::text", "29 days 23:00:00")]),
     function("date_bin", "dates", "The start of the interval that it is in, counted from an origin",
         "interval, timestamp, timestamp -> timestamp or error",
         "interval, timestamptz, timestamptz -> timestamptz or error", examples=[
@@ -73,8 +73,8 @@ MOMENTS_TABLE = (
         ("make_timestamptz(2013, 7, 15, 8, 15, 23.5, 'America/New_York')", "2013-07-15 12:15:23.5+00")]),
     _make("make_interval", "From years, months, weeks, days, hours, mins, secs, which can be named",
         "integer, integer, integer, integer, integer, integer, double precision", "interval",
-        ("make_interval(days => 10, secs => 1.5)", "10 days 00:00:01.5"),
-        ("make_interval(1, 2, 3, 4, 5, 6, 7)", "1 year 2 mons 25 days 05:06:07")),
+        ("make_interval(days => 10, secs => 1.5)::text", "10 days 00:00:01.5"),
+        ("make_interval(1, 2, 3, 4, 5, 6, 7)::text", "1 year 2 mons 25 days 05:06:07")),
     function("isfinite", "dates", "Whether it is not infinite", *(f"{type} -> boolean" for type in
         ("date", "timestamp", "timestamptz", "interval")), examples=[("isfinite(date '2001-02-16')", "true")]),
     function("timezone", "dates", "AT TIME ZONE: from UTC to the clock of a zone, or back",
