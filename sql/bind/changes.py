@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from halfjoin.errors import UnknownName
 from halfjoin.sql import functions
-from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.context import Context, moment
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.bind.select import project, select
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def bind_insert(statement: Insert, schema: Schema, sql: str) -> Relation:
     """The new rows: all columns of the table, in order and with exactly its types; missing columns are NULL."""
-    context = Context(schema, sql, in_change=True)
+    context = Context(schema, sql, now=moment(), in_change=True)
     columns = _columns(statement.table, context)
     targets = _targets(statement, columns, context)
     some = not statement.columns  # without a column list, the values may fill the first columns only
@@ -36,14 +36,14 @@ def bind_insert(statement: Insert, schema: Schema, sql: str) -> Relation:
 
 def bind_delete(statement: Delete, schema: Schema, sql: str) -> Relation:
     """The rows to delete."""
-    context = Context(schema, sql, in_change=True)
+    context = Context(schema, sql, now=moment(), in_change=True)
     rows, _, columns = _old_rows(statement, context)
     return Project(rows, tuple(zip(_columns(statement.table, context), columns, strict=True)))
 
 
 def bind_update(statement: Update, schema: Schema, sql: str) -> tuple[Relation, Relation]:
     """The old and the new versions of the rows to update."""
-    context = Context(schema, sql, in_change=True)
+    context = Context(schema, sql, now=moment(), in_change=True)
     rows, scope, old = _old_rows(statement, context)
     columns = _columns(statement.table, context)
     by_name = {column.name: column for column in columns}

@@ -16,12 +16,12 @@ from halfjoin.sql.bind.forms import FORMS
 from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
 from halfjoin.sql.bind.scope import Scope, find
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
-from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.moments import NAMED
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
-from halfjoin.sql.types import BOOLEAN, DATE, INTEGER, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
+from halfjoin.sql.types import BOOLEAN, DATE, DOUBLE, INTEGER, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, UUID
 
 
 @dataclass(frozen=True)
@@ -180,8 +180,10 @@ def _function(scalars: Scalars, node: exp.Anonymous) -> Expr:
     if any(isinstance(arg, (exp.Distinct, exp.Star, exp.Order, exp.Kwarg)) for arg in node.expressions):
         raise context.refuse(node, f"{name} takes plain arguments only")
     args = scalars.values(node.expressions)
-    if not args and (moment := _moment(scalars, name)) is not None:
-        return moment
+    if not args and (value := _moment(scalars, name) or _chance(scalars, name)) is not None:
+        return value
+    if name == "age" and len(args) == 1 and (today := _moment(scalars, "current_date")) is not None:
+        return functions.resolve("age", (today, *args))
     if name in TYPE_FUNCTIONS and len(args) == 1:
         return functions.cast(args[0], TYPE_FUNCTIONS[name], explicit=True)
     return functions.resolve(name, args)
@@ -204,6 +206,13 @@ def _clock(scalars: Scalars, node: exp.Expr) -> Expr:
     return _moment(scalars, name) or functions.resolve(name, ())
 
 
+def _chance(scalars: Scalars, name: str) -> Expr | None:
+    """The call of a function of chance, in a query. Each row gets a value of its own."""
+    if scalars.context.now is None or name not in CHANCE:
+        return None
+    return Call(name, (), CHANCE[name])
+
+
 def _moment(scalars: Scalars, name: str) -> Expr | None:
     """The value of a clock function, in a query that may read the clock."""
     if scalars.context.now is None or name not in CLOCKS:
@@ -211,6 +220,7 @@ def _moment(scalars: Scalars, name: str) -> Expr | None:
     return functions.cast(Literal(scalars.context.now, UNKNOWN), CLOCKS[name], explicit=True)
 
 
+CHANCE = {"random": DOUBLE, "gen_random_uuid": UUID}
 CLOCKS = {
     **dict.fromkeys(("now", "current_timestamp", "clock_timestamp", "statement_timestamp", "transaction_timestamp"),
                     TIMESTAMPTZ),

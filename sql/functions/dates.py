@@ -143,7 +143,7 @@ DATES = (
         ("to_char(timestamp '2002-04-20 17:31:12.66', 'HH12:MI:SS')", "05:31:12"),
         ("to_char(date '2024-01-05', 'YYYY-MM-DD')", "2024-01-05"),
         ("to_char(1485.5, '9G999D99')", " 1,485.50"), ("to_char(-0.1, 'FM990.0')", "-0.1"),
-        ("to_char(482, 'RN')", "        CDLXXXII"),
+        ("to_char(482, 'RN')", "       CDLXXXII"),
         ("to_char(timestamp '2024-01-05 00:07:09.012345', 'Dy, DD Mon YYYY HH24:MI:SS.US')",
          "Fri, 05 Jan 2024 00:07:09.012345"),
         ("to_char(timestamp '2024-09-05 12:00', 'FMDay, FMDD FMMonth, \"at\" HH12 AM')",
