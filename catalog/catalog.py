@@ -65,6 +65,21 @@ class Catalog:
         table = self.tables.get(collection)
         return () if table is None else table.primary_key
 
+    def default(self, table: str, column: str) -> str | None:
+        """The text of a column's DEFAULT, None if it has none."""
+        found = self.tables.get(table)
+        return next((c.default for c in found.columns if c.name == column), None) if found else None
+
+    def generated(self, table: str) -> tuple[str, ...]:
+        """The columns of a table that are GENERATED from others."""
+        found = self.tables.get(table)
+        return tuple(c.name for c in found.columns if c.generated is not None) if found else ()
+
+    def keys(self, table: str) -> dict[str, tuple[str, ...]]:
+        """The columns of a table's PRIMARY KEY and UNIQUE constraints, by the constraints' names."""
+        found = self.tables.get(table)
+        return {f"{table}_pkey": found.primary_key} if found and found.primary_key else {}
+
     def incarnation(self, collection: str) -> str:
         """What tells a table or view apart from another that had its name, or will have it; empty for what an older
         version made, and for what is neither."""

@@ -17,12 +17,17 @@ class Definition(BaseModel):
 
 
 class ColumnModel(BaseModel):
-    """A column of a table or view."""
+    """A column of a table or view.
+
+    `default`: the text of its DEFAULT. `generated`: that of the expression over other columns that computes it.
+    """
 
     model_config = ConfigDict(frozen=True)
     name: str
     type: SqlType
     not_null: bool = False
+    default: str | None = None
+    generated: str | None = None
 
     @property
     def column(self) -> Column:

@@ -50,6 +50,7 @@ from halfjoin.engine.system.machine import machine_memory
 from halfjoin.engine.system.process import check_process, is_this
 from halfjoin.engine.system.turns import Turns
 from halfjoin.errors import Conflict, HalfjoinError
+from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.times import duration
 
 
@@ -126,11 +127,18 @@ class Engine:
 
     @retried
     @exclusive
-    def execute(self, sql: str) -> pa.Table | None:
+    def execute(self, sql: str, params: Params = None) -> pa.Table | None:
         """Run statements in order. Those between BEGIN and COMMIT are one batch, all of it or nothing.
 
+        A transaction may go on over several calls. If a call fails that did not begin it, it waits for ROLLBACK.
+
+        Args:
+            sql: one or several statements.
+            params: the values of `$1`, `$2`, ... (a list or tuple) or of `:name` (a dict) in queries and changes.
+
         Returns:
-            The rows of the last statement, None if it returns none. INSERT, UPDATE and DELETE return their `count`.
+            The rows of the last statement, None if it returns none. INSERT, UPDATE, DELETE and MERGE return their
+            `count`, or the rows of RETURNING.
 
         Raises:
             UnsupportedSQL, UnknownName, Conflict, InvalidRow, InvalidTime, DataError: a statement fails and changes
@@ -138,7 +146,7 @@ class Engine:
         """
         self._wait()
         with self._reading() as state:
-            return execute(self._session, state, sql)
+            return execute(self._session, state, sql, params)
 
     def create_view(self, name: str, collection: Collection) -> None:
         """Make a materialized view of a collection: `CREATE MATERIALIZED VIEW` with its text.
@@ -231,14 +239,14 @@ class Engine:
 
     @retried
     @exclusive
-    def query(self, sql: str | Collection, as_of: Time | None = None) -> pa.Table:
-        """Run any SELECT over tables and views as of a time. A `Collection` is one.
+    def query(self, sql: str | Collection, params: Params = None, as_of: Time | None = None) -> pa.Table:
+        """Run any SELECT over tables and views as of a time. A `Collection` is one. `params`: as for `execute`.
 
         Raises:
             UnsupportedSQL, UnknownName, InvalidTime, DataError.
         """
         with self._reading() as state:
-            return query(state, _text(sql), _optional(as_of))
+            return query(state, _text(sql), _optional(as_of), params)
 
     @retried
     @exclusive

@@ -23,10 +23,12 @@ class HalfjoinError(Exception):
     Attributes:
         reason (str): what is wrong.
         remedy (str | None): what the caller can do about it, None if we have no advice.
+        code (str | None): PostgreSQL's SQLSTATE, if it is more than that of the kind of error; see `sqlstate`.
     """
 
     reason: str
     remedy: str | None = field(default=None, kw_only=True)
+    code: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         """Render the text."""
@@ -34,6 +36,14 @@ class HalfjoinError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _made_again, (type(self), self.args), self.__dict__
+
+    @property
+    def sqlstate(self) -> str:
+        """The error's SQLSTATE as PostgreSQL has it, five letters and digits; the first two are its class."""
+        return self.code or self._sqlstate()
+
+    def _sqlstate(self) -> str:
+        return "XX000"
 
     def with_(self, **changes: Any) -> Self:
         """A copy of the error with other values in some fields."""
@@ -82,6 +92,9 @@ class UnsupportedSQL(_InStatement):
 
     wrong: bool = False
 
+    def _sqlstate(self) -> str:
+        return "42601" if self.wrong else "0A000"
+
 
 @dataclass(eq=False, repr=False)
 class UnknownName(_InStatement):
@@ -109,6 +122,10 @@ class UnknownName(_InStatement):
             known = "known: " + ", ".join(shown) + (", ..." if more else "")
             self.remedy = "did you mean " + " or ".join(near) + "?" if near else known
         super().__post_init__()
+
+    def _sqlstate(self) -> str:
+        kinds = {"column": "42703", "function": "42883", "table": "42P01", "view": "42P01", "materialized": "42P01"}
+        return kinds.get(self.kind.split()[0], "42704")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -144,6 +161,9 @@ class InvalidRow(HalfjoinError):
         why = self.reason if self.value is None else f"{shown(self.value)} {self.reason}"
         return self._with_remedy(": ".join(part for part in (where, called, why) if part))
 
+    def _sqlstate(self) -> str:
+        return "23000"
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class InvalidTime(HalfjoinError):
@@ -162,6 +182,9 @@ class InvalidTime(HalfjoinError):
     since: int | None = None
     table: str | None = None
 
+    def _sqlstate(self) -> str:
+        return "22023"
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Conflict(HalfjoinError):
@@ -174,6 +197,9 @@ class Conflict(HalfjoinError):
 
     name: str | None = None
     holder: str | None = None
+
+    def _sqlstate(self) -> str:
+        return "42710"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -197,6 +223,9 @@ class DataError(HalfjoinError):
         row = f", for a row with {self.row}" if self.row else ""
         return self._with_remedy(f"{where}{self.reason}{row}{f' (and {self.more} more)' if self.more else ''}")
 
+    def _sqlstate(self) -> str:
+        return "22000"
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class StorageError(HalfjoinError):
@@ -207,6 +236,9 @@ class StorageError(HalfjoinError):
     """
 
     path: str | None = None
+
+    def _sqlstate(self) -> str:
+        return "58030"
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from halfjoin.sql.expr import Column
@@ -17,6 +18,15 @@ class Schema(Protocol):
 
     def primary_key(self, collection: str) -> tuple[str, ...]:
         """The columns of a table's primary key; empty for a table without one, and for a view."""
+
+    def default(self, table: str, column: str) -> str | None:
+        """The text of a column's DEFAULT, None if it has none."""
+
+    def generated(self, table: str) -> tuple[str, ...]:
+        """The columns of a table that are GENERATED from others."""
+
+    def keys(self, table: str) -> Mapping[str, tuple[str, ...]]:
+        """The columns of a table's PRIMARY KEY and UNIQUE constraints, by the constraints' names."""
 
     def plain_view(self, name: str) -> str | None:
         """The SELECT text of a plain view, with its column list applied, None if none has that name."""

@@ -11,6 +11,7 @@ from halfjoin.sql.expr import Expr
 from halfjoin.sql.types import SqlType
 
 Query: TypeAlias = exp.Query  # a parsed query; only the package `sql` looks inside
+Assignment: TypeAlias = tuple[str, exp.Expr]  # a column and its new value, which may be DEFAULT
 
 
 @dataclass(frozen=True)
@@ -70,31 +71,120 @@ class CreateSink:
 
 
 @dataclass(frozen=True)
+class OnConflict:
+    """ON CONFLICT [(column, ...) | ON CONSTRAINT name] DO NOTHING | DO UPDATE SET ... [WHERE ...].
+
+    `columns` and `constraint` are None if the clause names no key, so that it means every key. `assignments` is None
+    for DO NOTHING.
+    """
+
+    columns: tuple[str, ...] | None
+    constraint: str | None
+    assignments: tuple[Assignment, ...] | None
+    where: exp.Expr | None = None
+
+
+@dataclass(frozen=True)
 class Insert:
-    """INSERT INTO table [(column, ...)] query."""
+    """[WITH ...] INSERT INTO table [AS alias] [(column, ...)] query | DEFAULT VALUES [ON CONFLICT ...] [RETURNING ...].
+
+    `query` is None for DEFAULT VALUES. It holds the statement's WITH clause.
+    """
 
     table: str
     columns: tuple[str, ...]
-    query: exp.Query
+    query: exp.Query | None
+    alias: str = ""
+    conflict: OnConflict | None = None
+    returning: tuple[exp.Expr, ...] = ()
+    common: exp.With | None = None
 
 
 @dataclass(frozen=True)
 class Delete:
-    """DELETE FROM table [WHERE ...]."""
+    """[WITH ...] DELETE FROM table [AS alias] [USING item, ...] [WHERE ...] [RETURNING ...]."""
 
     table: str
     alias: str
     where: exp.Expr | None
+    items: exp.From | None = None
+    joins: tuple[exp.Join, ...] = ()
+    returning: tuple[exp.Expr, ...] = ()
+    common: exp.With | None = None
 
 
 @dataclass(frozen=True)
 class Update:
-    """UPDATE table SET column = expression, ... [WHERE ...]."""
+    """[WITH ...] UPDATE table [AS alias] SET ... [FROM item, ...] [WHERE ...] [RETURNING ...]."""
 
     table: str
     alias: str
-    assignments: tuple[tuple[str, exp.Expr], ...]
+    assignments: tuple[Assignment, ...]
     where: exp.Expr | None
+    items: exp.From | None = None
+    joins: tuple[exp.Join, ...] = ()
+    returning: tuple[exp.Expr, ...] = ()
+    common: exp.With | None = None
+
+
+@dataclass(frozen=True)
+class When:
+    """WHEN [NOT] MATCHED [AND condition] THEN UPDATE SET ... | DELETE | INSERT ... | DO NOTHING, a clause of MERGE.
+
+    `kind`: `update`, `delete`, `insert` or `nothing`. `columns` and `values` are those of INSERT; `values` is None for
+    DEFAULT VALUES.
+    """
+
+    matched: bool
+    condition: exp.Expr | None
+    kind: str
+    assignments: tuple[Assignment, ...] = ()
+    columns: tuple[str, ...] = ()
+    values: tuple[exp.Expr, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Merge:
+    """[WITH ...] MERGE INTO table [AS alias] USING source ON condition WHEN ..."""
+
+    table: str
+    alias: str
+    source: exp.Expr
+    on: exp.Expr
+    whens: tuple[When, ...]
+    common: exp.With | None = None
+
+
+@dataclass(frozen=True)
+class Truncate:
+    """TRUNCATE [TABLE] table, ...: remove all rows."""
+
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """PREPARE name [(type, ...)] AS statement. `text` is that of the whole PREPARE."""
+
+    name: str
+    types: tuple[exp.Expr, ...]
+    statement: exp.Expr
+    text: str
+
+
+@dataclass(frozen=True)
+class Execute:
+    """EXECUTE name [(value, ...)]."""
+
+    name: str
+    values: tuple[exp.Expr, ...]
+
+
+@dataclass(frozen=True)
+class Deallocate:
+    """DEALLOCATE name, or ALL (None)."""
+
+    name: str | None
 
 
 @dataclass(frozen=True)
@@ -160,6 +250,14 @@ class Rollback:
 
 
 @dataclass(frozen=True)
+class Savepoint:
+    """SAVEPOINT name, ROLLBACK TO name, RELEASE name. `word`: `savepoint`, `rollback` or `release`."""
+
+    word: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Drop:
     """DROP TABLE | [MATERIALIZED] VIEW | INDEX | SINK [IF EXISTS] name, ..."""
 
@@ -168,7 +266,9 @@ class Drop:
     if_exists: bool = False
 
 
+Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change the rows of one table
 Statement: TypeAlias = (
-    CreateTable | CreateView | CreateIndex | CreateSink | Insert | Delete | Update | Select | Subscribe | Explain
-    | RefreshPlan | Show | SetTime | Begin | Commit | Rollback | Drop
+    CreateTable | CreateView | CreateIndex | CreateSink | Insert | Delete | Update | Merge | Truncate | Select
+    | Subscribe | Explain | RefreshPlan | Show | SetTime | Begin | Commit | Rollback | Savepoint | Drop
+    | Prepare | Execute | Deallocate
 )

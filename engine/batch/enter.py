@@ -30,7 +30,7 @@ def enter_table(state: State, table: Table) -> Collection:
     collection = Collection(table.name, schema, retain, since=max(0, state.upper - max(retain, 1)),
                             order=table.primary_key)  # fmt: skip
     if table.primary_key:
-        collection.share(arrangement_of(table), User("primary key of", table.name), state.functions)
+        collection.share(arrangement_of(table, table.primary_key), User("primary key of", table.name), state.functions)
     state.tables[table.name] = collection
     return collection
 

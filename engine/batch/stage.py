@@ -8,24 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
 from halfjoin.engine.batch.flows import alone, is_passing
-from halfjoin.engine.batch.looping import loop_changes, per_round
+from halfjoin.engine.batch.looping import kept, loop_changes, per_round
 from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.batch.unreadable import Failure, Standing, closing
 from halfjoin.engine.intake.fingerprint import Partial, partial
-from halfjoin.engine.intake.primary_key import PrimaryKey, arrangement_of
+from halfjoin.engine.intake.primary_key import key_of
 from halfjoin.engine.intake.rows import Submitted, unnumbered
 from halfjoin.engine.intake.unnamed import filled
 from halfjoin.engine.intake.upserts import latest
 from halfjoin.engine.linear.failures import of_view
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty
+from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty, where_true
 from halfjoin.errors import DataError, InvalidRow, InvalidTime
 
 
@@ -125,7 +123,7 @@ def runs_of(
             continue
         times = constant(time, rows.length) if rows.time is None else rows.time
         if rows.time is not None and rows.length and int(times.min()) < state.upper:
-            position = int(np.flatnonzero(times < state.upper)[0])
+            position = int(where_true(times < state.upper)[0])
             early = int(times[position])
             where = f"row {position}: time {early}" if rows.numbered else f"the time {early} of a row"
             raise closed_at(state, f"{name}: {where}", early, _LATER).with_(table=name)
@@ -135,15 +133,14 @@ def runs_of(
             updates = _in_place_of(collection.as_of(time, distinct=True), updates, time, upsert=rows.upsert)
         indexes = {}
         if table.primary_key:
-            arrangement = arrangement_of(table)
-            key = PrimaryKey(table, arrangement, collection.arrangements[arrangement].columns)
+            key = key_of(table, table.primary_key, collection)
             candidates = key.candidates(collection.runs, updates)
             if rows.unnamed:
                 updates = filled(key, candidates, updates, rows.unnamed, upsert=rows.upsert)
             if rows.upsert:
                 updates = key.replaced(candidates, updates)
             try:
-                indexes[arrangement] = key.check(candidates, updates)
+                indexes[key.arrangement] = key.check(candidates, updates)
             except InvalidRow as problem:
                 raise problem if rows.numbered else unnumbered(problem, table, None) from None
         if not updates.diff.all():
@@ -186,7 +183,7 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
                 looped.add(flow.plan.loop)
                 for one, (added, wrong) in loop_changes(state, flow.plan.loop, lookup, runner.steps(state)).items():
                     rounds[one] = per_round(added)
-                    if len(added) and not is_passing(state.maintained[one].dataflow):
+                    if len(added := kept(state, one, added, upper)):
                         runs[one] = make_run(added, upper)
                         changed.add(one)
                     if len(wrong):

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from halfjoin.catalog.models import Table
+from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.index import Index, build
 from halfjoin.engine.arrange.run import KeyColumns, Part, Run
 from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.intake.upserts import last_of_each
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate, groups
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Positions, Updates, concat, where_true
 from halfjoin.errors import InvalidRow, key_text
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
@@ -23,11 +24,15 @@ from halfjoin.sql.expr import Column
 
 @dataclass(frozen=True, slots=True)
 class PrimaryKey:
-    """A table's key and the arrangement by the key. A batch looks up the table's rows once (`candidates`)."""
+    """A table's key and the arrangement by the key. A batch looks up the table's rows once (`candidates`).
+
+    `names`: the key's columns. A key of a UNIQUE constraint obeys the same rule, for the rows without a NULL in it.
+    """
 
     table: Table
     arrangement: ArrangementKey
     columns: KeyColumns
+    names: tuple[str, ...]
 
     def candidates(self, there: Iterable[Part], updates: Updates) -> list[Run]:
         """The table's rows that share a key with the updates, and maybe others, as runs in memory."""
@@ -88,29 +93,30 @@ class PrimaryKey:
         both = concat([held.not_before(int(updates.time.min()) - 1), updates])
         rows = groups(list(both.columns.values()), len(both))
         missing = _first_outside(rows, both, 0, MAXIMUM, before)
-        keys = groups([both.columns[name] for name in self.table.primary_key], len(both))
+        keys = groups([both.columns[name] for name in self.names], len(both))
         if missing is not None:
             raise self._missing(both, keys, missing, before).with_(row=int(positions[missing - before]))
         double = _first_outside(keys, both, 0, 1, before)
         if double is not None:
             raise InvalidRow(f"would be a second row with the key {key_text(self._key(both, double))}",
                              remedy="delete the first in the same batch, or submit hj.upserts(rows)",
-                             table=self.table.name, row=int(positions[double - before]), key=self._key(both, double))
+                             table=self.table.name, row=int(positions[double - before]), key=self._key(both, double),
+                             code="23505")
 
     def replaced(self, candidates: Sequence[Run], updates: Updates) -> Updates:
         """The updates of upserts: the new rows, and for each the deletion of the row with its key at its time, if any.
 
         A row with the diff 0 adds only the deletion. If several rows have the same key and time, the last one counts.
         """
-        keys = groups([updates.columns[name] for name in self.table.primary_key], len(updates))
+        keys = groups([updates.columns[name] for name in self.names], len(updates))
         last = last_of_each(keys, updates.time)
         new = updates.take(last)
         keys = keys[last]
         # A new row ends when the next new row of its key begins.
-        follows = np.flatnonzero(keys[1:] == keys[:-1])
+        follows = where_true(keys[1:] == keys[:-1])
         ended = new.take(follows)
         parts = [new, Updates(ended.columns, new.time[follows + 1], -ended.diff)]
-        first = new.take(np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
+        first = new.take(where_true(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
         arrays, _ = self.columns(first)  # in the arrangement's order of columns
         held = self._held(candidates, np.unique(codes(arrays, len(first))))
         if held:
@@ -124,7 +130,7 @@ class PrimaryKey:
         Rows that came and went add up to 0. To negate every update instead would double a key's updates per upsert.
         """
         both = concat([first, held])
-        numbers = groups([both.columns[name] for name in self.table.primary_key], len(both))
+        numbers = groups([both.columns[name] for name in self.names], len(both))
         start = np.full(int(numbers.max()) + 1, MINIMUM)
         start[numbers[: len(first)]] = first.time
         begins = start[numbers[len(first) :]]
@@ -132,12 +138,12 @@ class PrimaryKey:
         return consolidate(Updates(held.columns, begins, -held.diff).filter(known))
 
     def _key(self, updates: Updates, row: int) -> dict[str, Any]:
-        return {name: updates.columns[name][row].as_py() for name in self.table.primary_key}
+        return {name: updates.columns[name][row].as_py() for name in self.names}
 
     def _missing(self, both: Updates, keys: Ints, row: int, held: int) -> InvalidRow:
         key = self._key(both, row)
         text = f"deletes a row that is not there: {key_text(key)}"
-        others = np.flatnonzero((keys == keys[row]) & (both.diff > 0))
+        others = where_true((keys == keys[row]) & (both.diff > 0))
         others = others[others < held]
         if len(others):
             there = {name: column[int(others[-1])].as_py() for name, column in both.columns.items()}
@@ -157,11 +163,26 @@ def _place(run: Run, rows: Positions, numbers: Ints) -> KeyedRows:
     return KeyedRows(Updates(found.columns, found.time, diffs), np.arange(len(rows)), numbers)
 
 
-def arrangement_of(table: Table) -> ArrangementKey:
-    """The arrangement of a table by its primary key."""
+def arrangement_of(table: Table, names: Sequence[str]) -> ArrangementKey:
+    """The arrangement of a table by the columns of a key."""
     by_name = {column.name: column.column for column in table.columns}
-    keys: tuple[Column, ...] = tuple(by_name[name] for name in sorted(table.primary_key))
+    keys: tuple[Column, ...] = tuple(by_name[name] for name in sorted(names))
     return ArrangementKey(table.name, keys)
+
+
+def key_of(table: Table, names: Sequence[str], collection: Collection) -> PrimaryKey:
+    """A key of a table whose arrangement is shared."""
+    arrangement = arrangement_of(table, names)
+    return PrimaryKey(table, arrangement, collection.arrangements[arrangement].columns, tuple(names))
+
+
+def known(updates: Updates, names: Sequence[str]) -> Mask:
+    """The rows without a NULL in a key."""
+    mask = np.ones(len(updates), np.bool_)
+    for name in names:
+        if updates.columns[name].null_count:
+            mask &= updates.columns[name].is_valid().to_numpy(zero_copy_only=False)
+    return mask
 
 
 def _first_outside(numbers: Ints, updates: Updates, low: int, high: int, held: int) -> int | None:
@@ -170,7 +191,7 @@ def _first_outside(numbers: Ints, updates: Updates, low: int, high: int, held: i
     group, time = numbers[order], updates.time[order]
     running = np.cumsum(updates.diff[order])
     starts = np.concatenate([[True], group[1:] != group[:-1]])
-    first = np.flatnonzero(starts)
+    first = where_true(starts)
     base = np.repeat(np.concatenate([[0], running[first[1:] - 1]]), np.diff(np.append(first, len(group))))
     count = running - base
     settled = np.ones(len(group), np.bool_)  # updates with the same time take effect together

@@ -157,7 +157,7 @@ def _refuse_null(table: Table, name: str, array: pa.Array, missing: Mask | None,
     if null.any():
         row = int(null.argmax())
         why = "is missing" if missing is not None and missing[row] else "is NULL"
-        raise InvalidRow(f"{why}, and the column is NOT NULL", table=table.name, column=name, row=row)
+        raise InvalidRow(f"{why}, and the column is NOT NULL", table=table.name, column=name, row=row, code="23502")
 
 
 def unnumbered(problem: InvalidRow, table: Table, given: pa.Table | None) -> InvalidRow:

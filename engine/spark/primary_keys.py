@@ -74,8 +74,8 @@ class _Keys:
     def __call__(self, batches: Batches) -> Batches:
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
             changed = self.lots[number].read(self.new, self.names)
-            arrangement = arrangement_of(self.table)
-            key = PrimaryKey(self.table, arrangement, key_columns(arrangement, {}))
+            arrangement = arrangement_of(self.table, self.table.primary_key)
+            key = PrimaryKey(self.table, arrangement, key_columns(arrangement, {}), self.table.primary_key)
             candidates = key.candidates(self.there, changed)
             try:
                 if self.upsert:

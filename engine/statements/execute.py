@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import querying, reading
+from halfjoin.engine.statements.changing import carry_out
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.replan import refresh
@@ -14,50 +17,59 @@ from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.showing import show
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.transaction import Transaction, check
-from halfjoin.engine.updates.updates import Updates, concat, empty
+from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnsupportedSQL, bounded
-from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
-from halfjoin.sql.parse.parse import parse
+from halfjoin.sql.parse.parameters import Params
+from halfjoin.sql.parse.parse import executed, parse
 from halfjoin.sql.statements import (
     Begin,
+    Change,
     Commit,
     CreateIndex,
     CreateSink,
     CreateTable,
     CreateView,
+    Deallocate,
     Delete,
     Drop,
+    Execute,
     Explain,
     Insert,
+    Merge,
+    Prepare,
     RefreshPlan,
     Rollback,
+    Savepoint,
     Select,
     SetTime,
     Show,
     Statement,
     Subscribe,
+    Truncate,
     Update,
 )
 
 TAG = "tag"  # metadata key of PostgreSQL's command tag, in the table that INSERT, UPDATE and DELETE return
+RETURNED = "returned"  # metadata key of a table that has the rows of RETURNING
 
 
-def execute(session: Session, state: State, sql: str) -> pa.Table | None:
+def execute(session: Session, state: State, sql: str, params: Params = None) -> pa.Table | None:
     """Run the statements in order, and return the rows of the last one, if it returns any."""
-    statements = parse(sql)
-    check(statements)
-    result = None
+    statements = parse(sql, params)
+    check(statements, session.transaction is not None)
+    result, open_before = None, session.transaction is not None
     try:
         for statement in statements:
             result = _run(session, state, statement, sql)
-    finally:
-        session.transaction = None  # a failed transaction is rolled back
+    except BaseException:
+        session.fail(keep=open_before)
+        raise
     return result
 
 
-def query(state: State, sql: str, as_of: int | None) -> pa.Table:
+def query(state: State, sql: str, as_of: int | None, params: Params = None) -> pa.Table:
     """The rows of one SELECT as of a time, which its AS OF may give."""
-    statements = parse(sql)
+    statements = parse(sql, params)
     statement = statements[-1] if statements else None
     if not isinstance(statement, Select) or len(statements) > 1:
         raise UnsupportedSQL("expected one query", remedy="write SELECT ...")
@@ -67,10 +79,7 @@ def query(state: State, sql: str, as_of: int | None) -> pa.Table:
 
 @bounded()
 def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.Table | None:
-    transaction = session.transaction
-    seen = state if transaction is None else transaction.seen(state)
-    if transaction is not None and isinstance(statement, Insert | Select):
-        transaction.check_reads(state, statement.query)
+    session.check_alive(statement)
     match statement:
         case Begin():
             session.transaction = Transaction()
@@ -78,23 +87,29 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             session.commit(state)
         case Rollback():
             session.transaction = None
+        case Savepoint():
+            session.savepoint(statement)
         case CreateTable() | CreateView() | CreateIndex() | Drop():
             session.define(lambda: define(state, session.means, statement, sql))
             if isinstance(statement, CreateView) and statement.or_replace:
                 session.sinks.begin(state)
         case CreateSink():
             _create_sink(session, state, statement, sql)
-        case Insert() | Delete() | Update():
-            changed, count = changed_rows(seen, statement, sql)
-            if transaction is None:
-                session.apply(state, {statement.table: changed.table(changes=True).drop_columns(["__time"])})
-            else:
-                transaction.stage(state, statement.table, changed, session.time)
-            return _counted(session, statement, count)
+        case Insert() | Delete() | Update() | Merge():
+            return _change(session, state, statement, sql)
+        case Truncate():
+            return _truncate(session, state, statement)
+        case Prepare():
+            session.prepare(statement)
+        case Execute(name, values):
+            prepared = session.prepared_statement(name)
+            return _run(session, state, executed(prepared, values), prepared.text)
+        case Deallocate(name):
+            session.deallocate(name)
         case SetTime(time):
             session.time = time_of(time)
         case Select(query, as_of):
-            return querying.query(seen, query, time_of(as_of), sql)
+            return querying.query(session.seen(state), query, time_of(as_of), sql)
         case Subscribe(collection, as_of, up_to):
             return _changes(session, state, collection, time_of(as_of), time_of(up_to))
         case Explain(view, query):
@@ -111,28 +126,29 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
     return None
 
 
-def _counted(session: Session, statement: Insert | Delete | Update, count: int) -> pa.Table:
-    """The number of rows that a statement changed, as a table with one `count`. PostgreSQL's tag is reported and kept
-    under `TAG`."""
-    word = {Insert: "INSERT 0", Delete: "DELETE", Update: "UPDATE"}[type(statement)]
-    session.report(f"{word} {count}")
-    return pa.table({"count": pa.array([count], pa.int64())}).replace_schema_metadata({TAG: f"{word} {count}"})
+def _change(session: Session, state: State, statement: Change, sql: str) -> pa.Table:
+    """Carry out INSERT, UPDATE, DELETE or MERGE. The answer is the rows of RETURNING, or else the number of changed
+    rows as a table with one `count`. PostgreSQL's tag is reported and kept under `TAG`."""
+    made = carry_out(session.seen(state), statement, sql)
+    session.change(state, statement.table, made.updates)
+    word = "INSERT 0" if isinstance(statement, Insert) else type(statement).__name__.upper()
+    answer = pa.table({"count": pa.array([made.count], pa.int64())}) if made.returned is None else made.returned
+    return _tagged(session, answer, f"{word} {made.count}", {} if made.returned is None else {RETURNED: "true"})
 
 
-def changed_rows(state: State, statement: Insert | Delete | Update, sql: str) -> tuple[Updates, int]:
-    """The updates of an INSERT, DELETE or UPDATE, and the number of rows that it changes."""
-    table = state.catalog.table(statement.table)
-    match statement:
-        case Insert():
-            counted = changed = reading.evaluate(state, bind_insert(statement, state.catalog, sql), None)
-        case Delete():
-            gone = reading.evaluate(state, bind_delete(statement, state.catalog, sql), None)
-            changed = Updates(gone.columns, gone.time, -gone.diff)
-            counted = gone
-        case Update():
-            old, new = (reading.evaluate(state, part, None) for part in bind_update(statement, state.catalog, sql))
-            changed, counted = concat([Updates(old.columns, old.time, -old.diff), new]), new
-    return changed.select([column.name for column in table.columns]), int(counted.diff.sum())
+def _truncate(session: Session, state: State, statement: Truncate) -> pa.Table:
+    """Remove all rows of tables, in one batch."""
+    seen = session.seen(state)
+    gone = {name: reading.contents(seen, seen.catalog.table(name).name, None, distinct=True)
+            for name in statement.tables}  # fmt: skip
+    session.change_all(state, {name: Updates(rows.columns, rows.time, -rows.diff) for name, rows in gone.items()})
+    count = sum(int(rows.diff.sum()) for rows in gone.values())
+    return _tagged(session, pa.table({"count": pa.array([count], pa.int64())}), "TRUNCATE TABLE")
+
+
+def _tagged(session: Session, answer: pa.Table, tag: str, also: Mapping[str, str] | None = None) -> pa.Table:
+    session.report(tag)
+    return answer.replace_schema_metadata({TAG: tag, **(also or {})})
 
 
 def _create_sink(session: Session, state: State, statement: CreateSink, sql: str) -> None:

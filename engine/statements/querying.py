@@ -40,14 +40,14 @@ def query(state: State, statement: Query, as_of: int | None, text: str) -> pa.Ta
     found = refuse_negative(evaluate(later, bound.relation, time, distinct=False), QUERY_NAME)
     if bound.top is not None:
         check_memory(state, found.nbytes)
-        found = _first(found, bound.top)
+        found = first(found, bound.top)
     shown = list(found.columns)[: len(bound.names)]
     columns = expand(found.select(shown), QUERY_NAME).columns
     return pa.Table.from_arrays(list(columns.values()), names=list(bound.names))
 
 
-def _first(rows: Updates, order: TopK) -> Updates:
-    """The first rows in an order, after those that OFFSET skips."""
+def first(rows: Updates, order: TopK) -> Updates:
+    """The rows in an order: the first of them, after those that OFFSET skips."""
     groups = Groups(rows.columns, rows.diff, np.array([0, len(rows)]))
     positions, count = top.evaluate(Top(order.order, order.limit, order.offset, order.with_ties), groups)
     found = rows.take(positions)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Condition
 from typing import Any
 
@@ -19,7 +19,10 @@ from halfjoin.engine.batch.writer import Writer, writing
 from halfjoin.engine.sinks.sinks import Sinks
 from halfjoin.engine.spark.runners import Runners
 from halfjoin.engine.statements.definitions import Means
-from halfjoin.engine.statements.transaction import Transaction
+from halfjoin.engine.statements.transaction import Transaction, table_of
+from halfjoin.engine.updates.updates import Updates
+from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
+from halfjoin.sql.statements import Commit, Prepare, Rollback, Savepoint, Statement
 
 _log = logging.getLogger("halfjoin")
 _LATER = ("each statement closes its time: write SET TIME with a later one before the next, or put the statements of "
@@ -37,7 +40,7 @@ class Session:
 
     `writer` is None in an engine that only reads. `changed` is the engine's lock, with the condition that subscriptions
     wait for. `time`: the time of the changes of the next statements; None: the default of `Engine.apply`.
-    `transaction`: the statements since BEGIN; None: no transaction is open.
+    `transaction`: the statements since BEGIN; None: no transaction is open. `prepared`: the statements of PREPARE.
     """
 
     runners: Runners
@@ -47,6 +50,7 @@ class Session:
     report: Callable[[str], None] = tell
     time: int | None = None
     transaction: Transaction | None = None
+    prepared: dict[str, Prepare] = field(default_factory=dict)
 
     @property
     def means(self) -> Means:
@@ -74,8 +78,70 @@ class Session:
             raise closed_at(state, f"time {self.time}", self.time, _LATER)
         writer.apply(batch, self.time)
 
+    def seen(self, state: State) -> State:
+        """The state that the next statement reads."""
+        return state if self.transaction is None else self.transaction.seen(state)
+
+    def change(self, state: State, name: str, changed: Updates) -> None:
+        """Apply a statement's changes of a table, or stage them in the open transaction."""
+        self.change_all(state, {name: changed})
+
+    def change_all(self, state: State, changes: Mapping[str, Updates]) -> None:
+        """As `change`, of several tables."""
+        if self.transaction is None:
+            self.apply(state, {name: table_of(changed) for name, changed in changes.items()})
+        else:
+            self.transaction.stage(state, changes, self.time)
+
+    def check_alive(self, statement: Statement) -> None:
+        """Refuse a statement after another of its transaction has failed.
+
+        Raises:
+            UnsupportedSQL: the transaction can only be rolled back.
+        """
+        over = isinstance(statement, Commit | Rollback) or (
+            isinstance(statement, Savepoint) and statement.word == "rollback")  # fmt: skip
+        if self.transaction is not None and self.transaction.failed and not over:
+            raise UnsupportedSQL("current transaction is aborted, commands ignored until end of transaction block",
+                                 remedy="write ROLLBACK", code="25P02")
+
+    def fail(self, *, keep: bool) -> None:
+        """A statement has failed, and its transaction is rolled back. If it was open before the call (`keep`), it stays
+        open until ROLLBACK, so that no later statement runs outside it."""
+        if self.transaction is not None and keep:
+            self.transaction.failed = True
+        else:
+            self.transaction = None
+
     def commit(self, state: State) -> None:
-        """Submit the changes of the open transaction as one batch."""
+        """Submit the changes of the open transaction as one batch. A failed one is rolled back.
+
+        Raises:
+            Conflict: another batch has changed one of its tables meanwhile.
+        """
         transaction, self.transaction = self.transaction, None
-        if transaction is not None and (batch := transaction.batch()):
+        if transaction is not None and not transaction.failed and (batch := transaction.batch(state)):
             self.apply(state, batch)
+
+    def savepoint(self, statement: Savepoint) -> None:
+        """Set, release or go back to a savepoint of the open transaction."""
+        assert self.transaction is not None
+        self.transaction.savepoint(statement)
+
+    def prepare(self, statement: Prepare) -> None:
+        """Keep a statement for EXECUTE."""
+        if statement.name in self.prepared:
+            raise Conflict(f"prepared statement {statement.name} already exists", remedy="DEALLOCATE it first",
+                           name=statement.name, code="42P05")  # fmt: skip
+        self.prepared[statement.name] = statement
+
+    def prepared_statement(self, name: str) -> Prepare:
+        """The statement of PREPARE."""
+        if name not in self.prepared:
+            raise UnknownName("prepared statement", name, self.prepared, code="26000")
+        return self.prepared[name]
+
+    def deallocate(self, name: str | None) -> None:
+        """Forget a prepared statement; None: all."""
+        for one in list(self.prepared) if name is None else [self.prepared_statement(name).name]:
+            del self.prepared[one]

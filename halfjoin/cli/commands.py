@@ -19,12 +19,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from halfjoin.cli.show import show
+from halfjoin.cli.show import only_tag, show
 from halfjoin.engine.batch.clock import Clock, shown
 from halfjoin.engine.engine import Engine
 from halfjoin.engine.scalar.casts_text import from_text
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.statements.execute import TAG
 from halfjoin.errors import HalfjoinError
 from halfjoin.sql.functions import documentation
 from halfjoin.sql.parse.type_names import type_named
@@ -65,7 +64,7 @@ def run(
                 typer.echo(f"{name}: {view} changed by {changes.num_rows:,} rows in {applied.seconds:.3f} s", err=True)
         for more in then:
             result = _guarded(engine.execute, _text(more))
-        if result is not None and TAG.encode() not in (result.schema.metadata or {}):  # `_Lines` has printed the tags
+        if result is not None and only_tag(result) is None:  # `_Lines` has printed the tags
             show(result)
 
 
@@ -103,7 +102,7 @@ def query(
     """Print the answer to a query over a warehouse, while another process may write to it."""
     with _guarded(lambda: Engine(warehouse, read_only=True)) as engine:
         time = int(as_of) if as_of.lstrip("-").isdigit() else as_of or None
-        answer = _guarded(engine.query, sql, time)
+        answer = _guarded(engine.query, sql, None, time)
     if csv:
         pyarrow.csv.write_csv(_flat(answer), sys.stdout.buffer)
     else:

@@ -10,10 +10,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from halfjoin.engine.batch.applied import Applied
-from halfjoin.engine.statements.execute import TAG
+from halfjoin.engine.statements.execute import RETURNED, TAG
 from halfjoin.errors import HalfjoinError
 
 MOST_SHOWN = 40
+
+
+def only_tag(rows: pa.Table) -> str | None:
+    """PostgreSQL's command tag, for the answer of a statement that has no rows to show."""
+    known = rows.schema.metadata or {}
+    return known[TAG.encode()].decode() if TAG.encode() in known and RETURNED.encode() not in known else None
 
 
 def show(rows: Any, most: int = MOST_SHOWN) -> None:
@@ -33,8 +39,8 @@ def show(rows: Any, most: int = MOST_SHOWN) -> None:
         return
     if rows is None:
         return
-    if isinstance(rows, pa.Table) and (tag := (rows.schema.metadata or {}).get(TAG.encode())) is not None:
-        Console().print(tag.decode())
+    if isinstance(rows, pa.Table) and (tag := only_tag(rows)) is not None:
+        Console().print(tag)
         return
     if not isinstance(rows, pa.Table):
         if not hasattr(rows, "__arrow_c_stream__"):

@@ -1,4 +1,4 @@
-"""INSERT, DELETE and UPDATE as relations: the rows to add and the rows to remove, under the table's column names."""
+"""INSERT, DELETE and UPDATE as relations: the rows to add and the rows to remove."""
 
 from __future__ import annotations
 
@@ -6,132 +6,212 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from halfjoin.errors import UnknownName
 from halfjoin.sql import functions
-from halfjoin.sql.bind.context import Context, moment
+from halfjoin.sql.bind import select as bind_select  # before from_clause: the two call each other
+from halfjoin.sql.bind.context import Context
+from halfjoin.sql.bind.first_rows import first_rows
+from halfjoin.sql.bind.from_clause import beside
+from halfjoin.sql.bind.quantified import has_subquery
 from halfjoin.sql.bind.scalar import Scalars
-from halfjoin.sql.bind.scope import FromItem, Scope
-from halfjoin.sql.bind.select import project, select
-from halfjoin.sql.bind.temporal import is_now
+from halfjoin.sql.bind.scope import Scope
+from halfjoin.sql.bind.selected import Selected, known
+from halfjoin.sql.bind.target import (
+    BoundChange,
+    Returning,
+    Target,
+    carried,
+    context_of,
+    default,
+    given,
+    items_of,
+    named,
+    outputs,
+    refuse_now,
+    target_of,
+)
 from halfjoin.sql.expr import Column, Expr, Literal
-from halfjoin.sql.relation import Filter, Project, Relation, Scan, Values
+from halfjoin.sql.parse.locate import bare_values
+from halfjoin.sql.relation import Project, Relation, SortKey, UnionAll, Values
 from halfjoin.sql.statements import Delete, Insert, Update
+from halfjoin.sql.types import BIGINT
 
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
 
 
-def bind_insert(statement: Insert, schema: Schema, sql: str) -> Relation:
-    """The new rows: all columns of the table, in order and with exactly its types; missing columns are NULL."""
-    context = Context(schema, sql, now=moment(), in_change=True)
-    columns = _columns(statement.table, context)
-    targets = _targets(statement, columns, context)
-    some = not statement.columns  # without a column list, the values may fill the first columns only
-    rows = (_typed_values(statement.query, targets, some, context)
-            or _typed_query(statement.query, targets, some, context))
-    given = {column.name: source for column, source in zip(targets, rows.columns, strict=False)}
-    items = tuple((column, given.get(column.name, Literal(None, column.type))) for column in columns)
-    return Project(rows, items)
+def bind_insert(statement: Insert, schema: Schema, sql: str) -> BoundChange:
+    """The new rows: all columns of the table, in order and with exactly its types; missing columns have their defaults.
+
+    If the rows' order matters, since there is RETURNING or ON CONFLICT, they have it.
+    """
+    context = context_of(statement, schema, sql)
+    target = target_of(statement, context)
+    targets = _targets(statement, target, context)
+    rows, order = _rows(statement, target, targets, context)
+    keys = [key.expr for key in order]
+    sources = [column for column in rows.columns if column not in keys]
+    found = {column.name: source for column, source in zip(targets, sources, strict=False)}
+    new = named(target.columns, context.aliases.fresh("new"))
+    items = [(to, found[column.name] if column.name in found else _default(target, column, context))
+             for to, column in zip(new, target.columns, strict=True)]  # fmt: skip
+    carry = carried(column for column in rows.columns if column in keys)
+    return BoundChange(target, Project(rows, (*items, *carry)), new=new, order=order,
+                       returning=_returning(statement, target, context))
 
 
-def bind_delete(statement: Delete, schema: Schema, sql: str) -> Relation:
+def bind_delete(statement: Delete, schema: Schema, sql: str) -> BoundChange:
     """The rows to delete."""
-    context = Context(schema, sql, now=moment(), in_change=True)
-    rows, _, columns = _old_rows(statement, context)
-    return Project(rows, tuple(zip(_columns(statement.table, context), columns, strict=True)))
+    context = context_of(statement, schema, sql)
+    target = target_of(statement, context)
+    relation, scope, others = _rows_with(statement, target, context)
+    where = [] if statement.where is None else [statement.where]
+    selected = outputs([], where[0] if where else None, relation, scope, context, "DELETE")
+    old = named(target.columns, context.aliases.fresh("old"))
+    kept = selected.input.columns if statement.items is not None and statement.returning else ()
+    kept = tuple(column for column in kept if column not in target.rows.columns)
+    items = (*zip(old, target.rows.columns, strict=True), *carried(kept))
+    return BoundChange(target, Project(selected.input, items), old=old, others=kept,
+                       joined=statement.items is not None, returning=_returning(statement, target, context, others))
 
 
-def bind_update(statement: Update, schema: Schema, sql: str) -> tuple[Relation, Relation]:
+def bind_update(statement: Update, schema: Schema, sql: str) -> BoundChange:
     """The old and the new versions of the rows to update."""
-    context = Context(schema, sql, now=moment(), in_change=True)
-    rows, scope, old = _old_rows(statement, context)
-    columns = _columns(statement.table, context)
-    by_name = {column.name: column for column in columns}
-    new: dict[str, Expr] = {column.name: value for column, value in zip(columns, old, strict=True)}
+    context = context_of(statement, schema, sql)
+    target = target_of(statement, context)
+    relation, scope, others = _rows_with(statement, target, context)
+    names = [name for name, _ in statement.assignments]
+    nodes = [given(target, name, node, context) for name, node in statement.assignments]
     for name, node in statement.assignments:
-        if name not in by_name:
-            with context.at(node):
-                raise UnknownName("column", name, by_name)
-        if sum(name == other for other, _ in statement.assignments) > 1:
-            raise context.refuse(node, f"column {name} is assigned twice")
-        _refuse_now(node, context)
+        if names.count(name) > 1:
+            raise context.wrong(node, f"column {name} is assigned twice")
+    selected = outputs(nodes, statement.where, relation, scope, context, "UPDATE")
+    aliases = context.aliases
+    old, new = named(target.columns, aliases.fresh("old")), named(target.columns, aliases.fresh("new"))
+    values: dict[str, Expr] = {}
+    for name, node, value in zip(names, nodes, selected.values, strict=True):
         with context.at(node):
-            new[name] = functions.cast(Scalars(context, (scope,)).value(node), by_name[name].type)
-    return (Project(rows, tuple(zip(columns, old, strict=True))),
-            Project(rows, tuple((column, new[column.name]) for column in columns)))
+            column = next(column for column in target.columns if column.name == name)
+            values[name] = functions.cast(value, column.type)
+    changed = [values.get(column.name, there)
+               for column, there in zip(target.columns, target.rows.columns, strict=True)]  # fmt: skip
+    kept = selected.input.columns if statement.items is not None and statement.returning else ()
+    kept = tuple(column for column in kept if column not in target.rows.columns)
+    items = (*zip(old, target.rows.columns, strict=True), *zip(new, changed, strict=True), *carried(kept))
+    return BoundChange(target, Project(selected.input, items), old, new, kept, statement.items is not None,
+                       returning=_returning(statement, target, context, others))
 
 
-def _old_rows(statement: Delete | Update, context: Context) -> tuple[Relation, Scope, tuple[Column, ...]]:
-    """The rows that satisfy WHERE, the scope of the statement's names, and the rows' columns."""
-    alias = statement.alias
-    columns = _columns(statement.table, context)
-    qualified = tuple(Column(f"{alias}.{column.name}", column.type, column.nullable) for column in columns)
-    named = tuple((column.name, inner) for column, inner in zip(columns, qualified, strict=True))
-    rows: Relation = Scan(statement.table, alias, qualified)
-    scope = Scope.of(FromItem(alias, named))
-    if statement.where is not None:
-        _refuse_now(statement.where, context)
-        rows = Filter(rows, Scalars(context, (scope,)).condition(statement.where))
-    return rows, scope, qualified
+def _rows_with(statement: Delete | Update, target: Target, context: Context) -> tuple[Relation, Scope, Scope]:
+    """The table's rows beside those of FROM or USING, the scope of both, and the scope of the latter."""
+    scope = Scope.of(target.item)
+    if statement.items is None:
+        return target.rows, scope, Scope()
+    relation, others = items_of(statement.items.this, statement.joins, context)
+    with context.at(statement.items):
+        return beside(relation, target.rows), scope.beside(others), others
 
 
-def _columns(table: str, context: Context) -> tuple[Column, ...]:
-    columns = context.schema.columns(table)
-    if columns is None:
-        raise UnknownName("table", table, context.schema.names())
-    return columns
-
-
-def _targets(statement: Insert, columns: tuple[Column, ...], context: Context) -> tuple[Column, ...]:
-    """The columns that INSERT names, or all columns if it names none."""
-    by_name = {column.name: column for column in columns}
-    for name in statement.columns:
-        if name not in by_name:
-            raise UnknownName(f"column of {statement.table}", name, by_name)
-        if statement.columns.count(name) > 1:
-            raise context.refuse(statement.query, f"column {name} is named twice")
-    return tuple(by_name[name] for name in statement.columns) or columns
-
-
-def _typed_values(query: exp.Expr, targets: tuple[Column, ...], some: bool, context: Context) -> Values | None:
-    """VALUES, each value cast to its column's type, so that it decides a literal's type; None for a query."""
-    if not isinstance(query, exp.Values) or query.args.get("alias") or query.args.get("with_"):
+def _returning(statement: Insert | Delete | Update, target: Target, context: Context,
+               others: Scope | None = None) -> Returning | None:
+    if not statement.returning:
         return None
-    scalars = Scalars(context, ())
+    return Returning(statement.returning, target, context, others or Scope())
+
+
+def _targets(statement: Insert, target: Target, context: Context) -> tuple[Column, ...]:
+    """The columns that INSERT names, or all columns if it names none."""
+    by_name = {column.name: column for column in target.columns}
+    place = statement.query if statement.query is not None else exp.Null()
+    for name in statement.columns:
+        given(target, name, exp.var("DEFAULT"), context)
+        if statement.columns.count(name) > 1:
+            raise context.wrong(place, f"column {name} is named twice")
+    return tuple(by_name[name] for name in statement.columns) or target.columns
+
+
+def _rows(statement: Insert, target: Target, targets: tuple[Column, ...],
+          context: Context) -> tuple[Relation, tuple[SortKey, ...]]:
+    """The rows to insert, with the target columns first and then the keys of their order; and the order."""
+    query, ordered = statement.query, bool(statement.returning or statement.conflict)
+    if query is None:
+        return Project(bind_select.one_row(context), ()), ()
+    some = not statement.columns  # without a column list, the values may fill the first columns only
+    values = query if isinstance(query, exp.Values) else bare_values(query)
+    if values is not None and not any(values.args.get(key) for key in ("alias", "with_", "order", "limit", "offset")):
+        return _typed_values(values, target, targets, some, ordered, context)
+    return _typed_query(query, target, targets, some, ordered, context)
+
+
+def _typed_values(query: exp.Values, target: Target, targets: tuple[Column, ...], some: bool, ordered: bool,
+                  context: Context) -> tuple[Relation, tuple[SortKey, ...]]:
+    """VALUES, each value cast to its column's type, so that it decides a literal's type."""
     rows: list[tuple[Expr, ...]] = []
+    parts: list[Relation] = []
+    alias, single, scalars = context.aliases.fresh("values"), bind_select.one_row(context), Scalars(context, ())
     width = 0
     for row in query.expressions:
         nodes = row.expressions if isinstance(row, exp.Tuple) else [row]
         _check_width(len(nodes), len(targets), some, row, context)
         if rows and len(nodes) != width:
-            raise context.refuse(row, f"a row of VALUES has {len(nodes)} values, the first one {width}")
+            raise context.wrong(row, f"a row of VALUES has {len(nodes)} values, the first one {width}")
         width, targets = len(nodes), targets[:len(nodes)]
+        nodes = [given(target, column.name, node, context) for column, node in zip(targets, nodes, strict=True)]
+        selected = Selected(single, ())
+        if any(map(has_subquery, nodes)):
+            selected = outputs(nodes, None, single, Scope(), context, "VALUES")
+            found = selected.values
+        else:
+            found = list(scalars.values(nodes))
         values = []
-        for node, target in zip(nodes, targets, strict=True):
+        for node, value, column in zip(nodes, found, targets, strict=True):
             with context.at(node):
-                values.append(functions.cast(scalars.value(node), target.type))
-        rows.append(tuple(values))
-    return Values("values", tuple(Column(f"values.{column.name}", column.type) for column in targets), tuple(rows))
+                values.append(functions.cast(value, column.type))
+        rows.append((*values, Literal(len(rows), BIGINT)) if ordered else tuple(values))
+        parts.append(selected.input)
+    columns = tuple(Column(f"{alias}.{column.name}", column.type) for column in targets)
+    number = Column(f"{alias}.=number", BIGINT, nullable=False)
+    every = (*columns, number) if ordered else columns
+    order = (SortKey(number),) if ordered else ()
+    if all(isinstance(part, Values) for part in parts):
+        return Values(alias, every, tuple(rows)), order
+    made = [Project(part, tuple(zip(every, row, strict=True))) for part, row in zip(parts, rows, strict=True)]
+    return (UnionAll(tuple(made), every) if len(made) > 1 else made[0]), order
 
 
-def _typed_query(query: exp.Expr, targets: tuple[Column, ...], some: bool, context: Context) -> Relation:
-    _refuse_now(query, context)
-    selected = select(query, context)
+def _typed_query(query: exp.Expr, target: Target, targets: tuple[Column, ...], some: bool, ordered: bool,
+                 context: Context) -> tuple[Relation, tuple[SortKey, ...]]:
+    refuse_now([query], context)
+    selected = bind_select.select(query, context)
     _check_width(len(selected.items), len(targets), some, query, context)
     targets = targets[:len(selected.items)]
-    names = [f"query.{column.name}" for column in targets]
+    if generated := [c.name for c in targets if c.name in context.schema.generated(target.table)]:
+        raise context.wrong(query, f"column {generated[0]} is GENERATED from other columns", "name the other columns")
+    alias = context.aliases.fresh("query")
+    items: list[tuple[Column, Expr]] = []
     with context.at(query):
-        return project(selected.renamed(names), lambda name: name, [column.type for column in targets])
+        for column, value in zip(targets, selected.values, strict=True):
+            typed = functions.cast(value, column.type)
+            items.append((Column(f"{alias}.{column.name}", column.type), typed))
+    order = _sorted(selected, alias) if ordered else ()
+    keys = [(key.expr, known(of.expr)) for key, of in zip(order, selected.order, strict=False)]
+    relation = first_rows(Project(selected.input, (*items, *((c, e) for c, e in keys if isinstance(c, Column)))))
+    return relation, order
+
+
+def _sorted(selected: Selected, alias: str) -> tuple[SortKey, ...]:
+    """The order of a query over columns of their own."""
+    return tuple(SortKey(Column(f"{alias}.={number}", known(key.expr).type), key.descending, key.nulls_first)
+                 for number, key in enumerate(selected.order))  # fmt: skip
+
+
+def _default(target: Target, column: Column, context: Context) -> Expr:
+    value = default(target, column.name, context)
+    selected = outputs([value], None, bind_select.one_row(context), Scope(), context, "DEFAULT")
+    return functions.cast(selected.values[0], column.type)
 
 
 def _check_width(given: int, wanted: int, some: bool, node: exp.Expr, context: Context) -> None:
     if given > wanted or (given < wanted and not some):
         values, columns = (f"{n} {word}{'s' if n != 1 else ''}" for n, word in ((given, "value"), (wanted, "column")))
-        raise context.refuse(node, f"INSERT has {values} for {columns}",
-                             "name as many columns: INSERT INTO t (a, b) VALUES ...")
-
-
-def _refuse_now(node: exp.Expr, context: Context) -> None:
-    if any(map(is_now, node.find_all(exp.Anonymous))):
-        raise context.refuse(node, "mz_now() is not supported in INSERT, UPDATE and DELETE",
-                             "write the time itself")
+        raise context.wrong(node, f"INSERT has {values} for {columns}",
+                            "name as many columns: INSERT INTO t (a, b) VALUES ...")

@@ -89,12 +89,6 @@ class Context:
     notices: list[str] = field(default_factory=list)  # what the author of the query should know
     lifted: Mapping[int, Expr] = field(default_factory=dict)  # aggregates of outer queries, by their nodes' identity
     trial: Trial | None = None  # if the query is bound on trial
-    in_change: bool = False  # INSERT, UPDATE or DELETE; they refuse what views do not maintain
-
-    @property
-    def maintains(self) -> bool:
-        """Whether the query may group, order and limit rows. INSERT, UPDATE and DELETE may not."""
-        return not self.in_change
 
     def refuse(self, node: exp.Expr | None, reason: str, instead: str | None = None) -> UnsupportedSQL:
         """The error for a node, with the node's place."""
@@ -110,9 +104,6 @@ class Context:
         self, node: exp.Expr | None, what: str, remedy: str | None = None, why: str = " yet"
     ) -> UnsupportedSQL:
         """The error for SQL that views do not maintain. `what` ends in its verb: `GROUP BY is`."""
-        if self.in_change:
-            return self.refuse(node, f"{what} not supported in INSERT, UPDATE and DELETE",
-                               "select the rows with engine.query(...) and hand them to engine.apply(...)")
         if self.now is not None:
             return self.refuse(node, f"{what} not supported{why}", None if remedy == ON_TOP else remedy)
         return self.refuse(node, f"{what} not maintained{why}", remedy)

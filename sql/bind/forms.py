@@ -99,9 +99,7 @@ def _like(scalars: Scalars, node: exp.Like | exp.ILike | exp.SimilarTo, *escape:
     if quantified and not isinstance(array, exp.Array):
         raise scalars.context.refuse(node, f"{node.key.upper()} takes ANY and ALL of a written array only",
                                      "write ARRAY[...], or OR between LIKEs")  # fmt: skip
-    name = "similar to" if isinstance(node, exp.SimilarTo) else node.key
-    value = scalars.value(node.this)
-    matched = []
+    name, value, matched = "similar to" if isinstance(node, exp.SimilarTo) else node.key, scalars.value(node.this), []
     for pattern in [node.expression] if array is None else array.expressions:
         one = functions.resolve(name, (value, scalars.value(pattern), *escape))
         matched.append(functions.resolve("not", (one,)) if node.args.get("negate") else one)

@@ -253,7 +253,7 @@ class From:
             return self._call(node, relation, left)
         if not isinstance(node.this, exp.Subquery):
             raise self.context.refuse(node, "LATERAL takes a subquery or a table function", "leave LATERAL out")
-        if relation is not None and (not self.context.maintains or _is_plain(node.this, self.context)):
+        if relation is not None and _is_plain(node.this, self.context):
             selected = bind_select.select(node.this, self.context, relation, (left, *self.outer))
             name, unique, names = self.named(node.args.get("alias"), "", selected.names)
             added = bind_select.project(selected.renamed(names), bind_select.qualified(unique), carry=True)

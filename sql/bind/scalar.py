@@ -20,6 +20,7 @@ from halfjoin.sql.expr import Call, Expr, Literal
 from halfjoin.sql.functions.moments import NAMED
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.parse.syntax import OrderText
 from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
 from halfjoin.sql.types import BOOLEAN, DATE, DOUBLE, INTEGER, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, UUID
 
@@ -230,7 +231,7 @@ CLOCKS = {
 
 # Entries of the function table for operators, forms and the binder, which SQL text cannot call by name.
 NOT_CALLED = frozenset((
-    "and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or", "single row", "slice",
+    "and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or", "order text", "single row", "slice",
 ))  # fmt: skip
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^", exp.DPipe: "||",
@@ -249,6 +250,7 @@ HANDLERS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Paren: lambda scalars, node: scalars.value(node.this),
     exp.Column: _column,
     exp.Anonymous: _function,
+    OrderText: lambda scalars, node: functions.resolve("order text", (scalars.value(node.this),)),
     exp.CurrentDate: _clock,
     exp.CurrentTime: _clock,
     exp.CurrentTimestamp: _clock,

@@ -53,7 +53,7 @@ class Scope:
         taken = {source.name for source in self.sources}
         for source in other.sources:
             if source.name in taken:
-                raise UnsupportedSQL(f"table name {source.name} appears in FROM twice",
+                raise UnsupportedSQL(f"table name {source.name} appears in FROM twice", code="42712",
                                      remedy=f"give one an alias: {source.name} AS {source.name}2")
         return Scope(self.sources + other.sources, self.visible + other.visible)
 
@@ -87,7 +87,7 @@ class Scope:
             Visible(name, column, one.name) for one in self.sources for own, column in one.hidden if own == name]
         if len(found) > 1:
             owners = " or ".join(dict.fromkeys(f"{column.table}.{name}" for column in found))
-            raise UnsupportedSQL(f"column {name} is ambiguous: it could be {owners}",
+            raise UnsupportedSQL(f"column {name} is ambiguous: it could be {owners}", code="42702",
                                  remedy="write one of them" if " or " in owners else "give one an alias")
         return found[0].expr if found else None
 

@@ -25,14 +25,15 @@ from halfjoin.sql.bind.search_cycle import rewritten
 from halfjoin.sql.bind.selected import Selected, common, one_row, project, qualified
 from halfjoin.sql.bind.set_operations import set_operation
 from halfjoin.sql.bind.subqueries import filtered, with_values
-from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_order, refuse_set_operation
+from halfjoin.sql.bind.unmaintained import refuse_clauses, refuse_lateral, refuse_set_operation
 from halfjoin.sql.bind.windows import alias_columns, windows_in, with_windows
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.parse.locate import bare_values, name_of, only
 from halfjoin.sql.parse.syntax import Iterate, IterativeWith, MutualWith
 from halfjoin.sql.relation import Filter, Relation, Values
 
-__all__ = ["Selected", "common", "common_tables", "one_row", "project", "qualified", "select", "with_queries"]
+__all__ = ["Selected", "common", "common_tables", "one_row", "over", "project", "qualified", "select",
+           "with_queries"]
 
 
 def select(query: exp.Expr, context: Context, base: Relation | None = None,
@@ -105,8 +106,17 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     """The clauses in the order of their meaning: FROM, WHERE, GROUP BY, HAVING, windows, the SELECT list, the rest."""
     refuse_clauses(query, context)
     relation, scope = bind_from(query, context, base, outer)
-    if relation is None:
-        relation = one_row(context)
+    return _clauses(query, context, one_row(context) if relation is None else relation, scope, base, outer)
+
+
+def over(query: exp.Select, context: Context, relation: Relation, scope: Scope) -> Selected:
+    """The outputs of a query without FROM, over rows that are bound already."""
+    return _clauses(query, context, relation, scope, None, ())
+
+
+def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Scope, base: Relation | None,
+             outer: tuple[Scope, ...]) -> Selected:
+    """The clauses after FROM."""
     scalars = Scalars(context, (scope, *outer), context.lifted)
     if context.trial is not None:
         context.trial.note(query, scalars)
@@ -118,11 +128,11 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     last = Clauses(query, outputs, scalars)
     nodes = [*(output.node for output in outputs), *last.nodes]
     conditions = [query.args[key].this for key in ("having", "qualify") if query.args.get(key)]
-    lifted = outer_aggregates([*nodes, *conditions], scalars) if context.maintains else []
-    if context.maintains and (lifted or is_grouped(query, [*nodes, *conditions], scalars)):
+    lifted = outer_aggregates([*nodes, *conditions], scalars)
+    if lifted or is_grouped(query, [*nodes, *conditions], scalars):
         refuse_lateral(base, query, context)
         keys = grouped_nodes(query.args.get("group"), outputs)
-        inside = [*aggregates_in([*nodes, *conditions], scalars), *keys]
+        inside = [*aggregates_in([*nodes, *conditions], scalars), *lifted, *keys]
         relation, scalars = with_values(relation, scalars, inside)
         relation, scalars = group(query, outputs, [*nodes, *conditions], lifted, relation, scalars)
     if query.args.get("having"):
@@ -130,7 +140,7 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
     qualify = query.args.get("qualify")
     windowed = [*nodes, *([qualify.this] if qualify else [])]
     relation, scalars = with_values(relation, scalars, windowed)
-    if context.maintains and windows_in(windowed, scalars.bound):
+    if windows_in(windowed, scalars.bound):
         refuse_lateral(base, query, context)
         relation, scalars = with_windows(query, windowed, relation, scalars)
     if qualify:
@@ -146,8 +156,7 @@ def _select(query: exp.Select, context: Context, base: Relation | None, outer: t
 
 def _ordered_values(query: exp.Values, context: Context, base: Relation | None, outer: tuple[Scope, ...]) -> Selected:
     """VALUES with ORDER BY and LIMIT. Rows with subqueries are queries of their own."""
-    refuse_order(query, context)
-    if context.maintains and any(map(has_subquery, query.expressions)):
+    if any(map(has_subquery, query.expressions)):
         selected = select(_as_queries(query, context), context, base, outer)
     else:
         selected = _values(query, context, base, outer)

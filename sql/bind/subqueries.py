@@ -21,7 +21,7 @@ from halfjoin.sql.relation import Filter, Relation, Semi
 
 def filtered(relation: Relation, scalars: Scalars, condition: exp.Expr) -> Relation:
     """The rows for which a condition of WHERE, HAVING or ON is true."""
-    if not scalars.context.maintains or not has_subquery(condition):
+    if not has_subquery(condition):
         return Filter(relation, scalars.condition(condition))
     parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
     plain = tuple(scalars.condition(part) for part in parts if not has_subquery(part))
@@ -42,7 +42,7 @@ def with_values(relation: Relation, scalars: Scalars, nodes: Iterable[exp.Expr])
 def bind_values(rows: Rows, nodes: Iterable[exp.Expr]) -> None:
     """Bind the subqueries in the nodes as values."""
     for node in nodes:
-        if rows.scalars.context.maintains and has_subquery(node):
+        if has_subquery(node):
             for found in outermost(node, rows.scalars.bound):
                 with rows.scalars.context.at(found):
                     rows.scalars = rows.scalars.binding({id(found): value_of(rows, found)})

@@ -24,26 +24,19 @@ class Unmaintained(NamedTuple):
 
 
 REFUSED_CLAUSES = {  # queries refuse them as well
-    "qualify": ("PostgreSQL has no QUALIFY", "write a subquery in FROM, and WHERE over it"),
     "locks": ("FOR UPDATE is not supported", "leave it out: a read never sees half a batch"),
     "into": ("SELECT INTO is not supported", "write CREATE MATERIALIZED VIEW ... AS SELECT"),
     "laterals": ("LATERAL VIEW is not supported", "write a table function in FROM"),
 }
-ONLY_VIEWS = {  # clauses that INSERT, UPDATE and DELETE do not take
-    "distinct": "DISTINCT is", "group": "GROUP BY is", "having": "HAVING is", "windows": "window functions are",
-    "qualify": "QUALIFY is", "order": "ORDER BY is", "limit": "LIMIT is", "offset": "OFFSET is",
-}  # fmt: skip
-SET_OPERATIONS: dict[type[exp.Expr], str] = {
-    exp.Union: "UNION is", exp.Intersect: "INTERSECT is", exp.Except: "EXCEPT is",
-}  # fmt: skip
+CLAUSES = ("distinct", "group", "having", "windows", "qualify", "order", "limit", "offset")
 EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
     exp.Subquery: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
     exp.Select: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
     exp.Union: (Unmaintained("a subquery as a value is"), "join with it in FROM"),
     exp.Exists: (Unmaintained("EXISTS is"), "join with the table on its key, or " + ON_TOP),
     exp.All: (Unmaintained("ALL (subquery) is"), ON_TOP),
-    exp.Placeholder: ("parameters are not supported", "write the value"),
-    exp.Parameter: ("parameters are not supported", "write the value"),
+    exp.Placeholder: ("there is no value for this parameter", "give it to execute(sql, params) or query(sql, params)"),
+    exp.Parameter: ("there is no value for this parameter", "give it to execute(sql, params) or query(sql, params)"),
     exp.Star: ("* is not a value", "name the columns"),
     TableArgument: ("TABLE is the argument of a reduce, in FROM", "name columns"),
     exp.Tuple: ("a row of values is not a value", "compare its members one by one"),
@@ -52,18 +45,10 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str | Unmaintained, str | None]] = {
 
 def refuse_clauses(query: exp.Select, context: Context) -> None:
     """Refuse a SELECT with a clause that is not supported."""
-    refuse_order(query, context)
     for key, (reason, instead) in REFUSED_CLAUSES.items():
-        if query.args.get(key) and (key != "qualify" or not context.maintains):
+        if query.args.get(key):
             raise context.refuse(_where(query, key), reason, instead)
-    only(query, context.sql, "a view", ("expressions", "from_", "joins", "where", "with_", *ONLY_VIEWS))
-
-
-def refuse_order(query: exp.Expr, context: Context) -> None:
-    """Refuse what groups, orders or limits rows, unless the query is a view's."""
-    for key, what in ONLY_VIEWS.items():
-        if query.args.get(key) and not context.maintains:
-            raise context.unmaintained(_where(query, key), what, ON_TOP)
+    only(query, context.sql, "a view", ("expressions", "from_", "joins", "where", "with_", *CLAUSES))
 
 
 def _where(query: exp.Expr, key: str) -> exp.Expr:
@@ -80,11 +65,7 @@ def _refusal(node: exp.Expr, reason: str | Unmaintained, remedy: str | None, con
 
 
 def refuse_set_operation(query: exp.SetOperation, context: Context) -> None:
-    """Refuse clauses of a set operation that are not supported; in INSERT, UPDATE and DELETE all but UNION ALL."""
-    for kind, what in SET_OPERATIONS.items():
-        if isinstance(query, kind) and (query.args.get("distinct") or kind is not exp.Union) and not context.maintains:
-            raise context.unmaintained(query.expression, what, ON_TOP)
-    refuse_order(query, context)
+    """Refuse clauses of a set operation that are not supported."""
     only(query, context.sql, "a view", ("this", "expression", "with_", "distinct", "order", "limit", "offset"))
 
 
@@ -100,9 +81,9 @@ def side_of(join: exp.Join) -> str:
 
 
 def refuse_join(join: exp.Join, context: Context) -> None:
-    """Refuse a cross join with a condition and another join without one; outside views, refuse outer joins."""
+    """Refuse a cross join with a condition, and another join without one."""
     side, kind = side_of(join), (join.text("kind") or "").upper()
-    if (side and not context.maintains) or (kind == "OUTER" and not side):
+    if kind == "OUTER" and not side:
         raise context.unmaintained(join.this, f"{' '.join(filter(None, (side, kind)))} JOIN is",
                                    "use it in a query (SELECT) over the views")
     if kind not in ("", "INNER", "CROSS", "OUTER") or join.text("method") not in ("", "NATURAL"):
@@ -150,9 +131,6 @@ def misplaced_call(node: exp.Expr, context: Context) -> UnsupportedSQL:
     if context.now is not None and context.schema.aggregate(name) is not None:
         return context.refuse(node, f"a query cannot call {name}, an aggregate of the user's",
                               "call it in a materialized view, and query the view")
-    if not context.maintains:
-        what = "window functions" if window else "aggregates"
-        return context.unmaintained(node, f"{what} ({name}) are", ON_TOP)
     if not aggregate and name not in WINDOW_FUNCTIONS:
         clause, kind = "FILTER", "not an aggregate function"
         if isinstance(node, exp.Window):

@@ -72,7 +72,7 @@ def _check(source: SqlType, type: SqlType, explicit: bool) -> None:
     if castable(source, type) if explicit else assignable(source, type):
         return
     instead = f"write a cast: ...::{type}" if castable(source, type) else None
-    raise UnsupportedSQL(f"cannot cast type {source} to {type}", remedy=instead)
+    raise UnsupportedSQL(f"cannot cast type {source} to {type}", remedy=instead, code="42846")
 
 
 def _with_digits(expr: Expr, type: SqlType) -> SqlType:
@@ -138,7 +138,7 @@ def _number(value: int | float | Decimal, source: SqlType, type: SqlType) -> int
     if type.kind in INTEGERS:
         if isinstance(value, float):
             if not math.isfinite(value):
-                raise UnsupportedSQL(f"{type} out of range: {value}")
+                raise UnsupportedSQL(f"{type} out of range: {value}", code="22003")
             return integer_of(round(value), type)
         return integer_of(int(rounded(Decimal(value), 0)), type)
     if type.kind is Kind.NUMERIC:
@@ -150,7 +150,7 @@ def _number(value: int | float | Decimal, source: SqlType, type: SqlType) -> int
     if type.kind is Kind.REAL and math.isfinite(value) and value:
         number = real_of(Fraction(value))
         if number is None:
-            raise UnsupportedSQL(f"value out of range for type {type}: {value}")
+            raise UnsupportedSQL(f"value out of range for type {type}: {value}", code="22003")
         return number
     assert type.kind in FLOATS
     return float(value)

@@ -29,12 +29,12 @@ def rounded(value: Decimal, scale: int) -> Decimal:
 def decimal_of(value: Decimal, type: SqlType) -> Decimal:
     """The value rounded to the type's scale, or UnsupportedSQL if it does not fit. Unchanged for a bare `numeric`."""
     if value.adjusted() > _MOST_DIGITS:
-        raise UnsupportedSQL(f"numeric field overflow: {value} does not fit {type}")
+        raise UnsupportedSQL(f"numeric field overflow: {value} does not fit {type}", code="22003")
     if type.precision is None:
         return value if _exponent(value) <= 0 else rounded(value, 0)
     result = rounded(value, type.scale or 0)
     if len(result.as_tuple().digits) > type.precision and result != 0:
-        raise UnsupportedSQL(f"numeric field overflow: {value} does not fit {type}")
+        raise UnsupportedSQL(f"numeric field overflow: {value} does not fit {type}", code="22003")
     return result + 0 if result == 0 else result  # no negative zero
 
 
@@ -62,7 +62,7 @@ def fit(text: str, type: SqlType, truncate: bool = True) -> str:
     """A string cut to the type's length; unless `truncate`, only blanks may go. A char loses all trailing blanks."""
     short = text if type.precision is None else text[: type.precision]
     if not truncate and text[len(short) :].strip(" "):
-        raise UnsupportedSQL(f"value too long for type {type}: '{text}'")
+        raise UnsupportedSQL(f"value too long for type {type}: '{text}'", code="22001")
     return short.rstrip(" ") if type.kind is Kind.CHAR else short
 
 

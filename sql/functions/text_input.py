@@ -29,7 +29,7 @@ def parse(text: str, type: SqlType) -> object:
     except (ValueError, ArithmeticError):
         value = None
     if value is None:
-        raise UnsupportedSQL(f'invalid input syntax for type {type}: "{text}"')
+        raise UnsupportedSQL(f'invalid input syntax for type {type}: "{text}"', code="22P02")
     return value
 
 
@@ -58,7 +58,7 @@ def _float(text: str, type: SqlType) -> float | None:
     if value and math.isfinite(value) and type.kind is Kind.REAL:
         value = real_of(Fraction(body))  # from the text itself: going through a double would round twice
     if value is None or math.isinf(value) or (value == 0 and Decimal(body) != 0):
-        raise UnsupportedSQL(f'"{text}" is out of range for type {type}')
+        raise UnsupportedSQL(f'"{text}" is out of range for type {type}', code="22003")
     return value
 
 

@@ -22,11 +22,15 @@ from halfjoin.sql.parse.string_escapes import unescaped
 from halfjoin.sql.parse.syntax import (
     AsOf,
     CreateSink,
+    Deallocate,
+    Execute,
     Explain,
     Iterate,
+    Prepare,
     RefreshPlan,
     Reset,
     RetainHistory,
+    Savepoint,
     ShowObjects,
     Subscribe,
     TableArgument,
@@ -74,6 +78,8 @@ class HalfjoinParser(OperatorParser, WithParser):
             return self._parse_show_objects()
         if self._match_text_seq("RESET"):
             return self.expression(Reset(this=self._parse_column()))
+        if (session := self._parse_session()) is not None:
+            return session
         inside = bool(self._prev) and self._prev.token_type is TokenType.L_PAREN
         statement = self._with_as_of(super()._parse_statement())
         if inside and self._at_iterate():
@@ -81,6 +87,36 @@ class HalfjoinParser(OperatorParser, WithParser):
             made = Iterate(this=as_query(statement), expression=as_query(super()._parse_statement()))  # type: ignore[arg-type]
             return self.expression(made)
         return statement
+
+    def _parse_session(self) -> exp.Expr | None:
+        """Parse PREPARE, EXECUTE, DEALLOCATE, and the statements of transactions that sqlglot does not know."""
+        if self._match_text_seq("PREPARE"):
+            name, types = self._parse_id_var(), None
+            if self._match(TokenType.L_PAREN):
+                types = self._parse_csv(self._parse_types)
+                self._match_r_paren()
+            if name is None or not self._match(TokenType.ALIAS):
+                raise self._refused("PREPARE needs a name, AS and a statement", "write PREPARE p AS SELECT $1")
+            return self.expression(Prepare(this=name, types=types, expression=self._parse_statement()))
+        if self._match_text_seq("EXECUTE"):
+            name, values = self._parse_id_var(), None
+            if self._match(TokenType.L_PAREN):
+                values = self._parse_csv(self._parse_disjunction)
+                self._match_r_paren()
+            return self.expression(Execute(this=name, expressions=values))
+        if self._match_text_seq("DEALLOCATE"):
+            self._match_text_seq("PREPARE")
+            return self.expression(Deallocate(this=None if self._match_text_seq("ALL") else self._parse_id_var()))
+        for word in ("SAVEPOINT", "RELEASE"):
+            if self._match_text_seq(word):
+                self._match_text_seq("SAVEPOINT")
+                return self.expression(Savepoint(this=self._parse_id_var(), kind=word.lower()))
+        if self._match_text_seq("ABORT"):
+            self._match_texts(("TRANSACTION", "WORK"))
+            return self.expression(exp.Rollback())
+        if self._match_text_seq("START", "TRANSACTION"):
+            return self._parse_transaction()
+        return None
 
     def _with_as_of(self, statement: exp.Expr | None) -> exp.Expr | None:
         """The statement together with the AS OF that follows it."""

@@ -11,32 +11,43 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL, bounded
-from halfjoin.sql.parse import syntax
+from halfjoin.sql.parse import change, syntax
 from halfjoin.sql.parse.create import CREATABLE, create, create_sink, table_name
 from halfjoin.sql.parse.dialect import Halfjoin
 from halfjoin.sql.parse.locate import as_query, line_and_column, name_of, only, refuse
+from halfjoin.sql.parse.parameters import Params, with_arguments, with_values
 from halfjoin.sql.parse.times import constant_time
 from halfjoin.sql.statements import (
     Begin,
     Commit,
-    Delete,
+    Deallocate,
     Drop,
+    Execute,
     Explain,
-    Insert,
+    Prepare,
     RefreshPlan,
     Rollback,
+    Savepoint,
     Select,
     SetTime,
     Show,
     Statement,
     Subscribe,
-    Update,
 )
 
 
-def parse(text: str) -> list[Statement]:
-    """The statements of a text, in order; UnsupportedSQL (line, column, remedy) for an unsupported one."""
-    return [_statement(node, text) for node in _trees(text)]
+def parse(text: str, params: Params = None) -> list[Statement]:
+    """The statements of a text, in order; UnsupportedSQL (line, column, remedy) for an unsupported one.
+
+    `params`: the values of `$1`, `$2`, ... or of `:name` in queries and changes; see `parameters`.
+    """
+    trees = _trees(text)
+    return [_statement(node, text) for node in (trees if params is None else with_values(trees, params, text))]
+
+
+def executed(statement: Prepare, values: tuple[exp.Expr, ...]) -> Statement:
+    """A prepared statement with these values for its parameters."""
+    return _statement(with_arguments(statement, values), statement.text)
 
 
 def parse_query(text: str) -> exp.Query:
@@ -182,6 +193,8 @@ def _reset(node: syntax.Reset, text: str) -> Statement:
 
 def _transaction(node: exp.Transaction | exp.Commit | exp.Rollback, text: str) -> Statement:
     """BEGIN, COMMIT or ROLLBACK; UnsupportedSQL if it has options."""
+    if isinstance(node, exp.Rollback) and node.args.get("savepoint"):
+        return Savepoint("rollback", name_of(node.args["savepoint"]))
     options = {key: value for key, value in node.args.items() if value}
     if options:
         raise refuse(node, text, f"options of {node.key.upper()} are not supported", "write BEGIN; ...; COMMIT")
@@ -203,57 +216,22 @@ def _drop(node: exp.Drop, text: str) -> Statement:
     return Drop(kind, tuple(table_name(table, text) for table in node.args["tables"]), bool(node.args.get("exists")))
 
 
-def _insert(node: exp.Insert, text: str) -> Statement:
-    if node.args.get("conflict"):
-        raise refuse(node.args["conflict"], text, "ON CONFLICT is not supported",
-                     "a row whose key exists is an error; replace rows with engine.apply({table: hj.upserts(rows)})")
-    target, query = node.this, node.expression
-    if node.args.get("default"):
-        raise refuse(target, text, "DEFAULT VALUES is not supported", "columns have no defaults: name the values")
-    only(node, text, "INSERT", ("this", "expression", "with_", "source"))
-    if query is None:
-        raise refuse(target, text, "expected VALUES or a query after the table's name")
-    columns = tuple(name_of(column) for column in target.expressions) if isinstance(target, exp.Schema) else ()
-    if clause := node.args.get("with_"):
-        if own := query.args.get("with_"):
-            clause.set("expressions", [*clause.expressions, *own.expressions])
-            clause.set("recursive", clause.args.get("recursive") or own.args.get("recursive"))
-        query.set("with_", clause)
-    for default in query.find_all(exp.Var):
-        if default.name.upper() == "DEFAULT":
-            raise refuse(default, text, "DEFAULT is not supported", "columns have no defaults: write the value or NULL")
-    return Insert(table_name(target.this if isinstance(target, exp.Schema) else target, text), columns, query)
+def _prepare(node: syntax.Prepare, text: str) -> Statement:
+    if not isinstance(node.expression, PREPARABLE):
+        raise refuse(node, text, "PREPARE takes a query, INSERT, UPDATE, DELETE or MERGE")
+    return Prepare(name_of(node.this), tuple(node.args.get("types") or ()), node.expression, text)
 
 
-def _delete(node: exp.Delete, text: str) -> Statement:
-    if node.args.get("using"):
-        raise refuse(node.args["using"][0], text, "DELETE ... USING is not supported",
-                     "select the rows with engine.query(...) and apply them with hj.deletes(rows)")
-    only(node, text, "DELETE", ("this", "where"))
-    table, alias = _target(node.this, text)
-    return Delete(table, alias, node.args["where"].this if node.args.get("where") else None)
+def _execute(node: syntax.Execute, text: str) -> Statement:
+    return Execute(name_of(node.this), tuple(node.expressions))
 
 
-def _update(node: exp.Update, text: str) -> Statement:
-    if node.args.get("from_"):
-        raise refuse(node.args["from_"], text, "UPDATE ... FROM is not supported",
-                     "select the new rows with engine.query(...) and apply them with hj.upserts(rows)")
-    only(node, text, "UPDATE", ("this", "expressions", "where"))
-    table, alias = _target(node.this, text)
-    assignments = []
-    for item in node.expressions:
-        if not (isinstance(item, exp.EQ) and isinstance(item.this, exp.Column)):
-            raise refuse(item, text, "a list of columns in SET is not supported", "write SET a = 1, b = 2")
-        if isinstance(item.expression, exp.Column) and item.expression.sql().upper() == "DEFAULT":
-            raise refuse(item.expression, text, "DEFAULT is not supported", "columns have no defaults: write the value")
-        assignments.append((name_of(item.this), item.expression))
-    return Update(table, alias, tuple(assignments), node.args["where"].this if node.args.get("where") else None)
+def _deallocate(node: syntax.Deallocate, text: str) -> Statement:
+    return Deallocate(node.this and name_of(node.this))
 
 
-def _target(node: exp.Expr, text: str) -> tuple[str, str]:
-    """The table to change, and the alias that qualifies its columns."""
-    table = table_name(node, text, alias=True)
-    return table, name_of(node.args["alias"].this) if node.args.get("alias") else table
+def _savepoint(node: syntax.Savepoint, text: str) -> Statement:
+    return Savepoint(node.args["kind"], name_of(node.this))
 
 
 STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
@@ -270,22 +248,29 @@ STATEMENTS: dict[type[exp.Expr], Callable[[Any, str], Statement]] = {
     exp.Commit: _transaction,
     exp.Rollback: _transaction,
     exp.Drop: _drop,
-    exp.Insert: _insert,
-    exp.Delete: _delete,
-    exp.Update: _update,
+    exp.Insert: change.insert,
+    exp.Delete: change.delete,
+    exp.Update: change.update,
+    exp.Merge: change.merge,
+    exp.TruncateTable: change.truncate,
+    syntax.Prepare: _prepare,
+    syntax.Execute: _execute,
+    syntax.Deallocate: _deallocate,
+    syntax.Savepoint: _savepoint,
     exp.Query: _select,
 }
-FIRST_WORDS = ("BEGIN", "COMMIT", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "REFRESH", "RESET", "ROLLBACK",
-               "SELECT", "SET", "SHOW", "SUBSCRIBE", "TABLE", "UPDATE", "VALUES", "WITH")
+FIRST_WORDS = ("ABORT", "BEGIN", "COMMIT", "CREATE", "DEALLOCATE", "DELETE", "DROP", "END", "EXECUTE", "EXPLAIN",
+               "INSERT", "MERGE", "PREPARE", "REFRESH", "RELEASE", "RESET", "ROLLBACK", "SAVEPOINT", "SELECT", "SET",
+               "SHOW", "START", "SUBSCRIBE", "TABLE", "TRUNCATE", "UPDATE", "VALUES", "WITH")
+PREPARABLE = (exp.Query, exp.Values, exp.Insert, exp.Update, exp.Delete, exp.Merge)
 CREATED = ("INDEX", "MATERIALIZED", "OR", "SINK", "TABLE", "TEMP", "TEMPORARY", "UNIQUE", "VIEW")
 REMEDIES: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.TruncateTable: ("TRUNCATE", "write DELETE FROM the table"),
     exp.Alter: ("ALTER", "create a new table or view, and insert the old one's rows"),
     exp.Copy: ("COPY", "load a file with pyarrow or DuckDB and hand its rows to engine.apply"),
-    exp.Merge: ("MERGE", "apply the rows with hj.upserts(rows) and hj.deletes(rows)"),
 }
 SETTINGS = "write SET TIME = 5 or RESET TIME; settings are arguments of halfjoin.Engine"
 EXPLAINED = "write EXPLAIN SELECT ..., EXPLAIN VIEW name or EXPLAIN MATERIALIZED VIEW name"
 MAX_DEPTH = 200
-KNOWN = ("CREATE TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, UPDATE, SELECT [AS OF], "
-         "SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, RESET TIME, BEGIN, COMMIT, ROLLBACK, DROP")
+KNOWN = ("CREATE TABLE, CREATE [MATERIALIZED] VIEW, CREATE INDEX, CREATE SINK, INSERT, DELETE, UPDATE, MERGE, "
+         "TRUNCATE, SELECT [AS OF], SUBSCRIBE, EXPLAIN, REFRESH PLAN, SHOW, SET TIME, RESET TIME, BEGIN, COMMIT, "
+         "ROLLBACK, SAVEPOINT, PREPARE, EXECUTE, DEALLOCATE, DROP")

@@ -51,6 +51,30 @@ class Reset(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
+class Prepare(exp.Expression):
+    """PREPARE name [(type, ...)] AS statement."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "types": False, "expression": True}
+
+
+class Execute(exp.Expression):
+    """EXECUTE name [(value, ...)]."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False}
+
+
+class Deallocate(exp.Expression):
+    """DEALLOCATE name, or ALL (without `this`)."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False}
+
+
+class Savepoint(exp.Expression):
+    """SAVEPOINT name, ROLLBACK TO name or RELEASE name; `kind`: its first word in lower case."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True}
+
+
 class MutualWith(exp.With):
     """WITH MUTUALLY RECURSIVE: queries that read each other. `limit`: of rounds; `error`: more are an error."""
 
@@ -69,6 +93,12 @@ class Cycle(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {
         "expressions": True, "mark": True, "to": False, "default": False, "path": True,
     }  # fmt: skip
+
+
+class OrderText(exp.Expression):
+    """A value as a text that orders as it does. Only the binder makes it, for SEARCH."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class TableArgument(exp.Expression):

@@ -8,10 +8,11 @@ from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind
 from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
 from halfjoin.sql.bind.describe import describe
+from halfjoin.sql.bind.merging import bind_merge
 from halfjoin.sql.bind.query import bind_query
 from halfjoin.sql.bind.tables import names_of
 from halfjoin.sql.parse.parse import parse
-from halfjoin.sql.statements import CreateView, Delete, Explain, Insert, Select, Statement, Update
+from halfjoin.sql.statements import CreateView, Delete, Explain, Insert, Merge, Select, Statement, Update
 from tests.support.front import SCHEMA
 
 SNIPPETS = r"""
@@ -361,9 +362,10 @@ def _carry_out(statement: Statement, sql: str) -> None:
         case Explain(query=query) if query is not None:
             describe(bind(query, SCHEMA, sql))
         case Insert():
-            describe(bind_insert(statement, SCHEMA, sql))
+            describe(bind_insert(statement, SCHEMA, sql).relation)
         case Delete():
-            describe(bind_delete(statement, SCHEMA, sql))
+            describe(bind_delete(statement, SCHEMA, sql).relation)
         case Update():
-            for part in bind_update(statement, SCHEMA, sql):
-                describe(part)
+            describe(bind_update(statement, SCHEMA, sql).relation)
+        case Merge():
+            describe(bind_merge(statement, SCHEMA, sql).relation)

@@ -44,6 +44,16 @@ class FakeSchema:
     def primary_key(self, collection: str) -> tuple[str, ...]:
         return self._keys.get(collection, ())
 
+    def default(self, table: str, column: str) -> str | None:
+        return None
+
+    def generated(self, table: str) -> tuple[str, ...]:
+        return ()
+
+    def keys(self, table: str) -> dict[str, tuple[str, ...]]:
+        key = self._keys.get(table, ())
+        return {f"{table}_pkey": key} if key else {}
+
     def plain_view(self, name: str) -> str | None:
         return self._views.get(name)
 

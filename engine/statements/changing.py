@@ -1,0 +1,151 @@
+"""INSERT, UPDATE, DELETE and MERGE: the rows that a statement changes, and what it returns.
+
+A statement is bound to a relation of old and new rows, which is evaluated as a query is. All of it reads the tables as
+they were before the statement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from halfjoin.engine.arrange.expand import expand
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.statements import reading
+from halfjoin.engine.statements.conflicting import inserted
+from halfjoin.engine.statements.querying import first
+from halfjoin.engine.statements.scratch import SCRATCH, beside, numbered, singly
+from halfjoin.engine.updates.consolidate import groups
+from halfjoin.engine.updates.updates import Ints, Updates, concat, constant
+from halfjoin.errors import InvalidRow
+from halfjoin.sql.bind.changes import bind_delete, bind_insert, bind_update
+from halfjoin.sql.bind.merging import bind_merge
+from halfjoin.sql.bind.returning import bind_returning
+from halfjoin.sql.bind.target import BoundChange
+from halfjoin.sql.expr import Column
+from halfjoin.sql.relation import TopK
+from halfjoin.sql.statements import Change, Delete, Insert, Merge, Update
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What a statement does: the updates of its table, how many rows it changes, and the rows of RETURNING."""
+
+    updates: Updates
+    count: int
+    returned: pa.Table | None
+
+
+def carry_out(state: State, statement: Change, sql: str) -> Changed:
+    """The changes of a statement; nothing is applied.
+
+    Raises:
+        UnsupportedSQL, UnknownName: the statement is not valid.
+        DataError: an expression fails for a row.
+        InvalidRow: a row would be changed twice.
+    """
+    state.catalog.table(statement.table)  # not a view
+    schema = state.catalog
+    match statement:
+        case Insert():
+            bound = bind_insert(statement, schema, sql)
+            if statement.conflict is not None:
+                rows = singly(_evaluated(state, bound), statement.table)
+                old, new = inserted(state, statement, _part(rows, bound, bound.new), sql)
+                return _changed(state, bound, old, new, new)
+            new = _part(_evaluated(state, bound), bound, bound.new)
+            return _changed(state, bound, None, new, new)
+        case Delete():
+            bound = bind_delete(statement, schema, sql)
+            rows = _evaluated(state, bound)
+            old = _part(rows, bound, bound.old)
+            return _changed(state, bound, old, None, _with_others(old, rows, bound))
+        case Update():
+            bound = bind_update(statement, schema, sql)
+            rows = _evaluated(state, bound)
+            old, new = _part(rows, bound, bound.old), _part(rows, bound, bound.new)
+            return _changed(state, bound, old, new, _with_others(new, rows, bound))
+        case Merge():
+            return _merged(state, bind_merge(statement, schema, sql))
+
+
+def _evaluated(state: State, bound: BoundChange) -> Updates:
+    """The rows of a statement, in order if they have one; each row of the table once."""
+    rows = reading.evaluate(state, bound.relation, None, distinct=not bound.order)
+    if bound.order:
+        rows = first(rows, TopK(bound.relation, (), bound.order, None))
+    return _once(state, bound, rows) if bound.joined else rows
+
+
+def _once(state: State, bound: BoundChange, rows: Updates) -> Updates:
+    """One of the joined rows for each distinct row of the table, with the count of that row."""
+    old = _part(rows, bound, bound.old)
+    numbers, counts = _counts(state, bound, old)
+    _, kept = np.unique(numbers, return_index=True)
+    found = rows.take(kept)
+    return Updates(found.columns, found.time, counts[kept])
+
+
+def _counts(state: State, bound: BoundChange, old: Updates) -> tuple[Ints, Ints]:
+    """For rows of the table, numbers that equal rows share, and how often the table has the row."""
+    table = state.catalog.table(bound.target.table)
+    if table.primary_key:
+        return groups([old.columns[name] for name in table.primary_key], len(old)), constant(1, len(old))
+    there = reading.contents(state, table.name, None, distinct=True)
+    numbers = groups(list(concat([old, there]).columns.values()), len(old) + len(there))
+    counts = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
+    np.add.at(counts, numbers[len(old):], there.diff)
+    return numbers[: len(old)], counts[numbers[: len(old)]]
+
+
+def _merged(state: State, bound: BoundChange) -> Changed:
+    assert bound.action is not None
+    rows = reading.evaluate(state, bound.relation, None)
+    action = rows.columns[bound.action.name].to_numpy(zero_copy_only=False)
+    kinds = np.array(["nothing", *bound.kinds])[action]
+    leaving = np.isin(kinds, ("update", "delete"))
+    coming = np.isin(kinds, ("update", "insert"))
+    old = _part(rows.filter(leaving), bound, bound.old)
+    numbers, counts = _counts(state, bound, old)
+    touched = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
+    np.add.at(touched, numbers, old.diff)
+    if (touched[numbers] > counts).any():
+        raise InvalidRow("MERGE command cannot affect row a second time", table=bound.target.table, code="21000",
+                         remedy="the source must match each row of the table at most once")  # fmt: skip
+    new = _part(rows.filter(coming), bound, bound.new)
+    made = _changed(state, replace(bound, returning=None), old, new, new)
+    return replace(made, count=int(rows.diff[leaving | coming].sum()))
+
+
+def _changed(state: State, bound: BoundChange, old: Updates | None, new: Updates | None, shown: Updates) -> Changed:
+    """The outcome; `shown`: the rows that RETURNING reads, with its other columns."""
+    parts = [] if old is None else [Updates(old.columns, old.time, -old.diff)]
+    parts += [] if new is None else [new]
+    returned = None if bound.returning is None else _returned(state, bound, shown)
+    return Changed(concat(parts), int(shown.diff.sum()), returned)
+
+
+def _returned(state: State, bound: BoundChange, shown: Updates) -> pa.Table:
+    """The rows of RETURNING, in the order of the changed rows."""
+    rows = singly(shown, bound.target.table)
+    found = bind_returning(bound, SCRATCH)
+    made = reading.evaluate(beside(state, numbered(list(rows.columns.values()), len(rows))), found.relation, None,
+                            distinct=False)  # fmt: skip
+    *outputs, number = made.columns.values()
+    order = np.argsort(number.to_numpy(zero_copy_only=False), kind="stable")
+    shown = Updates({str(n): column for n, column in enumerate(outputs)}, made.time, made.diff).take(order)
+    return pa.Table.from_arrays(list(expand(shown, bound.target.table).columns.values()), names=list(found.names))
+
+
+def _part(rows: Updates, bound: BoundChange, columns: tuple[Column, ...]) -> Updates:
+    """The old or the new rows, under the names of the table's columns."""
+    names = (column.name for column in bound.target.columns)
+    return rows.renamed(list(zip((column.name for column in columns), names, strict=True)))
+
+
+def _with_others(part: Updates, rows: Updates, bound: BoundChange) -> Updates:
+    """Rows of the table with the other columns that RETURNING reads."""
+    return Updates(part.columns | {f"={column.name}": rows.columns[column.name] for column in bound.others},
+                   part.time, part.diff)  # fmt: skip

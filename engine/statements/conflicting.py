@@ -1,0 +1,106 @@
+"""INSERT ... ON CONFLICT: which rows go in, and which rows of the table DO UPDATE changes instead."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from halfjoin.catalog.models import Table
+from halfjoin.engine.batch.readable import closed
+from halfjoin.engine.batch.state import State
+from halfjoin.engine.intake.primary_key import key_of, known
+from halfjoin.engine.intake.rows import submitted
+from halfjoin.engine.statements import reading
+from halfjoin.engine.statements.scratch import SCRATCH, beside, numbered
+from halfjoin.engine.statements.transaction import table_of
+from halfjoin.engine.updates.consolidate import groups
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, constant
+from halfjoin.errors import InvalidRow
+from halfjoin.sql.bind.conflicts import bind_do_update, conflict_keys
+from halfjoin.sql.statements import Insert
+
+NONE = -1  # the number of a key that has a NULL, or is not in the table
+
+
+def inserted(state: State, statement: Insert, rows: Updates, sql: str) -> tuple[Updates, Updates]:
+    """The rows of the table that change, as they were, and all new rows: in the order of the rows to insert.
+
+    Raises:
+        InvalidRow: DO UPDATE would change a row twice.
+    """
+    assert statement.conflict is not None
+    submitted(state.catalog.table(statement.table), table_of(rows))  # each row is checked, whether it goes in or not
+    table, keys = state.catalog.table(statement.table), conflict_keys(statement, state.catalog, sql)
+    numbers = [_numbers(rows, key) for key in keys]
+    there = [_there(state, table, key, rows) for key in keys]
+    if statement.conflict.assignments is None:
+        kept = _first(numbers, np.logical_or.reduce([place != NONE for _, place in there]) if there
+                      else np.zeros(len(rows), np.bool_))  # fmt: skip
+        return rows.slice(0, 0), rows.filter(kept)
+    (held, place), (own,) = there[0], numbers
+    found = np.flatnonzero(place != NONE)
+    columns = [*held.take(place[found]).columns.values(), *rows.take(found).columns.values()]
+    bound = bind_do_update(statement, state.catalog, sql, SCRATCH)
+    made = reading.evaluate(beside(state, numbered(columns, len(found))), bound.relation, None, distinct=False)
+    changed = found[made.columns[bound.others[0].name].to_numpy()]
+    fresh = np.flatnonzero(place == NONE)
+    _check_once(table, own, np.concatenate([fresh, changed]))
+    old = made.renamed([(column.name, name) for column, name in zip(bound.old, rows.columns, strict=True)])
+    new = made.renamed([(column.name, name) for column, name in zip(bound.new, rows.columns, strict=True)])
+    order = np.argsort(np.concatenate([fresh, changed]), kind="stable")
+    return old, concat([rows.take(fresh), new]).take(order)
+
+
+def _numbers(rows: Updates, key: tuple[str, ...]) -> Ints:
+    """A number for each row, equal where the keys are equal; NONE for a key with a NULL, which equals no other."""
+    numbers = groups([rows.columns[name] for name in key], len(rows))
+    return np.where(known(rows, key), numbers, NONE)
+
+
+def _there(state: State, table: Table, key: tuple[str, ...], rows: Updates) -> tuple[Updates, Ints]:
+    """The rows of the table with these keys, and for each given row the position of the one with its key, or NONE."""
+    start = closed(state)
+    asked = np.flatnonzero(known(rows, key))
+    _, first = np.unique(groups([rows.columns[name] for name in key], len(rows))[asked], return_index=True)
+    wanted = rows.take(asked[first])
+    wanted = Updates(wanted.columns, constant(max(start.upper - 1, 0), len(wanted)), wanted.diff)
+    found = key_of(table, key, start.tables[table.name])
+    held = found.there(found.candidates(start.tables[table.name].runs, wanted), wanted)
+    numbers = groups([concat([held, rows]).columns[name] for name in key], len(held) + len(rows))
+    place = np.full(int(numbers.max(initial=-1)) + 1, NONE)
+    place[numbers[: len(held)]] = np.arange(len(held))
+    return held, np.where(known(rows, key), place[numbers[len(held) :]], NONE)
+
+
+def _first(numbers: list[Ints], there: Mask) -> Mask:
+    """The rows that DO NOTHING inserts: those without a key that the table has, or a row before them inserts."""
+    kept = ~there
+    if len(numbers) == 1:
+        candidates = np.flatnonzero(kept & (numbers[0] != NONE))
+        _, first = np.unique(numbers[0][candidates], return_index=True)
+        kept &= numbers[0] == NONE
+        kept[candidates[first]] = True
+        return kept
+    taken: list[set[int]] = [set() for _ in numbers]
+    for row in np.flatnonzero(kept) if numbers else ():  # a row that is left out does not keep others out
+        keys = [int(one[row]) for one in numbers]
+        if any(key in seen for key, seen in zip(keys, taken, strict=True)):
+            kept[row] = False
+            continue
+        for key, seen in zip(keys, taken, strict=True):
+            seen.update([key] if key != NONE else [])
+    return kept
+
+
+def _check_once(table: Table, numbers: Ints, changed: Ints) -> None:
+    """Check that no row comes after one with its key that was inserted or has changed the table's row.
+
+    Raises:
+        InvalidRow: one does.
+    """
+    last = np.full(int(numbers.max(initial=-1)) + 1, -1)
+    every = np.flatnonzero(numbers != NONE)
+    np.maximum.at(last, numbers[every], every)
+    changed = changed[numbers[changed] != NONE]
+    if (last[numbers[changed]] != changed).any():
+        raise InvalidRow("ON CONFLICT DO UPDATE command cannot affect row a second time", table=table.name,
+                         code="21000", remedy="give each key once")  # fmt: skip

@@ -1,0 +1,162 @@
+"""The table that INSERT, UPDATE, DELETE and MERGE change, the values that they give its columns, and what they bind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from halfjoin.errors import UnknownName
+from halfjoin.sql.bind import select as bind_select  # before from_clause: the two call each other
+from halfjoin.sql.bind.aggregates import aggregates_in
+from halfjoin.sql.bind.context import Context, moment
+from halfjoin.sql.bind.from_clause import From
+from halfjoin.sql.bind.outer_aggregates import outer_aggregates
+from halfjoin.sql.bind.scalar import Scalars
+from halfjoin.sql.bind.scope import FromItem, Scope
+from halfjoin.sql.bind.selected import Selected
+from halfjoin.sql.bind.temporal import is_now
+from halfjoin.sql.bind.windows import windows_in
+from halfjoin.sql.expr import Column
+from halfjoin.sql.functions.table_functions import returns_rows
+from halfjoin.sql.parse.change import is_default
+from halfjoin.sql.parse.parse import parse_query
+from halfjoin.sql.relation import Relation, Scan, SortKey
+from halfjoin.sql.statements import Change
+
+if TYPE_CHECKING:
+    from halfjoin.sql.schema import Schema
+
+
+@dataclass(frozen=True)
+class Target:
+    """The table to change: its columns with bare names, and all of its rows under an alias."""
+
+    table: str
+    columns: tuple[Column, ...]
+    rows: Scan
+    item: FromItem
+
+    def placed(self, columns: Sequence[Column]) -> FromItem:
+        """The table's names for other columns."""
+        return FromItem(self.item.name, tuple(zip((c.name for c in self.columns), columns, strict=True)))
+
+
+@dataclass(frozen=True)
+class Returning:
+    """The expressions of RETURNING. `others`: the scope of the rows' other columns, those of FROM or USING."""
+
+    nodes: tuple[exp.Expr, ...]
+    target: Target
+    context: Context
+    others: Scope
+
+
+@dataclass(frozen=True)
+class BoundChange:
+    """A statement as a relation of the rows that it changes.
+
+    `old` and `new` are the relation's columns with a row before and after: INSERT has no `old`, DELETE no `new`.
+    `others`: columns for RETURNING. `joined`: a row of the table may come more than once, with different `new` or
+    `others`. `order`: of the rows of an INSERT, over the relation's columns. `action`: in MERGE, what to do with the
+    row: the number of the clause, from 1, in the order of `kinds`; or 0.
+    """
+
+    target: Target
+    relation: Relation
+    old: tuple[Column, ...] = ()
+    new: tuple[Column, ...] = ()
+    others: tuple[Column, ...] = ()
+    joined: bool = False
+    order: tuple[SortKey, ...] = ()
+    action: Column | None = None
+    kinds: tuple[str, ...] = ()
+    returning: Returning | None = None
+
+
+def context_of(statement: Change, schema: Schema, sql: str) -> Context:
+    """The context of a statement, with the queries of its WITH clause. now() is the moment of this call."""
+    context = Context(schema, sql, now=moment())
+    if statement.common is None:
+        return context
+    return bind_select.with_queries(exp.Select(with_=statement.common), context, ())
+
+
+def target_of(statement: Change, context: Context) -> Target:
+    """The table that a statement changes."""
+    table = statement.table
+    columns = context.schema.columns(table)
+    if columns is None:
+        raise UnknownName("table", table, context.schema.names())
+    alias = context.aliases.fresh(statement.alias)
+    qualified = tuple(Column(f"{alias}.{column.name}", column.type, column.nullable) for column in columns)
+    named = tuple((column.name, inner) for column, inner in zip(columns, qualified, strict=True))
+    return Target(table, columns, Scan(table, alias, qualified), FromItem(statement.alias, named))
+
+
+def items_of(first: exp.Expr, joins: Sequence[exp.Join], context: Context) -> tuple[Relation, Scope]:
+    """The rows of FROM, USING or MERGE's source, and their scope."""
+    refuse_now([first, *joins], context)
+    return From(context, ()).items(first, list(joins), None, Scope())
+
+
+def given(target: Target, name: str, node: exp.Expr, context: Context) -> exp.Expr:
+    """The value that a statement gives to a column, with the column's default for DEFAULT."""
+    if target.table not in context.schema.names() or name not in {column.name for column in target.columns}:
+        with context.at(node):
+            raise UnknownName(f"column of {target.table}", name, [column.name for column in target.columns])
+    if name in context.schema.generated(target.table):
+        if not is_default(node):
+            raise context.wrong(node, f"column {name} is GENERATED from other columns", "write DEFAULT, or nothing")
+        return exp.Null()
+    return default(target, name, context) if is_default(node) else node
+
+
+def default(target: Target, name: str, context: Context) -> exp.Expr:
+    """The default of a column: NULL if it has none."""
+    text = context.schema.default(target.table, name)
+    if text is None:
+        return exp.Null()
+    (value,) = parse_query(f"SELECT {text}").selects
+    return value
+
+
+def outputs(nodes: Sequence[exp.Expr], where: exp.Expr | None, relation: Relation, scope: Scope, context: Context,
+            word: str) -> Selected:
+    """Expressions over the rows for which a condition holds. `word`: the statement or clause, for errors.
+
+    They may hold subqueries, but no aggregates, windows, or functions that return rows.
+    """
+    scalars = Scalars(context, (scope,))
+    every = [*nodes, *([] if where is None else [where])]
+    refuse_now(every, context)
+    if found := [*aggregates_in(every, scalars), *outer_aggregates(every, scalars)]:
+        raise context.wrong(found[0], f"aggregate functions are not allowed in {word}")
+    if windows_in(every, {}):
+        raise context.wrong(every[0], f"window functions are not allowed in {word}")
+    for node in every:
+        for call in node.find_all(exp.Anonymous):
+            if call.find_ancestor(exp.Query) is None and returns_rows(call.name.lower(), context.schema):
+                raise context.wrong(call, f"set-returning functions are not allowed in {word}")
+    query = exp.Select(expressions=list(nodes), where=where and exp.Where(this=where))
+    return bind_select.over(query, context, relation, scope)
+
+
+def refuse_now(nodes: Iterable[exp.Expr], context: Context) -> None:
+    """Refuse mz_now(), which stands for every time at which a view is read."""
+    for node in nodes:
+        if any(map(is_now, node.find_all(exp.Anonymous))):
+            raise context.refuse(node, "mz_now() is not supported in INSERT, UPDATE, DELETE and MERGE",
+                                 "write the time itself")
+
+
+def carried(columns: Iterable[Column]) -> tuple[tuple[Column, Column], ...]:
+    """Columns that a projection keeps."""
+    return tuple((column, column) for column in columns)
+
+
+def named(names: Sequence[Column], alias: str) -> tuple[Column, ...]:
+    """Columns of a row of the table, under an alias. They may be NULL until the row is checked."""
+    return tuple(replace(column, name=f"{alias}.{column.name}", nullable=True) for column in names)

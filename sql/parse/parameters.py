@@ -1,0 +1,142 @@
+"""Parameters of statements: `$1`, `$2`, ... and `:name` become constants before a statement is bound.
+
+A str becomes a quoted literal, whose type the place decides, as PostgreSQL decides the type of a parameter. Values of
+other Python types become constants of the SQL type that they stand for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from sqlglot import exp
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql.parse.locate import refuse
+from halfjoin.sql.statements import Prepare
+
+Params: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
+CHANGES_AND_QUERIES = (exp.Query, exp.Insert, exp.Update, exp.Delete, exp.Merge)
+
+
+def with_values(trees: Sequence[exp.Expr], params: Sequence[Any] | Mapping[str, Any], text: str) -> list[exp.Expr]:
+    """The statements of a text with values for their parameters.
+
+    A sequence gives the values of `$1`, `$2`, ...; a mapping those of `:name`.
+
+    Raises:
+        UnsupportedSQL: a parameter has no value, a value has no parameter, or has a type that SQL does not have.
+    """
+    if isinstance(params, str | bytes) or not isinstance(params, Sequence | Mapping):
+        raise UnsupportedSQL("parameters are a list or tuple for $1, $2, ..., or a dict for :name")
+    named = isinstance(params, Mapping)
+    values = dict(params) if isinstance(params, Mapping) else {str(n): value for n, value in enumerate(params, 1)}
+    used: set[str] = set()
+
+    def changed(node: exp.Expr) -> exp.Expr:
+        name = _name(node, named=named)
+        if name is None:
+            return node
+        if name not in values:
+            raise refuse(node, text, f"there is no parameter {':' if named else '$'}{name}")
+        used.add(name)
+        return _placed(constant(values[name]), node)
+
+    made = [tree.transform(changed, copy=False) if _takes(tree) else tree for tree in trees]
+    if unused := [name for name in values if name not in used]:
+        raise UnsupportedSQL(f"no parameter of the statement takes the value {'of' if named else 'number'} {unused[0]}")
+    return made
+
+
+def with_arguments(statement: Prepare, values: tuple[exp.Expr, ...]) -> exp.Expr:
+    """A prepared statement with the arguments of EXECUTE.
+
+    Raises:
+        UnsupportedSQL: there are too few or too many, or one is not a constant expression.
+    """
+    for value in values:
+        if value.find(exp.Column, exp.Query) is not None:
+            raise refuse(value, statement.text, "an argument of EXECUTE is a constant expression")
+    numbers = {int(name) for node in statement.statement.walk() if (name := _name(node, named=False)) is not None}
+    wanted = max([len(statement.types), *numbers])
+    if len(values) != wanted:
+        raise UnsupportedSQL(f"wrong number of parameters for prepared statement {statement.name!r}: "
+                             f"expected {wanted}, but got {len(values)}")
+
+    def changed(node: exp.Expr) -> exp.Expr:
+        name = _name(node, named=False)
+        if name is None:
+            return node
+        value = exp.Paren(this=values[int(name) - 1].copy())
+        if int(name) > len(statement.types):
+            return _placed(value, node)
+        return _placed(exp.Cast(this=value, to=statement.types[int(name) - 1].copy()), node)
+
+    return statement.statement.transform(changed)
+
+
+def constant(value: object) -> exp.Expr:
+    """A Python value as a constant."""
+    match value:
+        case None:
+            return exp.Null()
+        case bool():
+            return exp.Boolean(this=value)
+        case int():
+            number = exp.Literal.number(abs(value))
+            return exp.Paren(this=exp.Neg(this=number)) if value < 0 else number
+        case str():
+            return exp.Literal.string(value)
+        case float():
+            return _cast(repr(value).replace("inf", "Infinity"), "DOUBLE")
+        case Decimal():
+            return _cast(format(value, "f"), "DECIMAL")
+        case datetime():
+            return _cast(value.isoformat(" "), "TIMESTAMP" if value.tzinfo is None else "TIMESTAMPTZ")
+        case date():
+            return _cast(value.isoformat(), "DATE")
+        case time():
+            return _cast(value.isoformat(), "TIME")
+        case timedelta():
+            whole = value.days * 86_400_000_000 + value.seconds * 1_000_000 + value.microseconds
+            return _cast(f"{whole} microseconds", "INTERVAL")
+        case bytes():
+            return _cast("\\x" + value.hex(), "VARBINARY")
+        case UUID():
+            return _cast(str(value), "UUID")
+        case dict():
+            return exp.Literal.string(json.dumps(value))
+        case list() | tuple():
+            return exp.Array(expressions=[constant(one) for one in value]) if value else exp.Literal.string("{}")
+    raise UnsupportedSQL(f"a parameter cannot be a {type(value).__name__}",
+                         remedy="give a number, text, bytes, a date or time, a UUID, a list or None")
+
+
+def _cast(text: str, type: str) -> exp.Expr:
+    return exp.Cast(this=exp.Literal.string(text), to=exp.DataType.build(type))
+
+
+def _takes(tree: exp.Expr) -> bool:
+    """Whether a statement takes parameters; one whose text is kept does not."""
+    return isinstance(tree, CHANGES_AND_QUERIES) or type(tree).__name__ in ("AsOf", "Explain", "Execute", "Subscribe")
+
+
+def _name(node: exp.Expr, *, named: bool) -> str | None:
+    """The number of `$1`, or the name of `:name`; None for another node."""
+    if named and isinstance(node, exp.Placeholder) and not node.args.get("jdbc"):
+        return str(node.name)
+    if not named and isinstance(node, exp.Parameter) and isinstance(node.this, exp.Literal):
+        return str(node.this.this)
+    return None
+
+
+def _placed(made: exp.Expr, node: exp.Expr) -> exp.Expr:
+    """A node with the place that another has in the text."""
+    starts = [part.meta for part in node.walk() if "start" in part.meta]
+    if starts:
+        made.meta.update(starts[0])
+    return made

@@ -1,0 +1,97 @@
+"""Parameters and prepared statements, and what INSERT, UPDATE, DELETE and MERGE report."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+import halfjoin as hj
+
+
+@pytest.fixture
+def engine() -> hj.Engine:
+    engine = hj.Engine()
+    engine.execute("CREATE TABLE t (k integer PRIMARY KEY, a integer, b text); CREATE TABLE u (k integer, y integer)")
+    return engine
+
+
+@pytest.mark.parametrize(("value", "type"), [
+    (None, "text"), (True, "boolean"), (-3, "integer"), (2**40, "bigint"), (1.5, "double precision"),
+    (float("inf"), "double precision"), (Decimal("-1.50"), "numeric(5,2)"), (date(2024, 2, 29), "date"),
+    (datetime(2024, 1, 1, 2, 3, 4, 5), "timestamp"), (datetime(2024, 1, 1, tzinfo=UTC), "timestamptz"),
+    (time(1, 2, 3), "time"), (b"\x00\xff", "bytea"), (UUID(int=7), "uuid"), ("it's $1 :b", "text"), ("7", "integer"),
+    ([1, None, 3], "integer[]"), ([], "integer[]"),
+])  # fmt: skip
+def test_a_parameter_is_its_value(engine: hj.Engine, value: Any, type: str) -> None:
+    wanted = 7 if value == "7" else str(value) if isinstance(value, UUID) else value
+    (found,) = engine.query(f"SELECT $1::{type} AS x", [value]).column("x").to_pylist()
+    assert (str(found) if isinstance(value, UUID) else found) == wanted
+    engine.execute(f"CREATE TABLE x (a {type}); INSERT INTO x VALUES (:v)", {"v": value})
+    found = engine.query(f"SELECT count(*) AS n FROM x WHERE a IS NOT DISTINCT FROM $1::{type}", [value])
+    assert found.to_pylist() == [{"n": 1}]
+
+
+def test_parameters_are_never_text_of_the_statement(engine: hj.Engine) -> None:
+    engine.execute("INSERT INTO t VALUES ($1, $2, $3), ($2, -$1, $3 || $3)", [1, 2, "'); DROP TABLE t; --"])
+    assert engine.query("SELECT b FROM t WHERE b = $1", ["'); DROP TABLE t; --"]).num_rows == 1
+    assert engine.execute("SELECT $1 - $2 AS x", (timedelta(days=1), timedelta(hours=1))).num_rows == 1
+
+
+@pytest.mark.parametrize(("sql", "params", "why"), [
+    ("SELECT $2", [1], r"there is no parameter \$2"), ("SELECT :b", {"a": 1}, "there is no parameter :b"),
+    ("SELECT $1", [1, 2], "takes the value number 2"), ("SELECT $1", [object()], "a parameter cannot be a object"),
+    ("SELECT $1", "x", "parameters are a list"), ("SELECT $1", None, "there is no value for this parameter"),
+    ("CREATE VIEW v AS SELECT $1 AS x", [1], "takes the value number 1"),
+])  # fmt: skip
+def test_wrong_parameters_are_refused(engine: hj.Engine, sql: str, params: Any, why: str) -> None:
+    with pytest.raises(hj.UnsupportedSQL, match=why):
+        engine.execute(sql, params)
+
+
+def test_prepared_statements(engine: hj.Engine) -> None:
+    engine.execute("PREPARE put (integer, integer) AS INSERT INTO t (k, a) VALUES ($1, $2 + $1) RETURNING a")
+    assert engine.execute("EXECUTE put(1, 2)").to_pylist() == [{"a": 3}]
+    assert engine.execute("EXECUTE put(1 + 1, '5')").to_pylist() == [{"a": 7}]
+    assert engine.execute("EXECUTE put($1, $2)", [3, None]).to_pylist() == [{"a": None}]
+    for sql, error in (("EXECUTE put(1)", "wrong number"), ("EXECUTE put(k, 1)", "constant"), ("EXECUTE no", "'no'"),
+                       ("PREPARE put AS SELECT 1", "already exists")):  # fmt: skip
+        with pytest.raises(hj.HalfjoinError, match=error):
+            engine.execute(sql)
+    engine.execute("DEALLOCATE ALL")
+    with pytest.raises(hj.UnknownName) as caught:
+        engine.execute("EXECUTE put(4, 4)")
+    assert caught.value.sqlstate == "26000" and engine.read("t").num_rows == 3
+
+
+def test_truncate_removes_rows_not_the_view(engine: hj.Engine) -> None:
+    engine.execute("CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM u")
+    engine.execute("INSERT INTO u VALUES (1, 1), (1, 1); INSERT INTO t (k) VALUES (1); TRUNCATE t, u")
+    assert engine.read("n").to_pylist() == [{"n": 0}] and engine.read("t").num_rows == 0
+
+
+def test_many_values_are_one_insert(engine: hj.Engine) -> None:
+    engine.execute("INSERT INTO u VALUES " + ", ".join(f"({n}, (SELECT {n}))" if n == 7 else f"({n}, {n})"
+                                                       for n in range(11_000)))  # fmt: skip
+    assert engine.query("SELECT sum(k - y) AS d, count(*) AS n FROM u").to_pylist() == [{"d": 0, "n": 11_000}]
+
+
+def test_copies_of_a_row_all_change(engine: hj.Engine) -> None:
+    engine.execute("INSERT INTO u VALUES (1, 1), (1, 1), (2, 2); INSERT INTO t (k, a) VALUES (1, 7), (2, 8)")
+    found = engine.execute("UPDATE u SET y = a FROM t, (VALUES (1), (2)) AS twice (z) WHERE t.k = u.k RETURNING y")
+    assert sorted(found.column("y").to_pylist()) == [7, 7, 8]
+    assert engine.execute("DELETE FROM u USING t WHERE u.y = t.a AND t.k = 1").to_pylist() == [{"count": 2}]
+    with pytest.raises(hj.InvalidRow) as caught:
+        engine.execute("MERGE INTO u USING (VALUES (2), (2)) AS s (k) ON s.k = u.k WHEN MATCHED THEN DELETE")
+    assert caught.value.sqlstate == "21000"
+
+
+def test_a_view_cannot_be_changed(engine: hj.Engine) -> None:
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT k FROM t; CREATE VIEW p AS SELECT k FROM t")
+    for sql in ("INSERT INTO v VALUES (1)", "UPDATE p SET k = 1", "DELETE FROM v", "TRUNCATE p",
+                "MERGE INTO v USING t ON v.k = t.k WHEN MATCHED THEN DELETE"):  # fmt: skip
+        with pytest.raises(hj.UnknownName, match="which follows its tables"):
+            engine.execute(sql)
