@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.date_input import DATE_INPUT, to_timestamp
 from halfjoin.engine.scalar.date_text import to_char
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.intervals import DAY, Fields, fields
@@ -125,6 +126,8 @@ def _of_moment(unit: str, micros: _Numbers, kind: Kind) -> _Numbers:
     if unit in ("hour", "minute", "second", "milliseconds", "microseconds"):
         return _of_clock(unit, micros % DAY)
     days = micros // DAY
+    if unit == "julian":
+        return days + 2_440_588
     date = days.astype("datetime64[D]")
     month = date.astype("datetime64[M]").astype(np.int64)
     year = month // 12 + 1970
@@ -207,6 +210,8 @@ def _make_date(_: Call) -> Kernel:
 
 def _to_timestamp(expr: Call) -> Kernel:
     type = arrow_type(expr.type)
+    if len(expr.args) == 2:
+        return to_timestamp(expr)
 
     @on_arrays
     def run(a: Any) -> Any:
@@ -228,6 +233,7 @@ DATES: dict[str, Callable[[Call], Kernel]] = {
     "date_trunc": _date_trunc,
     "extract": _extract,
     "to_char": to_char,
+    **DATE_INPUT,
     "make_date": _make_date,
     "to_timestamp": _to_timestamp,
 }
