@@ -21,6 +21,31 @@ class ColumnDef:
     name: str
     type: SqlType
     not_null: bool = False
+    default: str | None = None  # the text of its DEFAULT
+    generated: str | None = None  # the text of GENERATED ALWAYS AS (...)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A constraint of a table: `kind` is `primary key`, `unique`, `check` or `foreign key`. `name`: None for a name of
+    the columns. `text`: of a CHECK. `table`, `references`: of a FOREIGN KEY; no `references`: the PRIMARY KEY.
+    """
+
+    kind: str
+    name: str | None
+    columns: tuple[str, ...] = ()
+    text: str = ""
+    table: str = ""
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Like:
+    """LIKE table [INCLUDING ...] in CREATE TABLE. `including`: `defaults`, `constraints`, `generated`, `indexes`."""
+
+    table: str
+    including: frozenset[str]
+    place: int  # how many columns of the statement are before it
 
 
 @dataclass(frozen=True)
@@ -29,9 +54,27 @@ class CreateTable:
 
     name: str
     columns: tuple[ColumnDef, ...]
-    primary_key: tuple[str, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
     retain: int | None = None  # time units (ms for an interval text)
     if_not_exists: bool = False
+    likes: tuple[Like, ...] = ()
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        """The columns of PRIMARY KEY."""
+        return next((one.columns for one in self.constraints if one.kind == "primary key"), ())
+
+
+@dataclass(frozen=True)
+class CreateTableAs:
+    """CREATE TABLE [IF NOT EXISTS] name [(column, ...)] AS query [WITH [NO] DATA]."""
+
+    name: str
+    names: tuple[str, ...]
+    query: exp.Query
+    retain: int | None = None
+    if_not_exists: bool = False
+    data: bool = True
 
 
 @dataclass(frozen=True)
@@ -268,7 +311,7 @@ class Drop:
 
 Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change the rows of one table
 Statement: TypeAlias = (
-    CreateTable | CreateView | CreateIndex | CreateSink | Insert | Delete | Update | Merge | Truncate | Select
-    | Subscribe | Explain | RefreshPlan | Show | SetTime | Begin | Commit | Rollback | Savepoint | Drop
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | Insert | Delete | Update | Merge | Truncate
+    | Select | Subscribe | Explain | RefreshPlan | Show | SetTime | Begin | Commit | Rollback | Savepoint | Drop
     | Prepare | Execute | Deallocate
 )

@@ -16,6 +16,7 @@ from halfjoin.engine.statements.replan import refresh
 from halfjoin.engine.statements.session import Session
 from halfjoin.engine.statements.showing import show
 from halfjoin.engine.statements.subscribing import subscribe
+from halfjoin.engine.statements.tables import columns_of_query
 from halfjoin.engine.statements.transaction import Transaction, check
 from halfjoin.engine.updates.updates import Updates, empty
 from halfjoin.errors import UnsupportedSQL, bounded
@@ -28,6 +29,7 @@ from halfjoin.sql.statements import (
     CreateIndex,
     CreateSink,
     CreateTable,
+    CreateTableAs,
     CreateView,
     Deallocate,
     Delete,
@@ -89,6 +91,8 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             session.transaction = None
         case Savepoint():
             session.savepoint(statement)
+        case CreateTableAs():
+            return _create_table_as(session, state, statement, sql)
         case CreateTable() | CreateView() | CreateIndex() | Drop():
             session.define(lambda: define(state, session.means, statement, sql))
             if isinstance(statement, CreateView) and statement.or_replace:
@@ -149,6 +153,24 @@ def _truncate(session: Session, state: State, statement: Truncate) -> pa.Table:
 def _tagged(session: Session, answer: pa.Table, tag: str, also: Mapping[str, str] | None = None) -> pa.Table:
     session.report(tag)
     return answer.replace_schema_metadata({TAG: tag, **(also or {})})
+
+
+def _create_table_as(session: Session, state: State, statement: CreateTableAs, sql: str) -> pa.Table | None:
+    """Create a table and insert the rows of a query. If that fails, there is no table."""
+    if statement.if_not_exists and statement.name in state.catalog.names():
+        return None
+    made = columns_of_query(statement, state.catalog, sql)
+    rows = Insert(statement.name, (), statement.query)
+    session.define(lambda: define(state, session.means, made, sql))
+    if not statement.data:
+        return None
+    try:
+        found = carry_out(state, rows, sql)
+        session.change(state, statement.name, found.updates)
+    except BaseException:
+        session.define(lambda: define(state, session.means, Drop("table", (statement.name,)), sql))
+        raise
+    return _tagged(session, pa.table({"count": pa.array([found.count], pa.int64())}), f"SELECT {found.count}")
 
 
 def _create_sink(session: Session, state: State, statement: CreateSink, sql: str) -> None:

@@ -65,6 +65,20 @@ class HalfjoinParser(WithParser):
         "RETAIN": lambda self: self._parse_retain_history(),
     }
 
+    CONSTRAINT_PARSERS: ClassVar = {
+        **MaterializeParser.CONSTRAINT_PARSERS,
+        "CHECK": lambda self: self._parse_with_text("CHECK"),
+        "DEFAULT": lambda self: self._parse_with_text("DEFAULT"),
+        "GENERATED": lambda self: self._parse_with_text("GENERATED"),
+    }
+
+    def _parse_with_text(self, word: str) -> Any:
+        """A constraint that keeps its text after the first word."""
+        first, made = self._curr, MaterializeParser.CONSTRAINT_PARSERS[word](self)
+        if isinstance(made, exp.Expr) and first is not None and self._prev is not None:
+            made.meta["text"] = self._find_sql(first, self._prev)
+        return made
+
     def _parse_statement(self) -> exp.Expr | None:
         if self._match_text_seq("SUBSCRIBE"):
             return self._parse_subscribe()

@@ -39,12 +39,9 @@ def test_an_open_string() -> None:
 
 
 @pytest.mark.parametrize(("sql", "reason", "instead"), [
-    ("CREATE TABLE t (a int CHECK (a > 3))", "CHECK is not supported", "filter the rows"),
-    ("CREATE TABLE t (a int DEFAULT 3)", "DEFAULT is not supported", "write the value"),
-    ("CREATE TABLE t (a int UNIQUE)", "UNIQUE is not supported", "PRIMARY KEY"),
-    ("CREATE TABLE t (a int, UNIQUE (a))", "UNIQUE is not supported", "PRIMARY KEY"),
-    ("CREATE TABLE t (a int REFERENCES u)", "REFERENCES is not supported", "leave it out"),
-    ("CREATE TABLE t (a int, FOREIGN KEY (a) REFERENCES u (b))", "FOREIGN KEY is not supported", "leave it out"),
+    ("CREATE TABLE t (a int REFERENCES u ON DELETE CASCADE)", "ON DELETE CASCADE is not supported", "one transaction"),
+    ("CREATE TABLE t (a int GENERATED ALWAYS AS IDENTITY)", "IDENTITY is not supported", "write the value"),
+    ("CREATE TABLE t (a int UNIQUE NULLS NOT DISTINCT)", "UNIQUE NULLS NOT DISTINCT", "leave NULLS out"),
     ("CREATE TABLE t (a int PRIMARY KEY, PRIMARY KEY (a))", "a table has one PRIMARY KEY", "PRIMARY KEY (a, b)"),
     ("CREATE TABLE t (a int, PRIMARY KEY (b))", "PRIMARY KEY names column b, which the table does not have", None),
     ("CREATE TABLE t (a int, A int)", "column a is named twice", None),
@@ -56,7 +53,6 @@ def test_an_open_string() -> None:
     ("CREATE TABLE t (a timestamp(3))", "timestamp has a precision of 6 (microseconds)", "write timestamp"),
     ("CREATE TABLE t (a serial)", "type serial is not supported", "types:"),
     ("CREATE TABLE t", "a table needs columns", "CREATE TABLE t (a"),
-    ("CREATE TABLE t AS SELECT 1", "CREATE TABLE AS is not supported", "materialized view"),
     ("CREATE TEMPORARY TABLE t (a int)", "TEMPORARY is not supported", "RETAIN HISTORY"),
     ("CREATE TABLE s.t (a int)", "schemas are not supported", "write t"),
     ("CREATE VIEW v WITH (RETAIN HISTORY FOR 5) AS SELECT 1", "RETAIN HISTORY is not supported for a plain view",
@@ -66,7 +62,7 @@ def test_an_open_string() -> None:
     ("CREATE MATERIALIZED VIEW v WITH (RETAIN HISTORY FOR 'x') AS SELECT 1", "invalid input syntax for type interval",
      None),
     ("CREATE VIEW v AS SELECT 1 AS OF 5", "a view has no AS OF", "in the query"),
-    ("CREATE UNIQUE INDEX ON t (a)", "CREATE UNIQUE INDEX is not supported", "PRIMARY KEY"),
+    ("CREATE UNIQUE INDEX ON t (a)", "CREATE UNIQUE INDEX is not supported", "UNIQUE (k)"),
     ("CREATE INDEX ON t (a DESC)", "an index has no order", "DESC"),
     ("CREATE INDEX ON t USING hash (a)", "USING is not supported in CREATE INDEX", None),
     ("CREATE INDEX ON t (a) WHERE a > 1", "WHERE is not supported in CREATE INDEX", None),
