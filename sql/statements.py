@@ -78,6 +78,41 @@ class CreateTableAs:
 
 
 @dataclass(frozen=True)
+class AlterAction:
+    """One change of ALTER TABLE. `kind`: `add column`, `drop column`, `rename column`, `type`, `default`,
+    `set not null`, `drop not null`, `add constraint` or `drop constraint`. `to`: a new name, or the text of a DEFAULT
+    (None: drop it). `lenient`: with IF [NOT] EXISTS.
+    """
+
+    kind: str
+    name: str = ""
+    to: str | None = None
+    column: ColumnDef | None = None
+    type: SqlType | None = None
+    constraint: Constraint | None = None
+    lenient: bool = False
+
+
+@dataclass(frozen=True)
+class AlterTable:
+    """ALTER TABLE [IF EXISTS] name action, ..."""
+
+    name: str
+    actions: tuple[AlterAction, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class Rename:
+    """ALTER TABLE | [MATERIALIZED] VIEW [IF EXISTS] name RENAME TO name."""
+
+    kind: str
+    name: str
+    to: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
 class CreateView:
     """CREATE [OR REPLACE] [MATERIALIZED] VIEW [IF NOT EXISTS] name [(column, ...)] [WITH (...)] AS query."""
 
@@ -311,7 +346,8 @@ class Drop:
 
 Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change the rows of one table
 Statement: TypeAlias = (
-    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | Insert | Delete | Update | Merge | Truncate
-    | Select | Subscribe | Explain | RefreshPlan | Show | SetTime | Begin | Commit | Rollback | Savepoint | Drop
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | AlterTable | Rename | Insert | Delete | Update
+    | Merge | Truncate | Select | Subscribe | Explain | RefreshPlan | Show | SetTime | Begin | Commit | Rollback
+    | Savepoint | Drop
     | Prepare | Execute | Deallocate
 )

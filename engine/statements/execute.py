@@ -9,6 +9,7 @@ import pyarrow as pa
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.intake.times import time_of
 from halfjoin.engine.statements import querying, reading
+from halfjoin.engine.statements.altering import alter_table, rename
 from halfjoin.engine.statements.changing import carry_out
 from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.explaining import explain_query, explain_view
@@ -23,6 +24,7 @@ from halfjoin.errors import UnsupportedSQL, bounded
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.parse import executed, parse
 from halfjoin.sql.statements import (
+    AlterTable,
     Begin,
     Change,
     Commit,
@@ -40,6 +42,7 @@ from halfjoin.sql.statements import (
     Merge,
     Prepare,
     RefreshPlan,
+    Rename,
     Rollback,
     Savepoint,
     Select,
@@ -91,6 +94,10 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             session.transaction = None
         case Savepoint():
             session.savepoint(statement)
+        case AlterTable():
+            session.define(lambda: alter_table(state, statement))
+        case Rename():
+            session.define(lambda: rename(state, session.means.runners, statement))
         case CreateTableAs():
             return _create_table_as(session, state, statement, sql)
         case CreateTable() | CreateView() | CreateIndex() | Drop():

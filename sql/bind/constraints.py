@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # before scalar: the modules call each other
@@ -13,6 +15,7 @@ from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem, Scope
 from halfjoin.sql.expr import Column, Expr
+from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.parse import parse_query
 from halfjoin.sql.types import BOOLEAN, UNKNOWN, SqlType
 
@@ -40,6 +43,11 @@ def bind_default(text: str, type: SqlType, schema: Schema) -> Expr:
     context = Context(schema, text, now=datetime.now(UTC).isoformat(" "))
     (node,) = parse_query(f"SELECT {text}").selects
     return functions.cast(Scalars(context, (Scope(),)).value(node), type)
+
+
+def names_read(text: str) -> set[str]:
+    """The columns that an expression names."""
+    return {name_of(node) for node in parse_query(f"SELECT {text}").find_all(exp.Column)}
 
 
 def _value(text: str, columns: Sequence[Column], schema: Schema, table: str) -> Expr:

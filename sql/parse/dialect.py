@@ -84,6 +84,8 @@ class HalfjoinParser(WithParser):
             return self._parse_subscribe()
         if self._match_text_seq("EXPLAIN"):
             return self._parse_explain()
+        if self._match_text_seq("ALTER", "MATERIALIZED", "VIEW"):
+            return self._parse_rename_view()
         if self._match_text_seq("REFRESH"):
             return self._parse_refresh_plan()
         if self._match_text_seq("SHOW"):
@@ -99,6 +101,24 @@ class HalfjoinParser(WithParser):
             made = Iterate(this=as_query(statement), expression=as_query(super()._parse_statement()))  # type: ignore[arg-type]
             return self.expression(made)
         return statement
+
+    def _parse_rename_view(self) -> exp.Expr:
+        exists, name = self._parse_exists(), self._parse_table_parts()
+        if not self._match_text_seq("RENAME", "TO"):
+            raise self._refused("ALTER MATERIALIZED VIEW needs RENAME TO and a name")
+        action = exp.AlterRename(this=self._parse_table_parts())
+        made = exp.Alter(this=name, kind="MATERIALIZED VIEW", exists=exists, actions=[action])
+        return self.expression(made)
+
+    def _parse_alter_table_alter(self) -> exp.Expr | None:
+        """Parse ALTER COLUMN; a DEFAULT keeps its text."""
+        start = self._index
+        made = super()._parse_alter_table_alter()
+        if made is not None and made.args.get("default"):
+            words = [token.text.upper() for token in self._tokens[start : self._index]]
+            first = start + words.index("DEFAULT") + 1
+            made.meta["text"] = self._find_sql(self._tokens[first], self._prev)
+        return made
 
     def _parse_session(self) -> exp.Expr | None:
         """Parse PREPARE, EXECUTE, DEALLOCATE, and the statements of transactions that sqlglot does not know."""
