@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
+from halfjoin.catalog.information import Known, information
 from halfjoin.catalog.models import Document, Index, Sink, Table, View
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
@@ -78,6 +79,10 @@ class Catalog:
     def keys(self, table: str) -> dict[str, tuple[str, ...]]:
         """The columns of a table's PRIMARY KEY and UNIQUE constraints, by the constraints' names."""
         return self.tables[table].keys if table in self.tables else {}
+
+    def information(self, name: str) -> tuple[tuple[Column, ...], list[tuple[object, ...]]] | None:
+        """The columns and rows of a view of information_schema; None if there is none of that name."""
+        return information(Known(self.tables, self.views), name)
 
     def incarnation(self, collection: str) -> str:
         """What tells a table or view apart from another that had its name, or will have it; empty for what an older

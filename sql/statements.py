@@ -299,7 +299,8 @@ class RefreshPlan:
 
 @dataclass(frozen=True)
 class Show:
-    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name."""
+    """SHOW TABLES | VIEWS | MATERIALIZED VIEWS | INDEXES | SINKS | COLUMNS FROM name | CREATE name | SETTINGS | name.
+    """
 
     what: str
     collection: str | None = None
@@ -310,6 +311,14 @@ class SetTime:
     """SET TIME = time: the time of the batches of later statements. RESET TIME, SET TIME TO DEFAULT: None."""
 
     time: Expr | None = None
+
+
+@dataclass(frozen=True)
+class SetSetting:
+    """SET name = value, other than of TIME. RESET name, SET name TO DEFAULT: None."""
+
+    name: str
+    value: str | None = None
 
 
 @dataclass(frozen=True)
@@ -347,7 +356,6 @@ class Drop:
 Change: TypeAlias = Insert | Delete | Update | Merge  # statements that change the rows of one table
 Statement: TypeAlias = (
     CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSink | AlterTable | Rename | Insert | Delete | Update
-    | Merge | Truncate | Select | Subscribe | Explain | RefreshPlan | Show | SetTime | Begin | Commit | Rollback
-    | Savepoint | Drop
-    | Prepare | Execute | Deallocate
+    | Merge | Truncate | Select | Subscribe | Explain | RefreshPlan | Show | SetTime | SetSetting | Begin | Commit
+    | Rollback | Savepoint | Drop | Prepare | Execute | Deallocate
 )

@@ -15,12 +15,13 @@ from halfjoin.engine.statements.definitions import define
 from halfjoin.engine.statements.explaining import explain_query, explain_view
 from halfjoin.engine.statements.replan import refresh
 from halfjoin.engine.statements.session import Session
+from halfjoin.engine.statements.settings import checked, show_settings
 from halfjoin.engine.statements.showing import show
 from halfjoin.engine.statements.subscribing import subscribe
 from halfjoin.engine.statements.tables import columns_of_query
 from halfjoin.engine.statements.transaction import Transaction, check
 from halfjoin.engine.updates.updates import Updates, empty
-from halfjoin.errors import UnsupportedSQL, bounded
+from halfjoin.errors import UnknownName, UnsupportedSQL, bounded
 from halfjoin.sql.parse.parameters import Params
 from halfjoin.sql.parse.parse import executed, parse
 from halfjoin.sql.statements import (
@@ -46,6 +47,7 @@ from halfjoin.sql.statements import (
     Rollback,
     Savepoint,
     Select,
+    SetSetting,
     SetTime,
     Show,
     Statement,
@@ -119,6 +121,8 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             session.deallocate(name)
         case SetTime(time):
             session.time = time_of(time)
+        case SetSetting(name, value):
+            session.settings[name] = checked(name, value)
         case Select(query, as_of):
             return querying.query(session.seen(state), query, time_of(as_of), sql)
         case Subscribe(collection, as_of, up_to):
@@ -132,6 +136,14 @@ def _run(session: Session, state: State, statement: Statement, sql: str) -> pa.T
             return pa.table({"plan": text.splitlines()})
         case RefreshPlan(view):
             session.define(lambda: refresh(state, session.runners, view))
+        case Show("settings"):
+            return show_settings(session.settings, session.time)
+        case Show("setting", setting):
+            shown = show_settings(session.settings, session.time).to_pylist()
+            found = {row["name"]: row["setting"] for row in shown}
+            if setting not in found:
+                raise UnknownName("setting", str(setting), found)
+            return pa.table({str(setting): pa.array([found[setting]], pa.string())})
         case Show(what, collection):
             return show(state, session.delivering, what, collection)
     return None

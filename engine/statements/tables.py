@@ -11,7 +11,7 @@ from halfjoin.catalog.models import Check, ColumnModel, ForeignKey, Table, Uniqu
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql.bind.bind import bind
-from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated
+from halfjoin.sql.bind.constraints import bind_check, bind_default, bind_generated, names_read
 from halfjoin.sql.statements import ColumnDef, Constraint, CreateTable, CreateTableAs, Like
 
 
@@ -80,7 +80,10 @@ def with_constraint(table: Table, wanted: Constraint, catalog: Catalog) -> Table
         if name not in known:
             raise UnknownName(f"column of {table.name}", name, known)
     ending = {"unique": "key", "check": "check", "foreign key": "fkey"}[wanted.kind]
-    name = wanted.name or _free([table.name, *wanted.columns, ending], constraint_names(table))
+    named = wanted.columns
+    if wanted.kind == "check" and not named:
+        named = tuple(found) if len(found := names_read(wanted.text)) == 1 else ()
+    name = wanted.name or _free([table.name, *named, ending], constraint_names(table))
     if wanted.name in constraint_names(table):
         raise UnsupportedSQL(f"constraint {name} for {table.name} already exists", code="42710")
     match wanted.kind:

@@ -32,7 +32,7 @@ def column(node: exp.ColumnDef, text: str) -> tuple[ColumnDef, list[Constraint]]
             found = _GENERATED.fullmatch(kind.meta.get("text", ""))
             if found is None:
                 raise refuse(kind, text, "a generated column is not written so", "GENERATED ALWAYS AS (...) STORED")
-            generated = found[1]
+            generated = _inside(found[1])
         elif isinstance(kind, KINDS):
             made = constraint(kind, item.this and name_of(item.this), text, (name,))
             constraints.append(made)
@@ -62,7 +62,7 @@ def constraint(node: exp.Expr, name: str | None, text: str, columns: tuple[str, 
             inner = node.this
             return Constraint("unique", name, _names(inner.expressions) if isinstance(inner, exp.Schema) else columns)
         case exp.CheckColumnConstraint():
-            return Constraint("check", name, columns, node.meta["text"])
+            return Constraint("check", name, columns, _inside(node.meta["text"]))
         case exp.ForeignKey():
             return _references(node.args["reference"], name, text, _names(node.expressions))
         case exp.Reference():
@@ -90,6 +90,11 @@ def _references(node: exp.Reference, name: str | None, text: str, columns: tuple
                          "change the rows of both tables in one transaction")
     references = _names(target.expressions) if isinstance(target, exp.Schema) else ()
     return Constraint("foreign key", name, columns, "", name_of(table), references)
+
+
+def _inside(text: str) -> str:
+    """The text between the parentheses around an expression."""
+    return text.strip()[1:-1].strip()
 
 
 def _names(nodes: Iterable[exp.Expr]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from halfjoin.sql.parse import dialect, syntax
 from halfjoin.sql.parse.constraints import column, constraints
-from halfjoin.sql.parse.locate import as_query, name_of, only, refuse
+from halfjoin.sql.parse.locate import PUBLIC, as_query, name_of, only, refuse, schema_of
 from halfjoin.sql.parse.times import constant_duration
 from halfjoin.sql.statements import (
     ColumnDef,
@@ -54,9 +54,9 @@ def table_name(node: exp.Expr, text: str, alias: bool = False) -> str:
     """The name of a table or view; UnsupportedSQL if a schema qualifies it."""
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         raise refuse(node, text, "expected the name of a table or view")
-    if node.args.get("db"):
-        raise refuse(node, text, "schemas are not supported", f"write {name_of(node)}")
-    only(node, text, "a name", ("this", "alias") if alias else ("this",))
+    if schema_of(node, text) != PUBLIC:
+        raise refuse(node, text, "information_schema cannot be changed")
+    only(node, text, "a name", ("this", "db", "alias") if alias else ("this", "db"))
     return name_of(node)
 
 

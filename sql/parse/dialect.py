@@ -88,6 +88,11 @@ class HalfjoinParser(WithParser):
             return self._parse_rename_view()
         if self._match_text_seq("REFRESH"):
             return self._parse_refresh_plan()
+        if self._match_texts(("DESCRIBE", "DESC")):
+            return self.expression(ShowObjects(this="columns", source=self._parse_table_parts()))
+        if self._match_text_seq("SET", "TIME", "ZONE"):
+            return self.expression(exp.Set(expressions=[exp.SetItem(this=exp.EQ(
+                this=exp.column("timezone"), expression=self._parse_disjunction()))]))
         if self._match_text_seq("SHOW"):
             return self._parse_show_objects()
         if self._match_text_seq("RESET"):
@@ -205,10 +210,20 @@ class HalfjoinParser(WithParser):
         return self.expression(RefreshPlan(this=self._parse_table_parts()))
 
     def _parse_show_objects(self) -> exp.Expr:
+        if self._match_text_seq("CREATE"):
+            self._match_text_seq("MATERIALIZED")
+            self._match_texts(("TABLE", "VIEW"))
+            return self.expression(ShowObjects(this="create", source=self._parse_table_parts()))
         for what in SHOWN:
             if self._match_text_seq(*what.upper().split()):
                 source = self._parse_table_parts() if self._match_texts(("FROM", "ON", "IN")) else None
                 return self.expression(ShowObjects(this=what, source=source))
+        if self._match_texts(("SETTINGS", "ALL")):
+            return self.expression(ShowObjects(this="settings"))
+        if self._match_text_seq("TIME", "ZONE"):
+            return self.expression(ShowObjects(this="setting", source=exp.to_table("timezone")))
+        if self._curr and self._curr.token_type in (TokenType.VAR, TokenType.TIME):
+            return self.expression(ShowObjects(this="setting", source=self._parse_table_parts()))
         raise self._refused("SHOW needs a kind of object", "write SHOW " + " | ".join(SHOWN).upper() + " FROM name")
 
     def _parse_retain_history(self) -> exp.Expr:

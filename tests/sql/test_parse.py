@@ -64,9 +64,9 @@ def test_columns_and_constraints_keep_their_text() -> None:
     (statement,) = parse("CREATE TABLE t (a int DEFAULT 1 + 1, b int GENERATED ALWAYS AS (a * 2) STORED, "
                          "CONSTRAINT c CHECK (a > 0), UNIQUE (a, b), FOREIGN KEY (a) REFERENCES u (k))")  # fmt: skip
     assert isinstance(statement, CreateTable)
-    assert [(one.default, one.generated) for one in statement.columns] == [("1 + 1", None), (None, "(a * 2)")]
+    assert [(one.default, one.generated) for one in statement.columns] == [("1 + 1", None), (None, "a * 2")]
     assert statement.constraints == (
-        Constraint("check", "c", (), "(a > 0)"), Constraint("unique", None, ("a", "b")),
+        Constraint("check", "c", (), "a > 0"), Constraint("unique", None, ("a", "b")),
         Constraint("foreign key", None, ("a",), "", "u", ("k",)),
     )  # fmt: skip
 
