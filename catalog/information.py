@@ -78,8 +78,9 @@ def _column(number: int, column: ColumnModel, *, free: bool) -> Row:
     bits = {Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64, Kind.REAL: 24, Kind.DOUBLE: 53}.get(type.kind)
     digits = type.precision if type.kind is Kind.NUMERIC else bits
     scale = type.scale if type.kind is Kind.NUMERIC else 0 if type.kind in INTEGERS else None
-    return (column.name, number, column.default, "NO" if column.not_null and not free else "YES", data_type(type), length, digits,
-            scale, "NEVER" if column.generated is None else "ALWAYS", column.generated)  # fmt: skip
+    nullable = "NO" if column.not_null and not free else "YES"
+    return (column.name, number, column.default, nullable, data_type(type), length, digits, scale,
+            "NEVER" if column.generated is None else "ALWAYS", column.generated)  # fmt: skip
 
 
 def _constraints(catalog: Known) -> Iterator[Row]:

@@ -23,11 +23,25 @@ def canonical(union: UnionAll) -> UnionAll:
 
 
 def _column_names(relation: Relation) -> Sequence[str]:
-    """A name for each column: the name of the column that it shows, if it shows one. No two differ only in case."""
-    shown = [expr for _, expr in relation.items] if isinstance(relation, Project) else relation.columns
+    """A name for each column: the name of the column that it shows, if it shows one."""
+    return _names_of(_exprs_of(relation))
+
+
+def _union_names(arms: Sequence[Relation]) -> Sequence[str]:
+    """A name for each column of a union, from the first arm that shows a column there."""
+    shown = zip(*(map(_uncast, _exprs_of(arm)) for arm in arms), strict=True)
+    return _names_of(next((one for one in each if isinstance(one, Column)), each[0]) for each in shown)
+
+
+def _exprs_of(relation: Relation) -> Sequence[Expr]:
+    return [expr for _, expr in relation.items] if isinstance(relation, Project) else relation.columns
+
+
+def _names_of(exprs: Iterable[Expr]) -> Sequence[str]:
+    """A name for each expression: that of the column that it is. No two differ only in case."""
     taken = Aliases()
     names = []
-    for number, expr in enumerate(map(_uncast, shown), 1):
+    for number, expr in enumerate(map(_uncast, exprs), 1):
         bare = expr.name.rpartition(".")[2] if isinstance(expr, Column) else f"column{number}"
         names.append(taken.fresh(bare.lower()).replace("#", "_"))
     return names if len(set(names)) == len(names) else [f"column{number}" for number in range(1, len(names) + 1)]
@@ -71,11 +85,11 @@ class _Names:
                 below = self.relation(input)
                 exprs = self._exprs(expr for _, expr in items)
                 shown = [column for column, _ in items]
-                named = self._named(shown, self.aliases.fresh("project"), _numbered(shown))
+                named = self._named(shown, self.aliases.fresh("project"), _names_of(exprs))
                 return Project(below, tuple(zip(named, exprs, strict=True)))
             case UnionAll(inputs, columns):
                 arms = self.inputs(inputs)
-                return UnionAll(arms, self._named(columns, self.aliases.fresh("union"), _numbered(columns)))
+                return UnionAll(arms, self._named(columns, self.aliases.fresh("union"), _union_names(arms)))
             case Outer(left, right, on, full):
                 sides = self.relation(left), self.relation(right)
                 joined = Outer(*sides, substitute(on, self.columns), full)

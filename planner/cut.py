@@ -19,18 +19,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from halfjoin.errors import UnsupportedSQL
 from halfjoin.planner.block import Blocks
 from halfjoin.planner.canonical import canonical
 from halfjoin.planner.facts import Facts
 from halfjoin.planner.fingerprint import fingerprint
 from halfjoin.planner.firsts import firsts
+from halfjoin.planner.group_functions import Aggregates, Top
 from halfjoin.planner.keeping import cannot_be_kept, may_be_kept
 from halfjoin.planner.nameless import nameless
 from halfjoin.planner.narrow import narrowed
 from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import ROUND, Reduce, round_names
 from halfjoin.planner.reduces.lower import lowered, output_columns
+from halfjoin.planner.reduces.parted import parted
 from halfjoin.planner.rounds import Nested, Rounded, Rounds
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
@@ -38,9 +39,9 @@ from halfjoin.planner.rules.flatten import MOST_BRANCHES
 from halfjoin.planner.rules.sides import asked, shown, side_of
 from halfjoin.planner.unkeyed import unkeyed
 from halfjoin.sql.bind.context import Aliases
-from halfjoin.sql.bind.reading import expressions
-from halfjoin.sql.expr import Column, Expr, is_temporal
+from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.relation import (
+    Aggregate,
     Fed,
     Filter,
     Join,
@@ -93,6 +94,8 @@ class _Cutter:
     nodes: dict[str, CutNode | Reduce] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
     loops: dict[str, Sequence[CutNode]] = field(default_factory=dict)
+    bindings: dict[str, CutNode] = field(default_factory=dict)  # of all loops; the plan has a reduce for some of them
+    asked: CutNode | None = None  # the binding that the next reduce of a loop is
 
     def reduced(self, relation: Relation) -> Relation:
         """The relation with a scan of its output in place of each reduce and each loop."""
@@ -102,29 +105,48 @@ class _Cutter:
             return self.looped(relation)
         if not isinstance(relation, Reduced):
             return with_inputs(relation, self.reduced)
+        parts = parted(relation, self.aliases) if isinstance(relation, Aggregate) else None
+        if parts is not None:
+            return self.reduced(parts.over(self.rows(parts.rows)))
         low = lowered(relation)
         below, _ = self.region(self.reduced(low.input))
         input, columns = self._input(below, passing=low.passing)
         keys, function = columns[: low.keys], low.function(columns)
         made = Reduce("", output_columns(keys, function, columns), input, keys, function)
         name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
-        self.nodes.setdefault(name, replace(made, output=name, checked=bool(self.facts.unique_keys(input))))
+        self.nodes.setdefault(name, replace(made, output=name, checked=self._is_checked(input)))
         alias = f"={self.aliases.fresh('groups')}"  # no user can write this name
         return low.above(Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns)))
 
+    def _is_checked(self, collection: str) -> bool:
+        """Whether no row of a collection has a negative count: of a table with a key, or of an aggregate."""
+        node = self.nodes.get(collection)
+        aggregate = isinstance(node, Reduce) and isinstance(node.function, Aggregates)
+        return aggregate or bool(self.facts.unique_keys(collection))
+
+    def rows(self, relation: Project) -> Scan:
+        """A scan of the rows of a relation, which only reduces take."""
+        below, _ = self.region(self.reduced(relation))
+        input, columns = self._input(below, passing=True)
+        alias = f"={self.aliases.fresh('rows')}"
+        return Scan(input, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in columns))
+
     def rounded(self, relation: Rounded) -> Relation:
         """As `reduced`, for a reduce inside loops."""
-        low = lowered(relation.relation)
+        low, binding, self.asked = lowered(relation.relation), self.asked, None
         whole = _swapped(low.input, relation.relation.input, relation.input)
         assert isinstance(whole, Project)
         many = len(relation.rounds)
         rounds = tuple(Column(name, BIGINT, nullable=False) for name in round_names(many))
         more = zip(rounds, relation.input.columns[-many:], strict=True)
         below, _ = self.region(self.reduced(Project(whole.input, (*whole.items, *more))))
-        input, columns = self._input(below, passing=low.passing)
+        names = () if binding is None else tuple(column.name for column in binding.relation.columns)
+        input, columns = self._input(below, passing=low.passing, names=names)
         keys, function = columns[: low.keys], low.function(columns[:-many])
         made = Reduce("", (*output_columns(keys, function, columns[:-many]), *rounds), input, keys, function)
         name = fingerprint("reduce", made, {input: self.facts.incarnation(input)})
+        if binding is not None:
+            name, made = binding.name, replace(made, last=binding.last, named=binding.named)
         self.nodes.setdefault(name, replace(made, output=name))
         alias = f"={self.aliases.fresh('groups')}"
         scan = Scan(name, alias, tuple(replace(c, name=f"{alias}.{c.name}") for c in made.columns))
@@ -149,28 +171,32 @@ class _Cutter:
     def _loop(self, loop: Loop, around: Rounds | None) -> Sequence[CutNode]:
         """The nodes of the bindings. What does not read a binding is a node before the loop."""
         parts = [part for binding in loop.bindings for part in parts_inside(binding.relation)]
-        if any(is_temporal(expr) for part in parts for expr in expressions(part)):
-            raise UnsupportedSQL("a recursive query reads mz_now(), and its rounds have no time of their own",
-                                 remedy="write mz_now() in a materialized view that it reads, or above it")  # fmt: skip
         scans = {part.collection for part in parts if isinstance(part, Scan)}
         incarnations = {name: self.facts.incarnation(name) for name in scans}
         outer = () if around is None else tuple(around.collections)
         path = () if around is None else around.path
         form = nameless((loop.bindings, loop.limit, loop.strict), (loop.name, *path))
         names = [fingerprint("loop", (form, outer, number), incarnations) for number in range(len(loop.bindings))]
-        if names[0] in self.nodes:  # an equal loop of the view
-            return [node for node in map(self.nodes.__getitem__, names) if isinstance(node, CutNode)]
+        if names[0] in self.bindings:  # an equal loop of the view
+            return [self.bindings[name] for name in names]
         rounds, known, made = Rounds(loop, names, around), set(self.nodes), list[CutNode]()
         for name, binding in zip(names, loop.bindings, strict=True):
             relation = firsts(narrowed(simplified(binding.relation)), self.aliases)
-            below = self.reduced(rounds.shown(relation.columns, *rounds.carried(relation)))
-            whole, _ = self.region(below)
+            carried = rounds.shown(relation.columns, *rounds.carried(relation))
+            before = dict(self.nodes), dict(self.loops), dict(self.bindings)
+            whole, _ = self.region(self.reduced(carried))
             union = canonical(UnionAll((whole,), whole.columns))
             bare = (*(f"c{number}" for number in range(1, len(relation.columns) + 1)), *round_names(len(rounds.path)))
             union = replace(union, columns=tuple(replace(c, name=n) for c, n in zip(union.columns, bare, strict=True)))
             one = CutNode(name, union, normal_form(union), last=loop.limit - 1 if loop.strict else None,
                           named=(binding.name, *binding.names))  # fmt: skip
-            self.nodes[name] = one
+            if self._is_first_row(one, before[0]):
+                self.nodes, self.loops, self.bindings = before
+                self.asked = one
+                self.reduced(carried)
+            else:
+                self.nodes[name] = one
+            self.bindings[name] = one
             made.append(one)
         path, depth = rounds.nodes, len(rounds.path)
         fresh = [name for name in self.nodes if name not in known]
@@ -183,10 +209,24 @@ class _Cutter:
                 self.nodes[name] = replace(node, loops=node.loops or path)
         return made
 
-    def _input(self, relation: Relation, *, passing: bool) -> tuple[str, tuple[Column, ...]]:
+    def _is_first_row(self, binding: CutNode, before: Mapping[str, CutNode | Reduce]) -> bool:
+        """Whether a binding is a new reduce that shows columns of a new join as they are. Then the reduce takes its
+        place: the rows of both would be the same."""
+        shown = _shown(binding.steps[-1][1])
+        if shown is None:
+            return False
+        name, columns = shown
+        reduce = self.nodes[name] if name not in before and name in self.nodes else None
+        return (isinstance(reduce, Reduce) and isinstance(reduce.function, Top) and reduce.input not in before
+                and isinstance(self.nodes.get(reduce.input), CutNode) and reduce.input not in self.bindings
+                and [column.name for column in columns] == [column.name for column in reduce.columns])  # fmt: skip
+
+    def _input(
+        self, relation: Relation, *, passing: bool, names: Sequence[str] = ()
+    ) -> tuple[str, tuple[Column, ...]]:  # fmt: skip
         """The collection that a reduce reads, and its columns for those of the relation: the collection that the
-        relation shows unchanged, or the output of a new join."""
-        node = self._node(UnionAll((relation,), relation.columns), passing=passing)
+        relation shows unchanged, or the output of a new join. `names`: for the columns of a new join."""
+        node = self._node(UnionAll((relation,), relation.columns), passing=passing, names=names)
         shown = _shown(node.steps[-1][1])
         if shown is not None:
             return shown
@@ -260,12 +300,15 @@ class _Cutter:
         self.nodes.setdefault(node.name, node)
         return _scan(node, part, part.columns)
 
-    def _node(self, union: UnionAll, *, passing: bool = False) -> CutNode:
+    def _node(self, union: UnionAll, *, passing: bool = False, names: Sequence[str] = ()) -> CutNode:
         relation = canonical(union)
         many = sum(column.name.startswith(ROUND) for column in union.columns)  # a user's column has an alias
         if many:
             own = (replace(c, name=f"{c.name}#2") if c.name.startswith(ROUND) else c for c in relation.columns[:-many])
             relation = replace(relation, columns=(*own, *union.columns[-many:]))
+        if names:
+            named = (replace(c, name=name) for c, name in zip(relation.columns, names, strict=True))
+            relation = replace(relation, columns=tuple(named))
         steps = normal_form(relation)
         incarnations = {scan.collection: self.facts.incarnation(scan.collection) for scan in _scans(relation)}
         kind = "passing" if passing else "join"

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from halfjoin.planner.reach import Reach, reach_of_all
+from halfjoin.planner.reach import Reach, reach_from_end, reach_of_all
 from halfjoin.sql.expr import Column, Expr
-from halfjoin.sql.relation import SortKey, WindowCall
+from halfjoin.sql.relation import Frame, SortKey, WindowCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ class Aggregates:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What adds up over the rows of a group from the first one to a row; with `peers`, to the last of its peers."""
+    """What adds up over a frame from the first row of a group, or to its last row."""
 
     sums: Sums
-    peers: bool
+    frame: Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Windows:
     """The rows of each group with the results of window functions, as in `sql.relation.Window`.
 
     `order`, the calls and the sums read columns of the input. If the window has a reach, it keeps `running` sums in
-    place of the calls that they give results of; the first is the row's number if that is asked for.
+    place of the calls that they give results of, and all calls and sums that results continue from.
     """
 
     order: tuple[SortKey, ...]
@@ -71,22 +71,25 @@ class Windows:
     @property
     def reach(self) -> Reach | None:
         """How far a changed row reaches; None if all rows of a group must be looked up."""
-        rest = reach_of_all((call for _, call in self.calls), ordered=bool(self.order))
-        sums = (Reach(peers=sum.peers, running=True) for sum in self.running)
-        return None if rest is None else Reach.all([rest, *sums])
+        found = [reach_of_all((call for _, call in self.calls), ordered=bool(self.order)),
+                 *(reach_from_end(sum.frame) for sum in self.running)]  # fmt: skip
+        known = [one for one in found if one is not None]
+        return Reach.all(known) if len(known) == len(found) else None
 
     @property
     def results(self) -> tuple[Column, ...]:
         """The columns of the output that follow the input's."""
         return (*(one.sums.column for one in self.running), *(column for column, _ in self.calls))
 
-    @property
-    def number(self) -> Column | None:
-        """The column of the row's number in its group, if it is kept."""
-        match self.running:
-            case (Running(Sums(column, "count", ()), False), *_):
-                return column
-        return None
+    def sums_over(self, kind: str, args: tuple[Column, ...], frame: Frame) -> Column | None:
+        """The column of the sums over a frame, if they are kept."""
+        wanted = kind, args, frame
+        return next((one.sums.column for one in self.running
+                     if (one.sums.kind, one.sums.args, one.frame) == wanted), None)  # fmt: skip
+
+    def kept(self, call: WindowCall) -> Column:
+        """The column of a call that is kept."""
+        return next(column for column, one in self.calls if one == call)
 
 
 @dataclass(frozen=True, slots=True)

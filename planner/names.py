@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from halfjoin.planner.linear import Explode
-from halfjoin.planner.plan import ArrangementKey, Join, Node
+from halfjoin.planner.plan import ArrangementKey, Node
 from halfjoin.sql.expr import Column, Expr, substitute
 from halfjoin.sql.functions import render
 
@@ -26,7 +26,7 @@ def input_name(alias: str, collection: str) -> str:
 
 def with_names(text: str, nodes: Iterable[Node]) -> str:
     """A text about nodes with the user's names of recursive queries, and of their columns, for the nodes' own."""
-    named = {node.output: node.named for node in nodes if isinstance(node, Join) and node.named}
+    named = {node.output: node.named for node in nodes if node.named}
 
     def user(found: re.Match[str]) -> str:
         name, *columns = named.get(found["node"], ("",))

@@ -227,9 +227,10 @@ class Reduce:
     Wrong: "after minus before of the batch", since rows that arrived while their time was open are in both. Wrong, too:
     to look only at the groups that this batch touched, since what closes now may have come earlier.
 
-    `loops`: as in `Join`. Inside a loop the last columns are the rounds, and the reduce acts in each round.
-    `checked`: the input is a table with a PRIMARY KEY. So batches take only rows that are there, and none has a
-    negative count.
+    `loops`, `last`, `named`: as in `Join`. Inside a loop the last columns are the rounds, and the reduce acts in each
+    round. A binding that shows no more than such a reduce is that reduce.
+    `checked`: the input is a table with a PRIMARY KEY, or the output of an aggregate. So batches take only rows that
+    are there, and none has a negative count.
     """
 
     output: str
@@ -239,6 +240,8 @@ class Reduce:
     function: OfGroups
     loops: tuple[str, ...] = ()
     checked: bool = field(default=False, compare=False)  # as the incarnation of the input says
+    last: int | None = field(default=None, compare=False)  # as the name of the binding says
+    named: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def loop(self) -> str:

@@ -2,7 +2,8 @@
 
 State law. Over a frame between two offsets, and with lag and lead, a change reaches the rows whose frames hold a
 changed row, on both sides. Over a frame that begins with the partition, it reaches the rows from the first changed one
-on, until what the function keeps is what it was. Other functions see the whole partition.
+on, until what the function keeps is what it was; over a frame that ends with the partition, those before the last
+changed one. Other functions see the whole partition.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from dataclasses import dataclass, replace
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.aggregates import decompose
 from halfjoin.sql.functions.window_functions import WINDOW_FUNCTIONS
-from halfjoin.sql.relation import AggregateCall, Bound, Frame, SortKey, Window, WindowCall
+from halfjoin.sql.relation import AggregateCall, Bound, Frame, WindowCall
 
-# Over a frame from the first row of the partition to the current one, the result is a function of the result of the row
-# before and of this row (and its peers).
+# The result over a frame from the partition's first row, or to its last row, is a function of the results over the two
+# parts of the frame.
 _FOLDS = frozenset(("min", "max", "any_value", "first_value", "last_value"))
 _MOST = 1 << 32  # rows or groups of peers; no partition has more, and sums of reaches stay small
-_START, _END = Bound("preceding"), Bound("current row")
+_FIRST, _HERE, _LAST = Bound("preceding"), Bound("current row"), Bound("following")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +28,17 @@ class Reach:
     """What the results of a row depend on.
 
     They depend on as many rows `before` it and `after` it. `peers`: rows that tie in the order have results together,
-    which depend on as many `groups` of peers before them and after them, and on what the frames `ranges` hold.
-    `running`: they depend on the results of the row before (with `peers`, of the last row before the peers), too.
+    which depend on as many `groups` of peers before them and after them, and on what the frames `ranges` hold. `given`:
+    expressions with numbers of the nearest rows before and after it in which they are not NULL. `running`: the results
+    depend on those of the row before all these rows, too; `remaining`: of the row after them.
 
     >>> from halfjoin.sql.functions.window_functions import resolve_window
     >>> from halfjoin.sql.types import INTEGER
-    >>> reach_of(resolve_window("lag", [Literal(7, INTEGER), Literal(2, INTEGER)], frame=Frame(), ordered=True))
-    Reach(before=2, after=0, peers=False, groups=(0, 0), ranges=(), running=False)
-    >>> reach_of(resolve_window("rank", [], frame=Frame(), ordered=True))
-    Reach(before=0, after=0, peers=True, groups=(0, 0), ranges=(), running=True)
+    >>> lag = resolve_window("lag", [Literal(7, INTEGER), Literal(2, INTEGER)], frame=Frame(), ordered=True)
+    >>> reach_of(lag) == Reach(before=2)
+    True
+    >>> reach_of(resolve_window("rank", [], frame=Frame(), ordered=True)) == Reach(peers=True, running=True)
+    True
     """
 
     before: int = 0
@@ -43,7 +46,9 @@ class Reach:
     peers: bool = False
     groups: tuple[int, int] = (0, 0)
     ranges: tuple[Frame, ...] = ()
+    given: tuple[tuple[Expr, int, int], ...] = ()
     running: bool = False
+    remaining: bool = False
 
     @staticmethod
     def all(parts: Iterable[Reach]) -> Reach:
@@ -53,7 +58,8 @@ class Reach:
         return Reach(max(one.before for one in parts), max(one.after for one in parts),
                      any(one.peers for one in parts), (before, after),
                      tuple(dict.fromkeys(frame for one in parts for frame in one.ranges)),
-                     any(one.running for one in parts))  # fmt: skip
+                     tuple(dict.fromkeys(some for one in parts for some in one.given)),
+                     any(one.running for one in parts), any(one.remaining for one in parts))  # fmt: skip
 
 
 def reach_of_all(calls: Iterable[WindowCall], *, ordered: bool) -> Reach | None:
@@ -74,16 +80,32 @@ def reach_of(call: WindowCall) -> Reach | None:
             return _shifted(call)
         case "percent_rank" | "cume_dist" | "ntile":
             return None
-    if adds_up(call) or (call.function in _FOLDS and _runs(call.frame)):
-        return Reach(peers=call.frame.unit != "rows", running=True)
-    return _of_frame(call.frame)
+    frame = call.frame
+    if frame.start != _FIRST and frame.end != _LAST:
+        return _of_frame(frame)
+    if adds_up(call):
+        return reach_from_end(frame)
+    if call.function not in _FOLDS or frame.exclude != "no others":
+        return None
+    running, remaining = (one is not None for one in states_of(call))
+    found = reach_from_end(frame)
+    return None if found is None else replace(found, running=running, remaining=remaining)
+
+
+def reach_from_end(frame: Frame) -> Reach | None:
+    """The reach of results over a frame from the first row of the partition, or to its last one, that are made of those
+    of two parts of the frame; None if it is the partition."""
+    running, remaining = frame.start == _FIRST, frame.end == _LAST
+    beside = Reach() if running and remaining else _of_frame(_beside(frame))
+    return None if beside is None else replace(beside, running=running, remaining=remaining)
 
 
 def adds_up(call: WindowCall) -> bool:
-    """Whether it is a sum, or computed from sums, over the rows from the first one of the partition."""
-    if call.function in WINDOW_FUNCTIONS or not _runs(call.frame):
+    """Whether it is a sum, or computed from sums, over the rows from the first one of the partition, or to the last."""
+    frame = call.frame
+    if call.function in WINDOW_FUNCTIONS or (frame.start == _FIRST) == (frame.end == _LAST):
         return False
-    return decompose(as_aggregate(call)) is not None
+    return frame.exclude == "no others" and decompose(as_aggregate(call)) is not None
 
 
 def as_aggregate(call: WindowCall) -> AggregateCall:
@@ -91,53 +113,67 @@ def as_aggregate(call: WindowCall) -> AggregateCall:
     return AggregateCall(call.function, call.args, call.type, condition=call.condition)
 
 
-def turned(window: Window) -> Window:
-    """The same results in the reversed order if all calls run from the partition's last row: then from its first one.
+def plain(frame: Frame) -> Frame:
+    """The same frame, of RANGE if it is one of GROUPS without offsets."""
+    offsets = frame.start.offset is not None or frame.end.offset is not None
+    return frame if frame.unit != "groups" or offsets else replace(frame, unit="range")
 
-    Over ROWS the order of rows that tie shows, so they are ordered by all columns, reversed as well. Then the new order
-    has other peers, so there are no frames of another unit.
+
+def states_of(call: WindowCall) -> tuple[WindowCall | None, WindowCall | None]:
+    """The calls whose results at the row before some rows, and at the row after them, tell what their results need to
+    know of the rows that are not among them. None: they need nothing.
     """
-    frames = {call.frame for _, call in window.calls}
-    rows = {frame.unit == "rows" for frame in frames}
-    if len(rows) != 1 or {(one.start, one.end) for one in frames} != {(_END, Bound("following"))}:
-        return window
-    order = [replace(key, descending=not key.descending, nulls_first=not key.nulls_first) for key in window.order]
-    if rows == {True}:
-        order += [SortKey(column, descending=True, nulls_first=True) for column in window.input.columns]
-    calls = tuple((column, replace(call, frame=replace(call.frame, start=_START, end=_END)))
-                  for column, call in window.calls)  # fmt: skip
-    able = all(_runs(call.frame) and (call.function in ("min", "max") or adds_up(call)) for _, call in calls)
-    return replace(window, order=tuple(order), calls=calls) if able and order else window
+    if call.function not in _FOLDS:
+        return None, None
+    before, after = (None if frame is None else replace(call, frame=frame) for frame in sides_of(call.frame))
+    if before is not None and after is not None and not call.ignore_nulls:  # one end of the partition suffices
+        before = None if call.function == "last_value" else before
+        after = None if call.function == "first_value" else after
+    return before, after
 
 
-def needs_number(call: WindowCall) -> bool:
-    """Whether a call continues from a row only if the row's number is kept, too."""
-    return call.function in ("row_number", "rank") or (call.frame.unit == "rows" and adds_up(call))
+def sides_of(frame: Frame) -> tuple[Frame | None, Frame | None]:
+    """The frame from the first row of a partition to the current one, and from there to the last row: as far as
+    `frame` goes so far."""
+    first, last = frame.start == _FIRST, frame.end == _LAST
+    unit = frame.unit if frame.unit == "rows" else "range"
+    unit = "rows" if first and last else unit
+    return Frame(unit, _FIRST, _HERE) if first else None, Frame(unit, _HERE, _LAST) if last else None
 
 
-def _runs(frame: Frame) -> bool:
-    return (frame.start, frame.end, frame.exclude) == (_START, _END, "no others")
+def numbered_over(call: WindowCall) -> Frame | None:
+    """The frame over which rows are counted if a call continues from a row only if the row's number is known, too: of
+    copies of a row, only one is beside the rows that continue."""
+    if call.function in ("row_number", "rank"):
+        return Frame("rows", _FIRST, _HERE)
+    before, after = sides_of(call.frame)
+    return (before or after) if call.frame.unit == "rows" and adds_up(call) else None
 
 
 def _shifted(call: WindowCall) -> Reach | None:
     """lag and lead, by a constant number of rows."""
     offset = call.args[1] if len(call.args) > 1 else None
     number = 1 if offset is None else _rows(offset)
-    if call.ignore_nulls or number is None:
+    if number is None:
         return None
     number = -number if call.function == "lag" else number
-    return Reach(max(-number, 0), max(number, 0))
+    before, after = max(-number, 0), max(number, 0)
+    return Reach(given=((call.args[0], before, after),)) if call.ignore_nulls else Reach(before, after)
+
+
+def _beside(frame: Frame) -> Frame:
+    """The rows between the current one and the bound that is not the end of the partition."""
+    bound = frame.end if frame.start == _FIRST else frame.start
+    return Frame(frame.unit, *((bound, _HERE) if bound.kind == "preceding" else (_HERE, bound)))
 
 
 def _of_frame(frame: Frame) -> Reach | None:
     """A function of the rows of a frame, whatever it is."""
-    if Bound("preceding") == frame.start or Bound("following") == frame.end:
-        return None
     if frame.unit == "range":
         start_at, end_at = _widened(frame.start, "preceding"), _widened(frame.end, "following")
         if start_at is None or end_at is None:
             return None
-        ranges = () if start_at == end_at == _END else (Frame("range", start_at, end_at),)
+        ranges = () if start_at == end_at == _HERE else (Frame("range", start_at, end_at),)
         return Reach(peers=True, ranges=ranges)
     start, end = _place(frame.start), _place(frame.end)
     if start is None or end is None:
@@ -161,7 +197,7 @@ def _widened(bound: Bound, outwards: str) -> Bound | None:
             if min(months, days, micros) < 0:
                 return None
             far = Literal((0, months * 31 + days, micros), bound.offset.type)
-            return Bound(bound.kind, far) if bound.kind == outwards else _END
+            return Bound(bound.kind, far) if bound.kind == outwards else _HERE
     return bound
 
 

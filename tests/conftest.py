@@ -17,6 +17,10 @@ settings.register_profile("fuzz", max_examples=int(os.environ.get("HALFJOIN_FUZZ
                           print_blob=True, suppress_health_check=_SLOW)  # fmt: skip
 settings.load_profile("fuzz" if "HALFJOIN_FUZZ" in os.environ else "everyday")
 
+# Spark's JVMs, here and in the processes that tests start, live for a few jobs: the second compiler and parallel
+# collectors cost more than they bring.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
@@ -28,5 +32,6 @@ def spark() -> Iterator[Any]:
 
     session = start_session()
     session.conf.set("spark.sql.shuffle.partitions", "1")
+    session.conf.set("spark.sql.codegen.wholeStage", "false")  # compiling a stage takes longer than its few rows
     yield session
     session.stop()

@@ -23,6 +23,7 @@ from halfjoin.planner.plan import ArrangementKey
 # A run is merged into the one before it unless that one is this many times larger. So lookups search few runs, and each
 # row is copied a logarithmic number of times.
 GROWTH = 3
+UNREAD = 8  # runs to merge at a time, if no batch looks the collection up
 
 
 class User(NamedTuple):
@@ -166,14 +167,16 @@ class Collection:
             return
         self.held = tuple([run.closed(upper) for run in self.held])
         runs = self.in_memory
-        count = min(len(runs), 1)
-        size = len(runs[-1]) if runs else 0
-        while count < len(runs) and len(runs[-count - 1]) < GROWTH * size:
-            some = runs[-count - 1 :]
-            if not fits([run.updates for run in some], sum(run.row_bytes for run in some)):
+        count, size = 0, 0
+        for run in reversed(runs):
+            if count and len(run) >= GROWTH * size:
                 break
             count += 1
-            size += len(runs[-count])
+            size += len(run)
+        if count < (2 if self.arrangements else UNREAD):
+            return
+        while not fits([run.updates for run in runs[-count:]], sum(run.row_bytes for run in runs[-count:])):
+            count -= 1
         if count > 1:
             self._merge([runs[-count:]], upper, final=False)
 

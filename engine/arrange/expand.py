@@ -6,7 +6,7 @@ import numpy as np
 
 from halfjoin.engine.scalar.bounds import sizes
 from halfjoin.engine.updates import limits
-from halfjoin.engine.updates.updates import ARRAY_BYTES, Updates
+from halfjoin.engine.updates.updates import ARRAY_BYTES, Updates, where_true
 from halfjoin.errors import DataError
 
 
@@ -35,7 +35,7 @@ def refuse_negative(updates: Updates, name: str) -> Updates:
     Raises:
         DataError: a diff is negative.
     """
-    negative = np.flatnonzero(updates.diff < 0)
+    negative = where_true(updates.diff < 0)
     if len(negative):
         position = int(negative[0])
         row = {column: values[position].as_py() for column, values in updates.columns.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -72,6 +73,20 @@ def merge_runs(
         for key, index in merged.indexes.items():
             merged.indexes[key], merged.gone[key] = index.split(merged.net.there)
     return merged
+
+
+def side_by_side(runs: Sequence[Run], upper: int) -> Run:
+    """One run for several that have no equal rows and are not netted. It has the indexes that all of them have.
+
+    >>> import pyarrow as pa
+    >>> runs = [make_run(Updates({"x": pa.array([x])}, np.array([1]), np.array([1])), 2) for x in ("fig", "lime")]
+    >>> side_by_side(runs, 2).updates.columns["x"].to_pylist()
+    ['fig', 'lime']
+    """
+    before = [0, *accumulate(map(len, runs))]
+    indexes = {key: merge([(run.indexes[key], at) for run, at in zip(runs, before, strict=False)], None)
+               for key in runs[0].indexes if all(key in run.indexes for run in runs)}  # fmt: skip
+    return make_run(concat([run.updates for run in runs]), upper, indexes)
 
 
 def _net_of(run: Run, since: int, upper: int, known: Net, *, summed: bool) -> Net:

@@ -19,13 +19,16 @@ import numpy as np
 
 from halfjoin.engine.arrange.index import Index
 from halfjoin.engine.updates.consolidate import cancelled
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Positions, Updates, bits, constant, is_wide
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Positions, Updates, bits, constant, is_wide, where_true
 
 NET_FROM = 64  # updates of a run; netting fewer costs more than it saves
 
 
+_NOTHING: Ints = np.zeros(0, np.int64)
+
+
 def _none() -> Ints:
-    return np.zeros(0, np.int64)
+    return _NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +84,11 @@ def net(updates: Updates, closed: int, known: Net | None = None, index: Index | 
     gone = candidates & (diffs < 0)
     if not gone.any():
         return as_known
-    rows = np.flatnonzero(candidates)
+    rows = where_true(candidates)
     if index is not None:
         beside = np.zeros(len(updates), np.bool_)
         beside[index.sharing(gone)] = True
-        rows = np.flatnonzero(beside & candidates)
+        rows = where_true(beside & candidates)
     part = updates if len(rows) == len(updates) else updates.take(rows)
     part = Updates(part.columns, part.time, diffs[rows])
     # A sum may not fit into an int64. Then do not net; whoever needs the sum gets the error.
@@ -99,7 +102,7 @@ def net(updates: Updates, closed: int, known: Net | None = None, index: Index | 
     there[rows[positions]] = True
     diffs = diffs.copy()
     diffs[rows[positions]] = sums
-    other = np.flatnonzero(there & (diffs != updates.diff))
+    other = where_true(there & (diffs != updates.diff))
     return Net(closed, as_known.size - len(rows) + len(positions), there, other, diffs[other])
 
 

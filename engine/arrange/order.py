@@ -8,13 +8,13 @@ rows that tie in the sort keys are in order, too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from halfjoin.engine.arrange.index import RowNumbers
 from halfjoin.engine.updates.codes import same
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, indices_of
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, indices_of, where_true
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
 from halfjoin.sql.relation import SortKey
@@ -30,6 +30,16 @@ class OrderKey:
     arrangement: ArrangementKey
     order: tuple[SortKey, ...]
     columns: tuple[str, ...]
+    _hash: int = field(init=False, repr=False, compare=False)  # of all the rest, once: each lookup asks for it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.arrangement, self.order, self.columns)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return OrderKey, (self.arrangement, self.order, self.columns)  # hashes differ by process
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +68,7 @@ def order_of(
     if not len(live):
         return Order(live)
     new = groups[1:] != groups[:-1]
-    starts = np.flatnonzero(np.concatenate([[True], new, [True]]))
+    starts = where_true(np.concatenate([[True], new, [True]]))
     positions = sort(updates.select(key.columns).take(live), starts)
     sums = None if bool((diffs == 1).all()) else np.concatenate([[0], diffs[positions].cumsum()])
     whole = exact or _are_whole(key.arrangement, updates, live, new)

@@ -12,7 +12,17 @@ import pyarrow as pa
 from halfjoin.engine.arrange.index import Index, RowNumbers, build, build_from_codes, merge
 from halfjoin.engine.arrange.netting import NET_FROM, Net, net, together
 from halfjoin.engine.arrange.order import Order, OrderKey, Sort, order_of
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Positions, Updates, concat, constant, fitting
+from halfjoin.engine.updates.updates import (
+    MAXIMUM,
+    MINIMUM,
+    Ints,
+    Positions,
+    Updates,
+    concat,
+    constant,
+    fitting,
+    where_true,
+)
 from halfjoin.planner.plan import ArrangementKey
 
 # The key columns of updates, and the row that each entry belongs to (None: one entry per row, in order).
@@ -164,8 +174,10 @@ class Run:
 
     def entries(self, key: ArrangementKey, columns: KeyColumns, closed: int = MINIMUM) -> list[Index]:
         """The indexes that together have all rows. Rows that cancel below `closed` may be left out."""
-        index = self.index(key, columns)
-        return [index] if self._nets(closed) or key not in self.gone else [index, self.gone[key]]
+        index = self.indexes.get(key)
+        if index is None:
+            index = self.index(key, columns)
+        return [index] if not self.gone or self._nets(closed) or key not in self.gone else [index, self.gone[key]]
 
     def ranges(self, key: ArrangementKey, columns: KeyColumns, probes: Ints) -> tuple[Ints, Ints, bool]:
         """For the code of each group, where its live entries begin and end; and whether equal codes mean equal keys."""
@@ -181,7 +193,7 @@ class Run:
             index = self.index(key, columns)
             return index.codes, index.rows
         there = None if self.net is None else self.net.there
-        rows = (np.arange(len(self)) if there is None else np.flatnonzero(there)).astype(np.uint32)
+        rows = (np.arange(len(self)) if there is None else where_true(there)).astype(np.uint32)
         return constant(0, len(rows)), rows
 
     def order(self, key: OrderKey, columns: KeyColumns, sort: Sort) -> Order:
@@ -212,7 +224,7 @@ class Run:
         """The updates; the netted ones are added up if all their times are below `closed`."""
         updates = self.updates if names is None else self.updates.select(names)
         if self.net is not None and self.net.there is not None and self._nets(closed):
-            rows = np.flatnonzero(self.net.there)
+            rows = where_true(self.net.there)
             found = updates.take(rows)
             updates = Updates(found.columns, found.time, self.net.diffs_of(updates, rows))
         yield updates
@@ -248,13 +260,14 @@ class Run:
     def closed(self, upper: int) -> Run:
         """This run after times below `upper` have closed: netted anew if many updates have closed since it was netted.
         Once all times are closed, `future` is dropped."""
+        if self.net is not None and self.future is None:
+            return self
         if self.net is None:
             # Most batches have a single time, and then only a row that comes and goes in the same batch could cancel.
             several = len(self) >= NET_FROM and int(self.updates.time.min()) < int(self.updates.time.max())
             fresh = self if several else replace(self, net=Net(upper))
-        elif self.future is None:
-            return self
         else:
+            assert self.future is not None  # otherwise it returned
             there = len(self) if self.net.there is None else int(np.count_nonzero(self.net.there))
             due = len(self.future.between(self.net.closed, upper)) * RENET >= max(there, NET_FROM)
             fresh = self
@@ -314,7 +327,7 @@ class Run:
 
 def make_run(updates: Updates, upper: int, indexes: dict[ArrangementKey, Index] | None = None) -> Run:
     """A run of updates, with the indexes that exist already. Times below `upper` are closed."""
-    rows = np.flatnonzero(updates.time >= upper)
+    rows = (updates.time >= upper).nonzero()[0]
     return Run(updates, indexes or {}, build_from_codes(updates.time[rows], rows, True) if len(rows) else None)
 
 

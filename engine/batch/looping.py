@@ -22,10 +22,11 @@ from halfjoin.engine.linear.failures import of_loop
 from halfjoin.engine.loop.rounds import Made, Pass
 from halfjoin.engine.loop.steps import HERE, Steps
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, empty
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Updates, concat, constant, empty
 from halfjoin.errors import DataError
 from halfjoin.planner.plan import ROUND, Version
 
+FIRST = 1  # the first time that a loop waits for: what constants make at times up to 0 is there when it is filled
 _NOTHING = 0  # the code of the error of a loop without state
 
 
@@ -33,22 +34,24 @@ def loop_changes(state: State, name: str, lookup: Versions, steps: Steps = HERE)
     """The output and error updates of each node of a loop for what a batch closes."""
     closing = lookup.closing
 
-    def base(collection: str) -> Sequence[Part]:
-        found = lookup(collection, Version.BEFORE)
-        return found if collection in flows else _closed(found, closing.before)  # a loop takes what closes, no more
+    def base(collection: str) -> Sequence[Part]:  # a loop takes what closes, no more
+        return _closed(lookup(collection, Version.BEFORE), first if collection in flows else closing.before)
 
     def entering(collection: str) -> Sequence[Part]:
         updates = closing.updates(collection)
         return [make_run(updates, closing.after)] if len(updates) else []
 
     flows = state.loop(name)
+    first = max(closing.before, FIRST)
+    waited = {one: updates for one in flows if len(updates := state.collection(one).closing(first, closing.after))}
     thrown = {one: without_state(state, one) for one in flows}
     if any(map(len, thrown.values())):
         return _anew(flows, thrown, lookup, steps)
     try:
-        return Pass(flows, base, entering, closing, steps).run()
+        return Pass(flows, base, entering, closing, steps, waited=waited).run()
     except DataError as problem:
-        start = min(part.earliest for one in _outer(flows) for part in entering(one))
+        times = [part.earliest for one in _outer(flows) for part in entering(one)]
+        start = min([*times, *(int(updates.time.min()) for updates in waited.values())])
         return {one: _thrown_away(state, one, problem, start) for one in flows}
 
 
@@ -90,7 +93,19 @@ def _thrown_away(state: State, name: str, problem: DataError, time: int) -> Made
     rows, errors = (Updates(part.columns, part.time, -part.diff) for part in there)
     if is_passing(node.dataflow):
         rows = empty(node.contents.schema)
-    return rows, concat([errors, of_loop(str(problem), time)])
+    waiting = (one.changes(state.upper, MAXIMUM) for one in (node.contents, node.errors))
+    later = [Updates(part.columns, part.time, -part.diff) for part in waiting]
+    return concat([rows, later[0]]), concat([errors, later[1], of_loop(str(problem), time)])
+
+
+def kept(state: State, name: str, made: Updates, upper: int) -> Updates:
+    """What the collection of a loop's node keeps of what the node makes: of one that passes it on, what is open, and
+    no longer what closes now."""
+    node = state.maintained[name]
+    if not is_passing(node.dataflow):
+        return made
+    gone = node.contents.closing(state.upper, upper)
+    return concat([Updates(gone.columns, gone.time, -gone.diff), made.filter(made.time >= max(upper, FIRST))])
 
 
 def loop_fill(
@@ -104,12 +119,12 @@ def loop_fill(
         if not last:
             return parts
         there = list(present(parts, upper))
-        return [make_run(_at(concat(there), MINIMUM), upper)] if there else []
+        return [make_run(_netted(concat(there)), upper)] if there else []
 
     def updates(collection: str) -> Updates:
         return concat([piece for part in entering(collection) for piece in part.pieces()] or [empty({})])
 
-    closing = Closing(MINIMUM, MINIMUM, upper, updates, lambda _: False)
+    closing = Closing(MINIMUM, MINIMUM, max(upper, FIRST), updates, lambda _: False)
     try:
         found = Pass(flows, lambda _: (), entering, closing, steps, first=True).run()
     except DataError as problem:
@@ -124,8 +139,13 @@ def per_round(made: Updates) -> tuple[int, ...]:
     return tuple(np.bincount(made.columns[ROUND].to_numpy()).tolist()) if len(made) else ()
 
 
+def _netted(updates: Updates) -> Updates:
+    return consolidate(Updates(updates.columns, constant(MINIMUM, len(updates)), updates.diff))
+
+
 def _at(updates: Updates, time: int) -> Updates:
-    return consolidate(Updates(updates.columns, constant(time, len(updates)), updates.diff))
+    """The updates, those before a time at that time."""
+    return consolidate(Updates(updates.columns, np.maximum(updates.time, time), updates.diff))
 
 
 def _closed(parts: Sequence[Part], upper: int) -> Sequence[Part]:

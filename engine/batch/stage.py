@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from halfjoin.catalog.models import Table
 from halfjoin.engine.arrange.changes import Changes, StoredChanges
 from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, make_run
 from halfjoin.engine.batch.clock import YEAR, Clock, Times, check_jump, closed, settled
 from halfjoin.engine.batch.flows import alone, is_passing
-from halfjoin.engine.batch.looping import loop_changes, per_round
+from halfjoin.engine.batch.looping import kept, loop_changes, per_round
 from halfjoin.engine.batch.runner import LOCAL, Checked, Output, Runner, Tasks
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.batch.unreadable import Failure, Standing, closing
@@ -32,7 +30,7 @@ from halfjoin.engine.intake.unnamed import filled
 from halfjoin.engine.intake.upserts import latest
 from halfjoin.engine.linear.failures import of_view
 from halfjoin.engine.updates.consolidate import consolidate
-from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty
+from halfjoin.engine.updates.updates import MAXIMUM, Updates, concat, constant, empty, where_true
 from halfjoin.errors import DataError, InvalidRow, InvalidTime
 
 
@@ -133,7 +131,7 @@ def runs_of(
             continue
         times = constant(time, rows.length) if rows.time is None else rows.time
         if rows.time is not None and rows.length and int(times.min()) < state.upper:
-            position = int(np.flatnonzero(times < state.upper)[0])
+            position = int(where_true(times < state.upper)[0])
             early = int(times[position])
             where = f"row {position}: time {early}" if rows.numbered else f"the time {early} of a row"
             raise closed_at(state, f"{name}: {where}", early, _LATER).with_(table=name)
@@ -184,7 +182,7 @@ def _check_unique(table: Table, collection: Collection, updates: Updates) -> Non
         try:
             key.check(key.candidates(collection.runs, rows), rows)
         except InvalidRow as problem:
-            row = None if problem.row is None else int(np.flatnonzero(asked)[problem.row])
+            row = None if problem.row is None else int(where_true(asked)[problem.row])
             raise problem.with_(row=row) from None
 
 
@@ -221,7 +219,7 @@ def stage(state: State, batch: Mapping[str, Part], upper: int, runner: Runner = 
                 looped.add(flow.plan.loop)
                 for one, (added, wrong) in loop_changes(state, flow.plan.loop, lookup, runner.steps(state)).items():
                     rounds[one] = per_round(added)
-                    if len(added) and not is_passing(state.maintained[one].dataflow):
+                    if len(added := kept(state, one, added, upper)):
                         runs[one] = make_run(added, upper)
                         changed.add(one)
                     if len(wrong):

@@ -61,7 +61,7 @@ def _compare(places: Sequence[KeyedRows], inserted: Ints, deleted: Ints, keys: I
     rows = np.concatenate([place.rows for place in places])
     where = np.arange(len(places)).repeat(sizes)
     between = where[inserted] * len(places) + where[deleted]
-    for both in np.flatnonzero(np.bincount(between)):
+    for both in np.bincount(between).nonzero()[0]:
         pairs = (between == both).nonzero()[0]
         left, right = (places[i].updates.columns for i in divmod(int(both), len(places)))
         there, gone = indices_of(rows[inserted[pairs]]), indices_of(rows[deleted[pairs]])

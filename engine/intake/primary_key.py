@@ -16,7 +16,7 @@ from halfjoin.engine.intake.key_pairs import KeyedRows, plain
 from halfjoin.engine.intake.upserts import last_of_each
 from halfjoin.engine.updates.codes import codes
 from halfjoin.engine.updates.consolidate import consolidate, groups
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Positions, Updates, concat
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Positions, Updates, concat, where_true
 from halfjoin.errors import InvalidRow, key_text
 from halfjoin.planner.plan import ArrangementKey
 from halfjoin.sql.expr import Column
@@ -120,10 +120,10 @@ class PrimaryKey:
         new = updates.take(last)
         keys = keys[last]
         # A new row ends when the next new row of its key begins.
-        follows = np.flatnonzero(keys[1:] == keys[:-1])
+        follows = where_true(keys[1:] == keys[:-1])
         ended = new.take(follows)
         parts = [new, Updates(ended.columns, new.time[follows + 1], -ended.diff)]
-        first = new.take(np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
+        first = new.take(where_true(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else keys)
         arrays, _ = self.columns(first)  # in the arrangement's order of columns
         held = self._held(candidates, np.unique(codes(arrays, len(first))))
         if held:
@@ -150,7 +150,7 @@ class PrimaryKey:
     def _missing(self, both: Updates, keys: Ints, row: int, held: int) -> InvalidRow:
         key = self._key(both, row)
         text = f"deletes a row that is not there: {key_text(key)}"
-        others = np.flatnonzero((keys == keys[row]) & (both.diff > 0))
+        others = where_true((keys == keys[row]) & (both.diff > 0))
         others = others[others < held]
         if len(others):
             there = {name: column[int(others[-1])].as_py() for name, column in both.columns.items()}
@@ -198,7 +198,7 @@ def _first_outside(numbers: Ints, updates: Updates, low: int, high: int, held: i
     group, time = numbers[order], updates.time[order]
     running = np.cumsum(updates.diff[order])
     starts = np.concatenate([[True], group[1:] != group[:-1]])
-    first = np.flatnonzero(starts)
+    first = where_true(starts)
     base = np.repeat(np.concatenate([[0], running[first[1:] - 1]]), np.diff(np.append(first, len(group))))
     count = running - base
     settled = np.ones(len(group), np.bool_)  # updates with the same time take effect together

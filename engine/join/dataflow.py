@@ -28,6 +28,7 @@ from halfjoin.engine.updates.updates import MINIMUM, Updates, concat, constant, 
 from halfjoin.planner.plan import Constant, InputKind, Join, Path, Stage, Version
 
 MOST_BYTES = machine_memory() // 4  # of a view's rows that one batch makes; `limits.MOST_ROWS` bounds their number
+_GROWTH = 8  # a stream that has grown so much, with rows that come and rows that go, is added up
 _STEPS = 8  # the rows that a batch makes of a view are added up whenever they have grown by this part of a bound
 
 # The runs of a collection before or after the batch.
@@ -74,7 +75,8 @@ class CompiledPath:
         """
         for morsel in _morsels(change):
             try:
-                yield from self._onward(self._entering(morsel, made.errors), 0, lookup, made, closing)
+                stream = self._entering(morsel, made.errors)
+                yield from self._onward(stream, 0, lookup, made, closing, len(stream))
             except TooLarge as problem:
                 first = self.stages[0][0] if self.stages else None
                 if isinstance(first, HalfJoinOperator):  # another morsel may have the key that finds most
@@ -91,7 +93,8 @@ class CompiledPath:
             return
         change = self.appearing(updates, lookup(name, Version.AFTER), closing.before, closing.after)
         for morsel in _morsels(change):
-            yield from self._onward(self.then(morsel, made.errors), 0, lookup, made, closing)
+            stream = self.then(morsel, made.errors)
+            yield from self._onward(stream, 0, lookup, made, closing, len(stream))
 
     def _entering(self, morsel: Updates, errors: list[Updates]) -> Updates:
         """Rows of the input, up to the step from which appearing keys follow the same way."""
@@ -100,9 +103,16 @@ class CompiledPath:
             return stream
         return self.then(stream, errors) if self.spec.kind is InputKind.PADDED else stream.slice(0, 0)
 
-    def _onward(self, stream: Updates, number: int, lookup: RunsOf, made: Made, closing: Closing) -> Iterator[None]:
+    def _onward(
+        self, stream: Updates, number: int, lookup: RunsOf, made: Made, closing: Closing, size: int
+    ) -> Iterator[None]:
         """Run the stream through the stages from `number` on. Each piece that a lookup finds goes to the end before the
-        lookup continues."""
+        lookup continues.
+
+        A key that has had n rows, one after the other, gives 2n - 1 pairs, of which all but few cancel: what was there
+        before goes, and comes. So k lookups would make up to n^k rows of history, and 3^k of one changed row. Therefore
+        the stream is added up when it has grown from the `size` that it had when it was last added up, or entered.
+        """
         if not len(stream):  # an operator with an empty result has not made all its columns
             return
         if number == len(self.stages):
@@ -111,17 +121,20 @@ class CompiledPath:
                 made.take(result)
                 yield
             return
+        if len(stream) >= _GROWTH * size and not is_wide(stream.diff) and stream.diff.min() < 0 < stream.diff.max():
+            stream = consolidate(stream)
+            size = len(stream)
         half_join, then = self.stages[number]
         version = half_join.spec.version
         runs = lookup(half_join.spec.arrangement.collection, version)
         if isinstance(half_join, PresenceOperator):
             upper = closing.after if version is Version.AFTER else closing.before
             for found in half_join(stream, runs, closing.netted, upper):
-                yield from self._onward(then(found, made.errors), number + 1, lookup, made, closing)
+                yield from self._onward(then(found, made.errors), number + 1, lookup, made, closing, size)
             return
         try:
             for found in half_join(stream, runs, closing.netted):
-                yield from self._onward(then(found, made.errors), number + 1, lookup, made, closing)
+                yield from self._onward(then(found, made.errors), number + 1, lookup, made, closing, size)
         except TooLarge as problem:
             if number:
                 problem.consider(half_join, stream, runs)
@@ -142,7 +155,8 @@ class Dataflow:
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
         self.reads = frozenset(plan.collections)
-        self.asked = frozenset(plan.collections if plan.loop else plan.asked)  # their closing updates matter
+        # What closes of these matters. A loop's node may itself have made it, at a time that was open.
+        self.asked = frozenset((*plan.collections, plan.output) if plan.loop else plan.asked)
 
     def changes(
         self, staged: Mapping[str, Part], lookup: RunsOf, closing: Closing

@@ -28,7 +28,7 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import Scalar, compile, mask_of
 from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.codes import codes, is_exact, same
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of, product
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of, product, where_true
 from halfjoin.planner.linear import Explode
 from halfjoin.planner.liveness import reads
 from halfjoin.planner.plan import HalfJoin
@@ -132,7 +132,7 @@ class HalfJoinOperator:
         """The pairs in pieces whose texts take about `limits.PIECE_BYTES`."""
         for pairs in found:
             steps = np.cumsum(self._widths(stream, pairs)) // limits.PIECE_BYTES
-            ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(pairs.rows)]
+            ends = [*(where_true(np.diff(steps)) + 1).tolist(), len(pairs.rows)]
             for start, stop in zip([0, *ends], ends, strict=False):
                 yield [_Pairs(pairs.positions[start:stop], pairs.run, pairs.rows[start:stop], pairs.certain)]
 
@@ -163,7 +163,7 @@ class HalfJoinOperator:
                 alive = valid if alive is None else alive & valid
         if alive is None:
             return keys, stream
-        positions = np.flatnonzero(alive)
+        positions = where_true(alive)
         indices = pa.array(positions)
         return [key.take(indices) for key in keys], stream.take(positions)
 

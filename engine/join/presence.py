@@ -31,7 +31,18 @@ from halfjoin.engine.linear.tables import Registry
 from halfjoin.engine.scalar import Scalar, compile
 from halfjoin.engine.updates.codes import codes, is_exact
 from halfjoin.engine.updates.consolidate import groups
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, bits, concat, constant, indices_of, product
+from halfjoin.engine.updates.updates import (
+    MINIMUM,
+    Ints,
+    Mask,
+    Updates,
+    bits,
+    concat,
+    constant,
+    indices_of,
+    product,
+    where_true,
+)
 from halfjoin.planner.plan import Appearing, HalfJoin, InputKind
 from halfjoin.sql.expr import columns_of
 
@@ -60,7 +71,7 @@ class PresenceOperator:
             if closed > MINIMUM:
                 there[positions[time < closed]] = True
                 positions, time, diff = (column[time >= closed] for column in (positions, time, diff))
-            always = np.flatnonzero(~there)
+            always = where_true(~there)
             positions = np.concatenate([always, positions])
             time = np.concatenate([np.full(len(always), MINIMUM), time])
             diff = np.concatenate([np.ones(len(always), np.int64), -diff])
@@ -74,7 +85,7 @@ class PresenceOperator:
     ) -> tuple[Ints, Ints, Ints]:
         """The presence of the keys of the stream's rows: positions of rows, times, diffs."""
         arrays, alive = self.keys(stream)
-        positions = np.flatnonzero(alive)
+        positions = where_true(alive)
         keys = arrays if len(positions) == len(stream) else [array.take(indices_of(positions)) for array in arrays]
         firsts = numbers = np.zeros(len(positions), np.int64)
         if len(positions) > 1:
@@ -199,10 +210,10 @@ def _steps(which: Ints, time: Ints, diff: Ints) -> tuple[Ints, Ints, Ints]:
     sums = np.cumsum(diff)
     opens = np.ones(len(which), np.bool_)  # the first row of each key
     opens[1:] = which[1:] != which[:-1]
-    firsts = np.flatnonzero(opens)
+    firsts = where_true(opens)
     sums = sums - np.repeat(sums[firsts] - diff[firsts], np.diff([*firsts, len(which)]))
-    lasts = np.flatnonzero(np.append((which[1:] != which[:-1]) | (time[1:] != time[:-1]), True))
+    lasts = where_true(np.append((which[1:] != which[:-1]) | (time[1:] != time[:-1]), True))
     there = (sums[lasts] > 0).astype(np.int64)
     before = np.where(np.append(True, which[lasts][1:] != which[lasts][:-1]), 0, np.append(0, there[:-1]))
-    changed = np.flatnonzero(there != before)
+    changed = where_true(there != before)
     return which[lasts][changed], time[lasts][changed], (there - before)[changed]

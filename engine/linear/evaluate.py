@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from halfjoin.engine.linear.failures import Errors
 from halfjoin.engine.scalar import Scalar
-from halfjoin.engine.updates.updates import Mask, Updates
+from halfjoin.engine.updates.updates import Mask, Updates, where_true
 from halfjoin.sql.expr import Expr
 
 
@@ -35,6 +35,6 @@ def evaluate_all(
             alive[rows] = False
     if alive is None:
         return arrays, updates
-    positions = np.flatnonzero(alive)
+    positions = where_true(alive)
     indices = pa.array(positions)
     return [array.take(indices) for array in arrays], updates.take(positions)

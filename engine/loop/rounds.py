@@ -8,6 +8,9 @@ A loop inside the loop is one more node of it, at its place: in each round it ru
 
 What a node makes for a later round waits for that round. So all updates of a collection arrive in the order of their
 rounds, and a node that runs takes what has arrived since it ran last: that is *after*, the rest is *before*.
+
+A temporal filter makes updates of times that have not closed. They stay in the collection of the node that makes them.
+The pass that closes them lets them arrive there, each in its round.
 """
 
 from __future__ import annotations
@@ -15,10 +18,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
+from types import MappingProxyType
 
 import numpy as np
+import pyarrow as pa
 
-from halfjoin.engine.arrange.run import Part, make_run
+from halfjoin.engine.arrange.merging import side_by_side
+from halfjoin.engine.arrange.run import Part, Run, make_run
 from halfjoin.engine.join import dataflow
 from halfjoin.engine.join.dataflow import Closing, Dataflow, RunsOf
 from halfjoin.engine.linear.failures import SCHEMA as ERROR_SCHEMA
@@ -33,7 +39,8 @@ from halfjoin.errors import DataError
 from halfjoin.planner.plan import Version, round_names
 
 Made = tuple[Updates, Updates]
-_FEW = 6  # parts of a collection; looking up so few costs less than merging them
+_FEW = 4  # runs of a collection; looking up so few costs less than merging them
+_SMALL = 1024  # rows; to merge or look up so few costs about the same as one
 
 MOST_COPIES = 1 << 62  # of the rows that a loop makes of one batch; with a few more, counts do not fit an int64
 
@@ -42,24 +49,31 @@ class Pass:
     """One pass through the nodes of a loop.
 
     `base`: the parts of a collection before the pass. `entering`: the parts of an outer collection that close now.
+    `waited`: the updates of the nodes' own collections that close now.
     """
 
     def __init__(
         self, flows: Mapping[str, Dataflow | RoundReduce], base: Callable[[str], Sequence[Part]],
-        entering: Callable[[str], Sequence[Part]], closing: Closing, steps: Steps, *, first: bool = False,
+        entering: Callable[[str], Sequence[Part]], closing: Closing, steps: Steps, *,
+        waited: Mapping[str, Updates] = MappingProxyType({}), first: bool = False,
     ) -> None:  # fmt: skip
         self.flows, self.closing, self.steps = flows, closing, steps
         self._scope = scope_of({name: flow.plan.loops for name, flow in flows.items()})
         self._rounds = {name: round_names(len(flow.plan.loops)) for name, flow in flows.items()}
         self.made: dict[str, list[Updates]] = {name: [] for name in flows}
         self.errors: dict[str, list[Updates]] = {name: [] for name in flows}
+        self._open: dict[str, list[Updates]] = {name: [] for name in flows}
         self._base = base
-        outer = {one for flow in flows.values() for one in flow.plan.collections} - set(flows)
-        self._parts: dict[str, list[Part]] = {name: [] for name in flows}
-        self._parts |= {name: list(entering(name)) for name in outer}
+        self._reads = {name: flow.plan.collections for name, flow in flows.items()}
+        self._readers = {name: [(one, name) for one, reads in self._reads.items() if name in reads] for name in flows}
+        outer = {one for reads in self._reads.values() for one in reads} - set(flows)
+        self._runs: dict[str, list[Run]] = {name: [] for name in flows}
+        self._parts: dict[str, Sequence[Part]] = {name: list(entering(name)) for name in outer}
+        self._parts |= self._runs
         self._seen: dict[tuple[str, str], int] = defaultdict(int)
         self._later: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
         self._again: dict[str, dict[Round, list[Updates]]] = {name: {} for name in flows}
+        self._waited = {name: dict(self._by_round(name, updates)) for name, updates in waited.items()}
         self._rows = self._bytes = 0
         self._copies = 0.0
         if first:
@@ -70,12 +84,16 @@ class Pass:
         """The output and error updates of each node, consolidated."""
         self._run(self._scope, ())
         return {
-            name: (
-                consolidate(concat([empty(flow.schema), *self.made[name]])),
-                consolidate(concat([empty(ERROR_SCHEMA), *self.errors[name]])),
-            )
+            name: (self._output(name, flow.schema), consolidate(concat([empty(ERROR_SCHEMA), *self.errors[name]])))
             for name, flow in self.flows.items()
         }
+
+    def _output(self, name: str, schema: Mapping[str, pa.DataType]) -> Updates:
+        """A node's updates: those of each round are consolidated, and have the round; those of open times come from
+        several rounds."""
+        none = empty(schema)
+        open = [consolidate(concat([none, *self._open[name]]))] if self._open[name] else []
+        return concat([none, *self.made[name], *open])
 
     def _run(self, scope: Scope, around: Round) -> None:
         """The rounds of a loop, in a round of the loops around it."""
@@ -101,7 +119,11 @@ class Pass:
             self._again[name][(0,) * len(flow.plan.loops)] = [Updates({}, np.array([MINIMUM]), np.array([1]))]
 
     def _wait(self, name: str, made: Updates) -> None:
-        """Keep what a node makes for its rounds."""
+        """Keep what a node makes for its rounds, and what it makes for open times."""
+        open = made.time >= self.closing.after
+        if open.any():
+            self._open[name].append(made.filter(open))
+            made = made.filter(~open)
         for round, found in self._by_round(name, made):
             self._later[name].setdefault(round, []).append(found)
 
@@ -121,33 +143,36 @@ class Pass:
         flow = self.flows[name]
         found = self._later[name].pop(round, [])
         again = self._again[name].pop(round, [])
-        new = {one: self._parts[one][self._seen[name, one] :] for one in flow.plan.collections}
+        new = {one: self._parts[one][self._seen[name, one] :] for one in self._reads[name]}
         if again or any(new.values()):
             if isinstance(flow, RoundReduce):
                 found.append(self._reduced(name, flow, new[flow.plan.input], again, round))
             else:
                 found += self._joined(name, flow, new, round)
-            for one in flow.plan.collections:
+            for one in new:
                 self._seen[name, one] = len(self._parts[one])
         found = [one for one in found if len(one)]  # each is consolidated
         updates = found[0] if len(found) == 1 else consolidate(concat([empty(flow.schema), *found]))
         if len(updates):
-            if isinstance(flow, Dataflow) and flow.plan.last == round[-1]:
+            self.made[name].append(updates)
+        if (waited := self._waited.get(name, {}).pop(round, None)) is not None:
+            updates = consolidate(concat([updates, waited])) if len(updates) else waited
+        if len(updates):
+            if flow.plan.last == round[-1]:
                 # With the rounds around it, since an error in any of them stays for the later ones.
                 pairs = [(column, f"{name}.{column}") for column in flow.schema if column != self._rounds[name][-1]]
                 told = f'"{name}" changes after {round[-1] + 1:,} rounds still'
                 self.errors[name].append(of_rows(updates.renamed(pairs), told))
-            self.made[name].append(updates)
-            self._parts[name].append(make_run(updates, self.closing.after))
+            self._runs[name].append(make_run(updates, self.closing.after))
 
-    def _joined(self, name: str, flow: Dataflow, new: Mapping[str, list[Part]], round: Round) -> list[Updates]:
+    def _joined(self, name: str, flow: Dataflow, new: Mapping[str, Sequence[Part]], round: Round) -> list[Updates]:
         there = {one: parts for one, parts in new.items() if parts}
         closing = self.closing if not any(round) else replace_updates(self.closing)
         made, failed = self.steps.join(flow, there, self._lookup(name), closing)
         if len(failed):
             self.errors[name].append(failed)
         self._bounded(round, made)
-        later = self._after(name, made, round)
+        later = self._after(name, made, round) | (made.time >= self.closing.after)
         if later.any():
             self._wait(name, made.filter(later))
         return [made.filter(~later)]
@@ -204,24 +229,30 @@ class Pass:
         return lookup
 
     def _merge(self, name: str) -> None:
-        """Merge the last parts that all readers have seen, so that there are few, however many rounds there are."""
-        parts = self._parts[name]
-        readers = [(reader, name) for reader, flow in self.flows.items() if name in flow.plan.collections]
-        seen = min((self._seen[reader] for reader in readers), default=len(parts))
-        while seen > _FEW and len(parts[seen - 2]) <= 2 * len(parts[seen - 1]):
-            both = concat([piece for part in parts[seen - 2 : seen] for piece in part.pieces()])
-            parts[seen - 2 : seen] = [make_run(consolidate(both), self.closing.after)]
+        """Merge the last runs that all readers have seen, so that there are few, however many rounds there are. Runs of
+        different rounds have no equal rows."""
+        runs, readers = self._runs[name], self._readers[name]
+        if len(runs) <= _FEW:
+            return
+        stop = min((self._seen[reader] for reader in readers), default=len(runs))
+        if stop <= _FEW:
+            return
+        start, size = stop - 1, len(runs[stop - 1])
+        while start and len(runs[start - 1]) <= max(2 * size, _SMALL):
+            start -= 1
+            size += len(runs[start])
+        if stop - start > 1:
+            runs[start:stop] = [side_by_side(runs[start:stop], self.closing.after)]
             for reader in readers:
-                self._seen[reader] -= 1
-            seen -= 1
+                self._seen[reader] -= stop - start - 1
 
     def _next(self, scope: Scope, around: Round, soonest: int) -> int | None:
         """The next round in which something happens: the soonest if a node has not seen all that there is."""
-        if any(self._seen[name, one] < len(self._parts[one])
-               for name in scope.names for one in self.flows[name].plan.collections):  # fmt: skip
+        if any(self._seen[name, one] < len(self._parts[one]) for name in scope.names for one in self._reads[name]):
             return soonest
         depth = len(around)
-        waiting = (round for name in scope.names for round in (*self._later[name], *self._again[name]))
+        waiting = (round for name in scope.names
+                   for round in (*self._later[name], *self._again[name], *self._waited.get(name, ())))  # fmt: skip
         return min((round[depth] for round in waiting if round[:depth] == around), default=None)
 
 

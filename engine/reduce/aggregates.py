@@ -23,7 +23,7 @@ from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.lifted import Lifted, sums_of
 from halfjoin.engine.reduce.ordered import evaluate
 from halfjoin.engine.reduce.totals import Totals
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, empty, indices_of
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, constant, empty, indices_of, where_true
 from halfjoin.planner.group_functions import Aggregates, Sums
 from halfjoin.sql.types import BIGINT
 
@@ -53,10 +53,10 @@ def aggregated(
     if not moments.keys:  # the only group is always there
         there |= ~moments.was if kept is None else True
     else:
-        empties = np.flatnonzero(~there & ~moments.was if kept is None else ~there)  # no group was there before a fill
+        empties = where_true(~there & ~moments.was if kept is None else ~there)  # no group was there before a fill
         left = empties[_is_left(function, answers, contents, empties)]
         there[left], errors = True, of_groups(moments, left, _UNCANCELLED) if len(left) else errors
-    moment = np.flatnonzero(there)
+    moment = where_true(there)
     rows = {name: array.take(pa.array(moment)) for name, array in answers.items()}
     return moments.changes(rows, moment, constant(1, len(moment)), distinct=True), errors
 
@@ -89,4 +89,4 @@ def _sum(
     old = pa.nulls(moments.groups, type) if kept is None else kept[name]
     begins = [Totals.read(kind, pa.nulls(1, type))] if moments.begins else []
     whole = Totals.concat([Totals.read(kind, old), *begins, *added])
-    return whole.take(moments.interleaved()).running(np.flatnonzero(moments.was)).kept()
+    return whole.take(moments.interleaved()).running(where_true(moments.was)).kept()

@@ -29,7 +29,17 @@ from halfjoin.engine.reduce.percentiles import places
 from halfjoin.engine.reduce.reading import Reading
 from halfjoin.engine.reduce.sorting import ranked
 from halfjoin.engine.scalar.values import valid
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Updates, concat, constant, indices_of
+from halfjoin.engine.updates.updates import (
+    MAXIMUM,
+    MINIMUM,
+    Ints,
+    Mask,
+    Updates,
+    concat,
+    constant,
+    indices_of,
+    where_true,
+)
 from halfjoin.sql.relation import SortKey
 
 _SPARE = 4  # entries to read on each side, besides as many as there are changes
@@ -111,7 +121,7 @@ class _Search:
         searches = np.bincount(change.group[taken], minlength=groups) * _SEARCH
         diffs = np.minimum(np.abs(change.diff), MAXIMUM >> 24)
         count = np.minimum(np.bincount(change.group, diffs, groups), sizes).astype(np.int64) + _SPARE
-        self.waiting = np.flatnonzero((sizes >= front.LARGE) & (at >= 0) & (searches < sizes) & (2 * count < sizes))
+        self.waiting = where_true((sizes >= front.LARGE) & (at >= 0) & (searches < sizes) & (2 * count < sizes))
         self.reading, self.anchor = reading.of(self.waiting), anchors.take(indices_of(self.waiting))
         self.count = count[self.waiting]
         if self.reading.holds_null(place.subject):
@@ -124,7 +134,7 @@ class _Search:
     def _taken(self) -> tuple[Ints, Ints]:
         """An update of each row that updates take, and how many copies of the row they take at most."""
         change = self.change
-        negative = np.flatnonzero(change.diff < 0)
+        negative = where_true(change.diff < 0)
         if len(negative) < 2:  # there are no equal ones to add up
             return negative, -change.diff[negative]
         code = self.codes(change.values, change.group, self.moments.groups)
@@ -146,7 +156,7 @@ class _Search:
 
     def _keep(self, mask: Mask) -> None:
         """Forget the other groups."""
-        kept = np.flatnonzero(mask)
+        kept = where_true(mask)
         self.waiting, self.total, self.count = self.waiting[kept], self.total[kept], self.count[kept]
         self.reading, self.anchor = self.reading.of(kept), self.anchor.take(indices_of(kept))
 
@@ -155,11 +165,11 @@ class _Search:
         length, change = len(self.waiting), self.change
         number = np.full(self.moments.groups, -1)
         number[self.waiting] = np.arange(length)
-        some = np.flatnonzero(number[change.group] >= 0)
+        some = where_true(number[change.group] >= 0)
         window, mine = _Window(self, some, number[change.group[some]]), number[change.group[some]]
         left, right = self._missed(some, window, number)
         good = ~(left | right | window.wrong)
-        there, moved = np.flatnonzero((window.copies > 0) & good[window.group]), good[mine]
+        there, moved = where_true((window.copies > 0) & good[window.group]), good[mine]
         code = np.concatenate([there, window.shown[moved]])
         time = np.concatenate([constant(MINIMUM, len(there)), change.time[some[moved]]])
         diff = np.concatenate([window.copies[there], change.diff[some[moved]]])
@@ -176,8 +186,8 @@ class _Search:
         moment. `some`: the changes of the groups."""
         moments, length = self.moments, len(self.waiting)
         moment, diff = self.change.moment[some], self.change.diff[some]
-        opens = np.flatnonzero(moments.was)
-        which = np.flatnonzero(~moments.was & (number[moments.group] >= 0))
+        opens = where_true(moments.was)
+        which = where_true(~moments.was & (number[moments.group] >= 0))
         group = number[moments.group[which]]
 
         def running(diff: Ints) -> Ints:
@@ -236,16 +246,16 @@ class _Window:
                                for side in (low > least, np.zeros(length, np.bool_))])  # fmt: skip
         edge = (counts.cumsum() - counts)[more & (counts > 0)]
         np.maximum.at(self.low, owner[edge], read[edge])
-        edge = np.flatnonzero(entries.last & ~back)
+        edge = where_true(entries.last & ~back)
         np.minimum.at(self.high, owner[edge], read[edge])
-        inside = np.flatnonzero(np.where(back, read > self.low[owner], read < self.high[owner]) & entries.mine)
+        inside = where_true(np.where(back, read > self.low[owner], read < self.high[owner]) & entries.mine)
         owner, back, weight = owner[inside], back[inside], entries.rows.diff[inside]
         ahead, own = reading.copies(reading.begins, first, before), reading.copies(first, last, before)
         self.below = ahead - _sum(owner, np.where(back, weight, 0), length)
         self.above = search.total - ahead - own - _sum(owner, np.where(back, 0, weight), length)
         self.copies = _sum(read[inside], weight, len(self._row))
         self.copies[self.anchor] += own
-        lowest, highest = np.flatnonzero(self.low >= 0), np.flatnonzero(self.high < MAXIMUM)
+        lowest, highest = where_true(self.low >= 0), where_true(self.high < MAXIMUM)
         self.copies[self.low[lowest]] += self.below[lowest]
         self.copies[self.high[highest]] += self.above[highest]
         self.wrong = np.zeros(length, np.bool_)

@@ -20,7 +20,7 @@ from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.updates.consolidate import cancel, consolidate
 from halfjoin.engine.updates.radix import argsort, of_integers
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, indices_of
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, empty, indices_of, where_true
 
 _MOMENT = "#moment"  # no SQL column has this name
 _NEGATIVE = "a row with a negative count has no place in an order, a window or the rows of a function of groups"
@@ -83,7 +83,7 @@ def of_groups(
 def contents_of(moments: Moments, rows: Updates, group: Ints, before: int) -> Contents:
     """The contents of groups at their moments, given all rows of the groups at closed times, and each row's group.
     Times below `before` were closed before these moments."""
-    opens, which = np.flatnonzero(moments.was), None
+    opens, which = where_true(moments.was), None
     if before == MINIMUM and len(moments) == 2 * len(opens) + moments.begins:
         # Nothing was there, and each group has one moment with updates, its last one.
         moment = (np.append(opens[1:], len(moments)) - 1)[group]
@@ -103,8 +103,8 @@ def contents_of(moments: Moments, rows: Updates, group: Ints, before: int) -> Co
         found = cancel(found.with_columns({_MOMENT: pa.array(moment)}), by_time=False)  # the order stays
         moment = found.columns[_MOMENT].to_numpy()
         found = found.select(rows.columns)
-    positive = np.flatnonzero(found.diff > 0)
-    negative = np.flatnonzero(found.diff < 0)
+    positive = where_true(found.diff > 0)
+    negative = where_true(found.diff < 0)
     contents = Contents(moments, found.filter(found.diff > 0), moment[positive], moment[negative])
     if len(negative):
         told = of_rows(found.take(negative), _NEGATIVE)

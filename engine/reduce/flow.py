@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,7 +17,6 @@ from halfjoin.engine.reduce import top, windows
 from halfjoin.engine.reduce.aggregates import aggregated
 from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.front import Front
-from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.law import Moments, moments_of
 from halfjoin.engine.reduce.lifted import Lifted, lift_all, lift_change
 from halfjoin.engine.reduce.lookup import GROUP, group_of, lookup_of, stream_of
@@ -189,20 +188,20 @@ class ReduceFlow:
 
     def _made(
         self, lifted: Lifted | None, moments: Moments, kept: Mapping[str, pa.Array] | None,
-        contents: Mapping[Seen, Contents], regions: Iterable[Groups] = (), *, was: Updates | None = None,
+        contents: Mapping[Seen, Contents], regions: Sequence[Updates] = (), *, was: Updates | None = None,
         gathered: bool = False,
     ) -> tuple[Updates, Updates]:  # fmt: skip
-        """The output and error updates of groups at their moments. `regions`: results of a window that are there
-        already. `was`: the output's rows of the groups."""
+        """The output and error updates of groups at their moments. `regions`: those of a window that are there already.
+        `was`: the output's rows of the groups."""
         seen, failed = [contents[one] for one in self._seen if one in contents], empty(ERROR_SCHEMA)
         match self.plan.function:
             case Aggregates() as function:
                 made, failed = aggregated(function, lifted, moments, kept, seen, self.registry)
             case Windows() as function:
                 evaluate = partial(windows.evaluate, function, registry=self.registry)
-                found = [*(one.evaluated(evaluate) for one in seen), *regions]
-                rows = concat([Updates(dict(one.columns), one.numbers, one.count) for one in found])  # at its moment
-                made = moments.changes(rows.columns, rows.time, rows.diff, distinct=gathered)
+                found = [one.evaluated(evaluate) for one in seen]
+                made = concat([*(moments.changes(one.columns, one.numbers, one.count, distinct=gathered)
+                                 for one in found), *regions])  # fmt: skip
             case Top() as function:
                 positions, count = top.evaluate(function, seen[0].groups)
                 columns = seen[0].rows.take(positions).columns

@@ -19,7 +19,7 @@ from halfjoin.engine.reduce.words import ordered_words, places
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import mask_of, valid
-from halfjoin.engine.updates.updates import Ints
+from halfjoin.engine.updates.updates import Ints, where_true
 from halfjoin.sql.expr import Column
 from halfjoin.sql.functions.aggregates import AGGREGATES, decompose
 from halfjoin.sql.relation import AggregateCall, WindowCall
@@ -43,7 +43,7 @@ def aggregate(call: WindowCall, rows: Partitions, frame: Spans, registry: Regist
             kept = kept & valid(seen.values(arg))
     seen, frame = seen.where(kept), frame.among(kept)
     if of_user:
-        return _of_user(call, seen, rows.numbers, frame, np.flatnonzero(kept), registry)
+        return _of_user(call, seen, rows.numbers, frame, where_true(kept), registry)
     if call.function == "any_value":
         return taken(seen.values(call.args[0]), frame.nth(np.zeros(len(rows), np.int64)))
     if call.function in ("min", "max"):
@@ -93,7 +93,7 @@ def _extreme(values: pa.Array, frame: Spans, *, greatest: bool) -> pa.Array:
         longest = int((end - start).max(initial=0))
         least, width = own, 1
         while width <= longest:
-            rows = np.flatnonzero((end - start >= width) & (end - start < 2 * width))
+            rows = where_true((end - start >= width) & (end - start < 2 * width))
             both = np.minimum(least[start[rows]], least[end[rows] - width])
             found[rows] = np.minimum(found[rows], both)
             least, width = np.minimum(least[:-width], least[width:]), 2 * width

@@ -21,7 +21,7 @@ import pyarrow as pa
 from halfjoin.engine.reduce.reading import Entries, Reading
 from halfjoin.engine.reduce.sorting import ranks_of
 from halfjoin.engine.scalar.values import valid
-from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Updates, concat, constant
+from halfjoin.engine.updates.updates import MAXIMUM, MINIMUM, Ints, Mask, Updates, concat, constant, where_true
 from halfjoin.sql.relation import SortKey
 
 LARGE = 256  # entries; smaller groups are looked up whole
@@ -108,12 +108,12 @@ def front_of(
         if on.any():
             assert reading is not None  # otherwise all sizes are 0
             if ongoing is None:
-                ongoing = reading.of(np.flatnonzero(on))
+                ongoing = reading.of(where_true(on))
                 if len(some.group):
                     ongoing.seek(sight.edge(on))
             else:
-                ongoing = ongoing.of(np.flatnonzero(on[np.flatnonzero(waiting)]))
-            numbers = np.flatnonzero(on)
+                ongoing = ongoing.of(where_true(on[where_true(waiting)]))
+            numbers = where_true(on)
             read = ongoing.take(count[on], before)
             entries = replace(read, probe=numbers[read.probe])
         waiting = on
@@ -124,7 +124,7 @@ def _are_there(behind: _Behind, reading: Reading | None, sizes: Ints, before: in
     """For each row that updates take, whether there are as many copies as they take."""
     there = np.zeros(len(behind.group), np.bool_)
     searches = np.bincount(behind.group, minlength=len(sizes)) * _SEARCH
-    worth = np.flatnonzero((searches < sizes)[behind.group])
+    worth = where_true((searches < sizes)[behind.group])
     counted = None if reading is None or not len(worth) else reading.of(behind.group[worth]).counted()
     if counted is not None:
         rows = behind.rows.take(worth)
@@ -192,7 +192,7 @@ class _Sight:
         np.add.at(self.count, own[counts], entries.rows.diff[counts])
         # The runs have more rows only at or behind their last rows that were read.
         self.bound, self._open = np.full(self.groups, MAXIMUM), np.zeros(self.groups, np.bool_)
-        last = np.flatnonzero(entries.last)
+        last = where_true(entries.last)
         if wanted.with_ties:  # peers stay together
             edges = np.full(int(peers.max()) + 1, MAXIMUM)
             np.minimum.at(edges, peers, rank)
@@ -201,7 +201,7 @@ class _Sight:
         edge = last[own[last] == self.bound[entries.probe[last]]]
         closed = np.zeros(self.groups, np.bool_)  # whether the row at the edge may lose copies that were not read
         closed[entries.probe[edge[~entries.adds[edge]]]] = True
-        edged = np.flatnonzero(self.bound < MAXIMUM)
+        edged = where_true(self.bound < MAXIMUM)
         inside = ~closed[edged] & (self.count[self.bound[edged]] > 0) & (not wanted.with_ties)
         self._open[edged[inside]] = True
         self.bound[edged[~inside]] -= 1
@@ -224,7 +224,7 @@ class _Sight:
     @cached_property
     def rows(self) -> tuple[Updates, Ints]:
         """The rows up to the bounds, and their groups."""
-        there = np.flatnonzero(self.within & (self.count > 0))
+        there = where_true(self.within & (self.count > 0))
         was = self._every.take(self.first[there])
         new = self._updates.select(was.columns).filter(self.within[self._rank])
         numbers = self.group[self._rank[self.within[self._rank]]]
@@ -233,7 +233,7 @@ class _Sight:
 
     def behind(self, groups: Mask) -> _Behind:
         """The rows behind the bounds of some groups that updates take."""
-        taken = np.flatnonzero(~self.within & (self.depth > 0) & groups[self.group])
+        taken = where_true(~self.within & (self.depth > 0) & groups[self.group])
         rows = self._every.take(self.first[taken])
         return _Behind(Updates(rows.columns, rows.time, -self.depth[taken]), self.group[taken])
 
@@ -249,7 +249,7 @@ def depth_of(rank: Ints, time: Ints, diff: Ints, ranks: int) -> Ints:
         return depth
     order = np.lexsort((-diff, time, rank))  # of one time, what comes is first
     rank, running = rank[order], np.cumsum(diff[order])
-    starts = np.flatnonzero(np.concatenate([[True], rank[1:] != rank[:-1]]))
+    starts = where_true(np.concatenate([[True], rank[1:] != rank[:-1]]))
     before = np.concatenate([[0], running[starts[1:] - 1]])
     depth[rank[starts]] = np.maximum(before - np.minimum.reduceat(running, starts), 0)
     return depth

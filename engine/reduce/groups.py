@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfjoin.engine.scalar import evaluate
-from halfjoin.engine.updates.updates import Ints, Mask, Positions, gather, indices_of
+from halfjoin.engine.updates.updates import Ints, Mask, Positions, gather, indices_of, where_true
 from halfjoin.sql.expr import Column, Expr
 
 
@@ -49,7 +49,7 @@ class Groups(Segments):
 
     def where(self, mask: Mask) -> Groups:
         """The groups with only the rows where the mask is true. If it is true everywhere, the same object."""
-        positions = np.flatnonzero(mask)
+        positions = where_true(mask)
         if len(positions) == len(mask):
             return self
         kept = np.concatenate([[0], np.cumsum(mask)])[self.starts]

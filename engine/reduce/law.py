@@ -34,7 +34,7 @@ import pyarrow as pa
 from halfjoin.engine.reduce.words import differ
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.radix import argsort, of_integers, words
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Mask, Updates, gather, indices_of, where_true
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Moments:
         """The moment of each of the input's updates."""
         moment = np.empty(length, np.int64)
         counts = np.diff(np.append(self.starts, length))
-        moment[self.rows] = np.flatnonzero(~self.was)[int(self.begins):].repeat(counts)
+        moment[self.rows] = where_true(~self.was)[int(self.begins):].repeat(counts)
         return moment
 
     def group_of_rows(self, length: int) -> Ints:
@@ -89,7 +89,7 @@ class Moments:
         `distinct`: if nothing goes, the updates are consolidated as they are, or the caller does it.
         """
         ends = np.append(self.was[1:], True)  # the last moment of each group
-        comes, goes = np.flatnonzero(~self.was[moment]), np.flatnonzero(~ends[moment])
+        comes, goes = where_true(~self.was[moment]), where_true(~ends[moment])
         rows = np.concatenate([comes, goes])
         indices = indices_of(rows)
         time = np.concatenate([self.time[moment[comes]], self.time[moment[goes] + 1]])
@@ -106,7 +106,7 @@ def moments_of(updates: Updates, keys: Sequence[str], *, always: bool = False) -
     rows = argsort([*by_key, by_time], len(updates))
     opening = differ([word.numbers[rows] for word in by_key], len(rows))
     time = updates.time[rows]
-    starts = np.flatnonzero(opening | differ([time], len(rows)))
+    starts = where_true(opening | differ([time], len(rows)))
     firsts, group, time = rows[opening], np.cumsum(opening)[starts] - 1, time[starts]
     begins = always and not (len(time) and time[0] == MINIMUM)
     if begins:

@@ -10,7 +10,7 @@ from halfjoin.engine.reduce.partitions import Partitions
 from halfjoin.engine.reduce.spans import Spans, taken
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import raw, valid
-from halfjoin.engine.updates.updates import Ints, Mask
+from halfjoin.engine.updates.updates import Ints, Mask, where_true
 from halfjoin.sql.relation import WindowCall
 
 
@@ -41,7 +41,7 @@ def _target(rows: Partitions, offset: Ints, given: Mask | None) -> Ints:
     before = np.concatenate([[0], np.cumsum(given)])
     number = np.where(offset < 0, before[rows.place] + offset, before[rows.place + 1] + offset - 1)
     inside = (number >= before[rows.first]) & (number < before[rows.end])
-    found = np.append(np.flatnonzero(given), -1)[np.where(inside, number, -1)]
+    found = np.append(where_true(given), -1)[np.where(inside, number, -1)]
     return np.where(offset == 0, rows.place, found)
 
 

@@ -16,7 +16,7 @@ from halfjoin.engine.reduce.contents import Contents
 from halfjoin.engine.reduce.lookup import GROUP, group_of
 from halfjoin.engine.reduce.user import rows_in_order
 from halfjoin.engine.scalar.failures import Failures
-from halfjoin.engine.updates.updates import DIFF, Updates, concat, indices_of
+from halfjoin.engine.updates.updates import DIFF, Updates, concat, indices_of, where_true
 from halfjoin.planner.group_functions import Own
 
 
@@ -31,12 +31,12 @@ def answers(spec: Own, contents: Contents, was: Updates | None, registry: Regist
     user, moments, groups = reduce_function(spec.function, registry), contents.moments, contents.groups
     due, kept = np.diff(groups.starts) > 0, list[Updates]()
     if was is not None and len(was):
-        moment = np.flatnonzero(moments.was)[group_of(was)]
+        moment = where_true(moments.was)[group_of(was)]
         due[moment] = False
         kept.append(Updates({name: array for name, array in was.columns.items() if name != GROUP}, moment, was.diff))
     rows, count, starts = rows_in_order(dict(spec.takes), groups, spec.order)
     counted = pa.RecordBatch.from_arrays([*rows.columns, pa.array(count)], names=[*rows.schema.names, DIFF])
-    made, failed = called(user, Given(counted, starts), np.flatnonzero(due))
+    made, failed = called(user, Given(counted, starts), where_true(due))
     if failed:
         failures = Failures.of(np.array(sorted(failed)), "")
         failures.messages[:] = [failed[one] for one in failures.rows.tolist()]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from halfjoin.engine.reduce.groups import Groups, sums
 from halfjoin.engine.reduce.sorting import sort
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.updates.updates import Ints, Mask, gather, indices_of
+from halfjoin.engine.updates.updates import Ints, Mask, gather, indices_of, where_true
 from halfjoin.sql.expr import Expr, columns_of
 from halfjoin.sql.relation import SortKey
 from halfjoin.sql.types import RESULT_ROWS
@@ -79,7 +79,7 @@ class Partitions:
     @cached_property
     def peer_starts(self) -> Ints:
         """The position of the first row of each group of peers, and at last the number of rows."""
-        return np.append(np.flatnonzero(self.new), len(self))
+        return np.append(where_true(self.new), len(self))
 
     @cached_property
     def first_peer(self) -> Ints:

@@ -11,7 +11,7 @@ from halfjoin.engine.reduce.arguments import Arguments
 from halfjoin.engine.reduce.words import differ, words
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import raw
-from halfjoin.engine.updates.updates import Ints
+from halfjoin.engine.updates.updates import Ints, where_true
 
 Fractions = float | None | list[float | None]  # of a call: one, or an array of them
 
@@ -69,11 +69,11 @@ def mode(rows: Arguments) -> pa.Array:
     """The most frequent value; of several the first. `args`: sorted values without NULLs."""
     if not len(rows.count):
         return pa.nulls(len(rows), rows.args[0].type)
-    runs = np.flatnonzero(differ([rows.numbers, *words(rows.args[0])], len(rows.count)))
+    runs = where_true(differ([rows.numbers, *words(rows.args[0])], len(rows.count)))
     frequency, group = np.add.reduceat(rows.count, runs), rows.numbers[runs]
-    firsts = np.flatnonzero(differ([group], len(group)))
+    firsts = where_true(differ([group], len(group)))
     most = np.repeat(np.maximum.reduceat(frequency, firsts), np.diff(np.append(firsts, len(runs))))
-    best = np.flatnonzero(frequency == most)[::-1]  # of those of a group, the first one is written last
+    best = where_true(frequency == most)[::-1]  # of those of a group, the first one is written last
     found = np.full(len(rows), -1)
     found[group[best]] = runs[best]
     return rows.args[0].take(pa.array(found, mask=found < 0))

@@ -11,7 +11,7 @@ from halfjoin.engine.scalar import evaluate
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.intervals import fields
 from halfjoin.engine.scalar.values import raw, valid
-from halfjoin.engine.updates.updates import Ints, Mask
+from halfjoin.engine.updates.updates import Ints, Mask, where_true
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.casting import coerce
 from halfjoin.sql.functions.resolve import resolve
@@ -36,11 +36,11 @@ def range_bound(rows: Partitions, following: bool, offset: Expr, *, is_end: bool
     target, beyond = _moved(column, key.expr.type, offset, plus, upper=is_end != key.descending)
     null = ~valid(column)
     before = np.concatenate([[0], np.cumsum(~null)])
-    known = np.flatnonzero(~null)
+    known = where_true(~null)
     first = np.append(known, len(rows))[before[rows.first]]  # of the rows of the partition whose key is not NULL
     size = before[rows.end] - before[rows.first]
     passed = np.where(beyond, size if following else 0, 0)
-    searched = np.flatnonzero(~null & ~beyond)
+    searched = where_true(~null & ~beyond)
     number = rows.numbers
     passed[searched] = _passed(
         (number[known], column.take(pa.array(known)).cast(target.type)),

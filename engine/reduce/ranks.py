@@ -10,7 +10,7 @@ import pyarrow as pa
 from halfjoin.engine.reduce.partitions import Partitions
 from halfjoin.engine.scalar.failures import Failed
 from halfjoin.engine.scalar.values import raw, valid
-from halfjoin.engine.updates.updates import Ints
+from halfjoin.engine.updates.updates import Ints, where_true
 
 
 def _row_number(rows: Partitions) -> pa.Array:
@@ -48,7 +48,7 @@ def ntile(rows: Partitions, buckets: pa.Array) -> pa.Array:
     Raises:
         Failed: a number of buckets is not positive; the mask marks the rows.
     """
-    given = np.flatnonzero(valid(buckets))
+    given = where_true(valid(buckets))
     known = np.searchsorted(given, rows.first)
     begin = np.append(given, len(rows))[known]  # the row that decides
     null = (rows.place < begin) | (begin >= rows.end)

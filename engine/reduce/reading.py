@@ -23,7 +23,7 @@ from halfjoin.engine.reduce.bisection import keys_of, place
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.sorting import precede, sort
 from halfjoin.engine.updates.codes import codes, is_exact, same
-from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, constant, gather, indices_of
+from halfjoin.engine.updates.updates import Ints, Mask, Updates, concat, constant, gather, indices_of, where_true
 from halfjoin.planner.plan import ArrangementKey
 
 Begins: TypeAlias = Sequence[Ints]  # for each run, an entry of each group
@@ -62,9 +62,9 @@ class _Range:
     exact: bool  # equal codes mean equal groups
 
     def entries(self, places: Ints, *, ordered: bool) -> tuple[RowNumbers, bool]:
-        """The rows at these places, and whether no diff is negative. Unless it must be `ordered`: of small groups all
-        rows are read, so their order is not made."""
-        if not ordered and self.is_small():
+        """The rows at these places, and whether no diff is negative. Unless it must be `ordered`: the order of small
+        groups is not made if all their rows are read."""
+        if not ordered and self.is_small() and len(places) == int((self.high - self.low).sum()):
             return self.live()[places], False
         order = self.order()
         return order.rows[places], order.adds
@@ -128,7 +128,11 @@ class Reading:
 
         The rows may have no more than the columns of the sort keys. Then their peers are not less.
         """
-        self._begin = self._search(rows, _SAMPLES, None)
+        self._begin = self.near(rows)
+
+    def near(self, rows: Mapping[str, pa.Array]) -> Begins:
+        """In each run, where `seek` begins."""
+        return self._search(rows, _SAMPLES, None)
 
     def find(self, rows: Mapping[str, pa.Array], after: Mask) -> Begins:
         """In each run, the first entry that is not less than these rows, one for each group; where it is `after`, the
@@ -144,7 +148,7 @@ class Reading:
         probe = np.concatenate([np.arange(len(one.low)) for one in self._ranges])
         if len(probe) <= _FEW and (places := self._one_by_one(rows, width, after)) is not None:
             return places
-        while len(wide := np.flatnonzero(high - low > width)):
+        while len(wide := where_true(high - low > width)):
             steps = (high - low)[wide, None] * np.arange(1, _SAMPLES + 1) // (_SAMPLES + 1)
             places = low[wide, None] + steps
             sampled = list[dict[str, pa.Array]]()
@@ -179,22 +183,28 @@ class Reading:
                                   np.int64))  # fmt: skip
         return found
 
-    def take(
-        self, count: Ints, before: int, *, back: Ints | None = None, names: Sequence[str] | None = None
-    ) -> Entries:
-        """From where each group begins, `count` entries of each run, and those within the reach of a search; and `back`
-        entries before them. `names`: the columns to read (None: all).
+    def take(self, count: Ints, before: int) -> Entries:
+        """From where each group begins, `count` entries of each run, and those within the reach of a search.
 
         Rows whose times are not below `before` are not there yet.
         """
-        pairs = list(zip(self._ranges, self._begin, strict=True))
-        begins = self._begin if back is None else [np.maximum(one.low, begin - back) for one, begin in pairs]
-        ends = [np.minimum(one.high, begin + count + _SAMPLES) for one, begin in pairs]
-        return self._taken(begins, ends, before, self._reader.key.columns if names is None else names, ordered=False)
+        begins, ends = self.within(self._begin, self._begin, constant(0, len(count)), count)
+        return self.between(begins, ends, before, ordered=False)
 
-    def between(self, begins: Begins, ends: Begins, before: int) -> Entries:
-        """The entries from a place of each run up to another, in each group, as `take`."""
-        return self._taken(begins, ends, before, self._reader.key.columns, ordered=True)
+    def within(self, firsts: Begins, lasts: Begins, back: Ints, ahead: Ints) -> tuple[Begins, Begins]:
+        """In each run, the entries that are `back` before the first one, and `ahead` after the last one and what a
+        search has left."""
+        pairs = zip(self._ranges, firsts, lasts, strict=True)
+        found = [(np.maximum(one.low, first - back), np.minimum(one.high, last + ahead + _SAMPLES))
+                 for one, first, last in pairs]  # fmt: skip
+        return [begin for begin, _ in found], [end for _, end in found]
+
+    def between(
+        self, begins: Begins, ends: Begins, before: int, *, names: Sequence[str] | None = None, ordered: bool = True
+    ) -> Entries:
+        """The entries from a place of each run up to another, in each group, as `take`. `names`: the columns to read
+        (None: all). Unless they must be `ordered`, those of a small group may come in any order."""
+        return self._taken(begins, ends, before, self._reader.key.columns if names is None else names, ordered=ordered)
 
     def _taken(self, begins: Begins, ends: Begins, before: int, names: Sequence[str], *, ordered: bool) -> Entries:
         keys = self._reader.keys
@@ -241,7 +251,7 @@ class Reading:
             if not (one.exact and (not self._keys or is_exact(self._keys))):
                 if not one.order().whole:
                     return None
-                firsts, mine = np.flatnonzero(one.low < one.high), np.zeros(len(one.low), np.bool_)
+                firsts, mine = where_true(one.low < one.high), np.zeros(len(one.low), np.bool_)
                 mine[firsts] = True
                 given = one.rows(self._reader.keys, one.order().rows[one.low[firsts]])
                 for name, key in zip(self._reader.keys, self._keys, strict=True):

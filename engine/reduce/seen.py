@@ -1,8 +1,9 @@
 """What a reduce sees of its groups: all their rows, or no more than the first rows, or the rows around a place.
 
-Min, max and LIMIT need the first rows of a group, and the output tells which those were. A percentile needs the rows
-around a place, which is near the value that the output has. So a batch reads about as many rows as it takes of them,
-and not the group. The functions of whole groups see the whole groups.
+Min, max and LIMIT need the first rows of a group, and the output tells which those were. `any_value` with an ORDER BY
+needs the first row; the output does not keep the columns that order it, so the first rows are read. A percentile needs
+the rows around a place, which is near the value that the output has. So a batch reads about as many rows as it takes of
+them, and not the group. The functions of whole groups see the whole groups.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from halfjoin.engine.reduce.law import Moments
 from halfjoin.engine.reduce.reading import Reader, Reading
 from halfjoin.engine.scalar import compile
 from halfjoin.engine.scalar.values import valid
-from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, indices_of
+from halfjoin.engine.updates.updates import MINIMUM, Ints, Updates, concat, constant, indices_of, where_true
 from halfjoin.planner.group_functions import Aggregates, Ordered, Top
 from halfjoin.planner.plan import Reduce
 from halfjoin.sql.expr import Column
@@ -57,8 +58,9 @@ class Seen:
         self, moments: Moments, updates: Updates, group: Ints, values: pa.Array, runs: Sequence[Part], closing: Closing
     ) -> Front:
         """The rows that decide on a value, and which groups must be looked up. `values`: as kept, of each group."""
-        if not isinstance(self.wanted, Place):
+        if isinstance(self.wanted, Wanted):
             return self.front(moments, updates, group, self._known(values, updates), runs, closing)
+        assert self.wanted is not None  # not all rows are wanted
         readable = self._readable(moments, runs, closing)
         return self._keyed(moments, around(
             self.wanted, values, moments, updates, readable, closing.before, checked=self.checked))
@@ -96,9 +98,12 @@ class Seen:
         return contents_of(moments, rows, group, before)
 
     def _known(self, values: pa.Array, updates: Updates) -> Known:
-        """What the kept least or greatest values tell of groups; NULL: the group has no value."""
-        assert self.wanted is not None and self.wanted.subject is not None  # the least value of a column
-        there = np.flatnonzero(valid(values))
+        """What the kept values tell of groups: the least ones tell the first rows. NULL: the group has no value."""
+        assert isinstance(self.wanted, Wanted) and self.wanted.subject is not None and self.reader is not None
+        if self.reader.key.columns != (self.wanted.subject,):  # the order has other columns, which are not kept
+            nothing = updates.select(self.reader.key.columns).slice(0, 0)
+            return Known(nothing, np.zeros(0, np.int64), ~valid(values), counted=True)
+        there = where_true(valid(values))
         columns = {self.wanted.subject: values.take(indices_of(there)).cast(updates.columns[self.wanted.subject].type)}
         none = ~valid(values)
         return Known(Updates(columns, constant(MINIMUM, len(there)), constant(1, len(there))), there, none, False)
@@ -135,6 +140,8 @@ def _wanted(part: Ordered) -> Wanted | Place | None:
     match part:
         case Ordered(function="min" | "max", args=(Column(name) as column, *_)):
             return Wanted((SortKey(column, descending=part.function == "max"),), 1, subject=name)
+        case Ordered(function="any_value", args=(Column(name) as column,), condition=None):
+            return Wanted((*part.order, SortKey(column)), 1, subject=name)
         case Ordered(function="percentile_cont" | "percentile_disc", order=(SortKey(Column(name) as column, down),)):
             fraction = compile(part.args[0]).evaluate({}, 1).values[0].as_py()
             if part.condition is None and isinstance(fraction, float) and 0 <= fraction <= 1:
@@ -144,8 +151,10 @@ def _wanted(part: Ordered) -> Wanted | Place | None:
 
 def _of_column(plan: Reduce, wanted: Wanted | Place, registry: Registry) -> Seen:
     assert wanted.subject is not None
-    names = dict.fromkeys([*(key.name for key in plan.keys), wanted.subject])
-    return _first(plan, [wanted.subject], wanted, registry, list(names))
+    sorting = (key.expr.name for key in wanted.order if isinstance(key.expr, Column))
+    read = dict.fromkeys([wanted.subject, *sorting])
+    names = dict.fromkeys([*(key.name for key in plan.keys), *read])
+    return _first(plan, list(read), wanted, registry, list(names))
 
 
 def _first(

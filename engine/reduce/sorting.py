@@ -13,7 +13,7 @@ from halfjoin.engine.reduce.bisection import keys_of
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.words import differ, look, ordered_words
 from halfjoin.engine.updates.radix import argsort, of_integers
-from halfjoin.engine.updates.updates import Ints, Mask, constant, gather, indices_of
+from halfjoin.engine.updates.updates import Ints, Mask, constant, gather, indices_of, where_true
 from halfjoin.sql.relation import SortKey
 
 FEW = 64  # rows; so few are sorted faster one by one
@@ -107,7 +107,7 @@ def _by_keys(groups: Groups, order: Sequence[SortKey]) -> Sorted:
 
 def _by_rows(groups: Groups, state: Sorted) -> Sorted:
     """Rows that tie so far, ordered by all columns. Only their values are compared, as they are often few."""
-    tied = np.flatnonzero(~(state.new & np.append(state.new[1:], True)))
+    tied = where_true(~(state.new & np.append(state.new[1:], True)))
     if not len(tied):
         return state
     positions, new = state.positions.copy(), state.new.copy()
@@ -154,7 +154,7 @@ def refine(state: Sorted, words: Iterable[Ints]) -> Sorted:
         word = None if alone.all() else next(words, None)  # computes no words in vain
         if word is None:
             return state
-        tied = np.flatnonzero(~alone)
+        tied = where_true(~alone)
         peers = np.cumsum(new, dtype=np.int64)[tied]
         values = word[positions[tied]]
         by_value = _order(peers, values)
@@ -177,7 +177,7 @@ def first_rows(starts: Ints, words: Iterable[Ints]) -> Ints:
     numbers = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     rows = np.arange(len(numbers))
     for word in words:
-        firsts = np.flatnonzero(differ([numbers[rows]], len(rows)))
+        firsts = where_true(differ([numbers[rows]], len(rows)))
         if len(firsts) == len(rows):
             break
         values = word[rows]

@@ -6,7 +6,7 @@ import numpy as np
 
 from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.sorting import sort
-from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask
+from halfjoin.engine.updates.updates import MAXIMUM, Ints, Mask, where_true
 from halfjoin.planner.group_functions import Top
 
 
@@ -48,5 +48,5 @@ def evaluate(spec: Top, groups: Groups) -> tuple[Ints, Ints]:
 def _ties(new: Mask, before: Ints, last: int) -> Mask:
     """Whether a row's peers begin before the last place, so all of them are there."""
     peers = np.cumsum(new) - 1
-    within: Mask = before[np.flatnonzero(new)][peers] < last
+    within: Mask = before[where_true(new)][peers] < last
     return within

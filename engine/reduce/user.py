@@ -16,7 +16,7 @@ from halfjoin.engine.reduce.words import differ, look, ordered_words
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.columns import convert
 from halfjoin.engine.scalar.failures import Failed, Failures
-from halfjoin.engine.updates.updates import Ints
+from halfjoin.engine.updates.updates import Ints, where_true
 from halfjoin.errors import InvalidRow
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.functions.aggregates import Decomposed, decompose_lifted
@@ -78,7 +78,7 @@ def of_groups(
     values: list[Any] = [None] * len(groups)
     failed: dict[int, str] = {}
     bounds = starts.tolist()
-    for group in np.flatnonzero(np.diff(starts)).tolist():
+    for group in where_true(np.diff(starts)).tolist():
         first, last = bounds[group], bounds[group + 1]
         try:
             made = user.function(rows.slice(first, last - first), count[first:last])
@@ -111,7 +111,7 @@ def rows_in_order(
     found = found.take(sort(found, keys).positions)
     values = [found.columns[name] for name in own]
     told = [found.numbers, *(word for array in values for word in (*ordered_words(array), *look(array)))]
-    firsts = np.flatnonzero(differ(told, len(found.count)))
+    firsts = where_true(differ(told, len(found.count)))
     count = np.add.reduceat(found.count, firsts) if len(firsts) else found.count
     kept = pa.array(firsts)
     batch = pa.RecordBatch.from_arrays([array.take(kept) for array in values], names=list(args))

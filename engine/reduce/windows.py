@@ -12,20 +12,18 @@ from halfjoin.engine.reduce.groups import Groups
 from halfjoin.engine.reduce.offsets import of_frame, shifted
 from halfjoin.engine.reduce.partitions import Partitions, partitions
 from halfjoin.engine.reduce.ranks import RANKS, ntile
-from halfjoin.engine.reduce.running import Starts, continued, summed
+from halfjoin.engine.reduce.running import WHOLE, Sides, continued, summed
 from halfjoin.engine.reduce.words import look, ordered_words
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.updates.updates import gather, indices_of
+from halfjoin.engine.updates.updates import gather, indices_of, where_true
 from halfjoin.planner.group_functions import Windows
 from halfjoin.sql.relation import WindowCall
 
 
-def evaluate(
-    spec: Windows, groups: Groups, registry: Registry = NO_FUNCTIONS, starts: Starts | None = None
-) -> Groups:
+def evaluate(spec: Windows, groups: Groups, registry: Registry = NO_FUNCTIONS, sides: Sides = WHOLE) -> Groups:
     """The rows with a column for each result, in the window's order. Each group is one partition. `registry` has the
-    user's aggregates. `starts`: the groups are parts of partitions, and these are the results before them.
+    user's aggregates. `sides`: the groups are parts of partitions, and these are the results on both sides of them.
 
     Copies of a row are separate rows of the partition, so they may get different results: the output has a row for each
     different result, with the number of copies that have it.
@@ -47,10 +45,10 @@ def evaluate(
     """
     rows = partitions(groups, spec.order)
     try:
-        results = {part.sums.column.name: summed(part, rows, starts) for part in spec.running}
+        results = {part.sums.column.name: summed(spec, part, rows, sides) for part in spec.running}
         for column, call in spec.calls:
             found = _call(call, rows, registry).cast(arrow_type(column.type))
-            results[column.name] = found if starts is None else continued(spec, column, call, found, rows, starts)
+            results[column.name] = continued(spec, call, found, rows, sides)
     except Failed as failed:
         raise Failed.of(failed.failures(len(rows)).of_groups(rows.numbers), len(groups)) from None
     return _together(rows, results)
@@ -74,11 +72,11 @@ def _together(rows: Partitions, results: dict[str, pa.Array]) -> Groups:
     """One row for copies that follow each other and have equal results."""
     differ = rows.source[1:] != rows.source[:-1]
     for column in results.values():
-        copies = np.flatnonzero(~differ)
+        copies = where_true(~differ)
         pairs = gather(column, indices_of(np.concatenate([copies, copies + 1])))
         for word in (*ordered_words(pairs), *look(pairs)):
             differ[copies[word[: len(copies)] != word[len(copies) :]]] = True
-    first = np.flatnonzero(np.append(np.ones(min(len(rows), 1), np.bool_), differ))
+    first = where_true(np.append(np.ones(min(len(rows), 1), np.bool_), differ))
     count = np.diff(np.append(first, len(rows)))
     taken = rows.groups.take(rows.source[first])
     if len(first) < len(rows):

@@ -6,19 +6,29 @@ from collections.abc import Callable
 
 from halfjoin.engine.scalar.arithmetic import ARITHMETIC
 from halfjoin.engine.scalar.arrays import ARRAYS
+from halfjoin.engine.scalar.bits import BITS
 from halfjoin.engine.scalar.casts_text import FIT
+from halfjoin.engine.scalar.characters import CHARACTERS
 from halfjoin.engine.scalar.comparison import COMPARISON
 from halfjoin.engine.scalar.dates import DATES
+from halfjoin.engine.scalar.encodings import ENCODINGS
 from halfjoin.engine.scalar.logic import LOGIC
 from halfjoin.engine.scalar.mathematics import MATHEMATICS
+from halfjoin.engine.scalar.numerics import NUMERICS
 from halfjoin.engine.scalar.patterns import PATTERNS
+from halfjoin.engine.scalar.quoting import QUOTING
+from halfjoin.engine.scalar.regexps import REGEXPS
 from halfjoin.engine.scalar.strings import STRINGS
 from halfjoin.engine.scalar.sums import SUMS
+from halfjoin.engine.scalar.text_arrays import TEXT_ARRAYS
+from halfjoin.engine.scalar.trigonometry import TRIGONOMETRY
 from halfjoin.engine.scalar.values import Kernel
 from halfjoin.sql.expr import Call
 
 KERNELS: dict[str, Callable[[Call], Kernel]] = {
-    **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **DATES, **ARRAYS, **FIT, **SUMS,
+    **COMPARISON, **LOGIC, **ARITHMETIC, **MATHEMATICS, **STRINGS, **PATTERNS, **REGEXPS,
+    **DATES, **ARRAYS, **FIT, **SUMS, **BITS, **NUMERICS, **TRIGONOMETRY, **CHARACTERS,
+    **ENCODINGS, **QUOTING, **TEXT_ARRAYS,
 }  # fmt: skip
 
 

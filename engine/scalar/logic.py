@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.scalar.comparison import kernel_for
+from halfjoin.engine.scalar.order_text import order_text
 from halfjoin.engine.scalar.values import Datum, Kernel, call, fail_where
 from halfjoin.sql.expr import Call
 
@@ -59,4 +60,5 @@ LOGIC: dict[str, Callable[[Call], Kernel]] = {
     "greatest": _extreme(">"),
     "least": _extreme("<"),
     "single row": lambda _: _single_row,
+    "order text": lambda _: order_text,
 }

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfjoin.engine.scalar import decimals
 from halfjoin.engine.scalar.arrow_types import arrow_type, decimal_type
 from halfjoin.engine.scalar.failures import Failed
-from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where
-from halfjoin.sql.expr import Call
+from halfjoin.engine.scalar.numerics import OF_NUMERIC, of_numeric, round_to
+from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, from_numpy, on_arrays, raw, valid
+from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.functions.mathematics import round_digits
 from halfjoin.sql.types import WORKING_DIGITS, Kind
 
@@ -28,6 +31,8 @@ def _rounding(expr: Call) -> Kernel:
     name = expr.function
     if expr.type.kind is not Kind.NUMERIC:
         return call("round", pc.RoundOptions(0, "half_to_even" if name == "round" else _MODES[name]))
+    if len(expr.args) == 2 and not isinstance(expr.args[1], Literal):
+        return round_to(name, expr)
     source, result = arrow_type(expr.args[0].type), arrow_type(expr.type)
     places = round_digits(expr.args)
     null = pa.scalar(None, result)
@@ -132,13 +137,26 @@ def _in_range(result: Datum, allowed: Datum) -> None:
             fail_where(_and(limit, _invert(allowed)), f"value out of range: {what}")
 
 
+def _cbrt(_: Call) -> Kernel:
+    @on_arrays
+    def run(a: Any) -> Any:
+        roots = np.fromiter(map(math.cbrt, raw(a).tolist()), np.float64, len(a))  # numpy's differs from the C library's
+        return from_numpy(roots, pa.float64(), ~valid(a))
+
+    return run
+
+
+def _of_kind(name: str, of_floats: Callable[[Call], Kernel]) -> Callable[[Call], Kernel]:
+    """The kernel of numerics for numerics, else that of floats."""
+    of_numerics = of_numeric(OF_NUMERIC[name])
+    return lambda expr: (of_numerics if expr.type.kind is Kind.NUMERIC else of_floats)(expr)
+
+
 MATHEMATICS: dict[str, Callable[[Call], Kernel]] = {
     **dict.fromkeys(_MODES, _rounding),
     "sign": _sign,
-    "sqrt": _sqrt,
-    "power": _power,
-    "^": _power,
-    "exp": _exp,
-    "ln": _logarithm("ln"),
-    "log": _logarithm("log10"),
+    "cbrt": _cbrt,
+    **{name: _of_kind(name, of_floats) for name, of_floats in {
+        "sqrt": _sqrt, "power": _power, "^": _power, "exp": _exp, "ln": _logarithm("ln"), "log": _logarithm("log10"),
+    }.items()},
 }

@@ -137,7 +137,7 @@ def _halves(
             bad = np.ones(1, np.bool_)
         if bad is None or not (bad & ~done).any():
             break
-        failures.append(Failures.of(start + np.flatnonzero(bad & ~done), _message(error)))
+        failures.append(_found(error, bad & ~done, np.arange(start, stop)))
         done |= bad
         if done.all():
             pieces.append(pa.nulls(stop - start, type))
@@ -147,6 +147,16 @@ def _halves(
     middle = (start + stop) // 2
     _halves(kernel, arrays, start, middle, None, type, pieces, failures)
     _halves(kernel, arrays, middle, stop, None, type, pieces, failures)
+
+
+def _found(error: Exception, bad: NDArray[np.bool_], rows: RowNumbers) -> Failures:
+    """The failures of the rows that `bad` marks, each with its own reason if the error has one for each."""
+    mask, messages = (error.mask, error.messages) if isinstance(error, Failed) else (None, None)
+    if mask is not None and messages is not None and len(mask) == len(bad):
+        reasons = np.empty(len(bad), object)
+        reasons[mask] = messages
+        return Failures(rows[bad], reasons[bad])
+    return Failures.of(rows[bad], _message(error))
 
 
 def _blanked(array: Any, done: NDArray[np.bool_]) -> Any:

@@ -13,10 +13,14 @@ from halfjoin.engine.scalar.arrays import list_of
 from halfjoin.engine.scalar.arrow_types import arrow_type
 from halfjoin.engine.scalar.bounds import Sizes, bounded, check, lengths, sizes
 from halfjoin.engine.scalar.duck import duck_kernel
+from halfjoin.engine.scalar.each import each
+from halfjoin.engine.scalar.regexps import match, matches, replaced
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, on_arrays
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.functions.patterns import like_pattern
 from halfjoin.sql.functions.regex import replacement, to_re2
+from halfjoin.sql.functions.regexps import on_re2
+from halfjoin.sql.functions.table import ENTRIES
 from halfjoin.sql.types import BOOLEAN, VALUE_BYTES
 
 _duck_like = duck_kernel("$1 LIKE $2 ESCAPE '\\'", BOOLEAN)
@@ -82,20 +86,21 @@ def _match(flags: str, negated: bool) -> Callable[[Call], Kernel]:
     invert = call("invert")
 
     def build(expr: Call) -> Kernel:
+        if not on_re2()(expr.args):
+            slow = each(lambda text, pattern: matches(text, pattern, flags), pa.bool_())
+            return (lambda *data: invert(slow(*data))) if negated else slow
         pattern = _constant(expr, 1)
-        if pattern is None:
-            return _null(expr)
-        match = call("match_substring_regex", pc.MatchSubstringOptions(to_re2(pattern, flags).text))
+        match = call("match_substring_regex", pc.MatchSubstringOptions(to_re2(pattern or "", flags).text))
         return (lambda a, _: invert(match(a))) if negated else lambda a, _: match(a)
 
     return build
 
 
 def _regexp_replace(expr: Call) -> Kernel:
-    """regexp_replace. The pattern and the flags are constant. The replacement may be a column."""
-    pattern, flags = _constant(expr, 1), _constant(expr, 3, "")
-    if pattern is None or flags is None:
-        return _null(expr)
+    """regexp_replace. RE2 runs it if the pattern and the flags are constant; the replacement may be a column."""
+    if not ENTRIES["regexp_replace"].safe(expr.args):  # type: ignore[misc]
+        return each(replaced, pa.string())
+    pattern, flags = _constant(expr, 1) or "", _constant(expr, 3, "") or ""
     regex = to_re2(pattern, flags, spans=True)
     limit = None if regex.everywhere else 1
     if isinstance(expr.args[2], Literal):
@@ -142,11 +147,20 @@ def _replaced(pattern: str, limit: int | None) -> Callable[[Datum, str], Sizes]:
     return size
 
 
+def _regexp_like(expr: Call) -> Kernel:
+    if not on_re2(2)(expr.args):
+        return each(matches, pa.bool_())
+    found = call("match_substring_regex", pc.MatchSubstringOptions(
+        to_re2(_constant(expr, 1) or "", _constant(expr, 2, "") or "").text))  # fmt: skip
+    return lambda a, *_: found(a)
+
+
 def _regexp_match(expr: Call) -> Kernel:
-    pattern, flags = _constant(expr, 1), _constant(expr, 2, "")
-    if pattern is None or flags is None:
-        return _null(expr)
-    regex = to_re2(pattern, flags, spans=True)
+    regex = None
+    if on_re2(2, spans=True)(expr.args):
+        regex = to_re2(_constant(expr, 1) or "", _constant(expr, 2, "") or "", spans=True)
+    if regex is None or regex.optional:
+        return each(match, pa.list_(pa.string()))
     text = regex.text if regex.groups else f"(?P<g1>{regex.text})"
     extract = call("extract_regex", pc.ExtractRegexOptions(text))
     join = list_of(max(regex.groups, 1), arrow_type(expr.type))
@@ -168,4 +182,5 @@ PATTERNS: dict[str, Callable[[Call], Kernel]] = {
     "!~*": _match("i", True),
     "regexp_replace": _regexp_replace,
     "regexp_match": _regexp_match,
+    "regexp_like": _regexp_like,
 }

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from halfjoin.engine.scalar.arrays import element_at
 from halfjoin.engine.scalar.bounds import Sizes, bounded, joined, lengths, sizes
 from halfjoin.engine.scalar.duck import duck_kernel
+from halfjoin.engine.scalar.each import Bad, each
 from halfjoin.engine.scalar.values import Datum, Kernel, any_true, call, fail_where, on_arrays
 from halfjoin.sql.expr import Call, Literal
 from halfjoin.sql.types import BIGINT, BYTEA, INTEGER, TEXT, VALUE_BYTES, Kind, SqlType
@@ -74,6 +75,8 @@ def _upper(_: Call) -> Kernel:
 
 def _trim(name: str) -> Builder:
     def build(expr: Call) -> Kernel:
+        if expr.type.kind is Kind.BYTEA:
+            return each(getattr(bytes, name.replace("b", "").replace("trim", "strip")), pa.binary())
         characters = [" "] if len(expr.args) == 1 else constants(expr, 1)
         if characters is not None:
             return _first(call(f"utf8_{name.replace('btrim', 'trim')}", pc.TrimOptions(characters[0])))
@@ -88,6 +91,8 @@ def _slice(start: int, stop: int | None) -> Kernel:
 
 def _substring(expr: Call) -> Kernel:
     """substring. Positions before the first character count towards the length."""
+    if expr.type.kind is Kind.BYTEA:
+        return each(_bytes_of, pa.binary())
     values = constants(expr, 1)
     if values is not None and (len(values) == 1 or values[1] >= 0):
         start = values[0] - 1
@@ -104,6 +109,13 @@ def _substring(expr: Call) -> Kernel:
         return cut(a, start, length)
 
     return run
+
+
+def _bytes_of(data: bytes, start: int, length: int | None = None) -> bytes:
+    if length is not None and length < 0:
+        raise Bad("negative substring length not allowed")
+    end = len(data) if length is None else max(start + length - 1, 0)
+    return data[max(start - 1, 0) : end]
 
 
 def _strpos(expr: Call) -> Kernel:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import pyarrow as pa
+
 from halfjoin.engine.batch.runner import LOCAL, Checked, Runner
 from halfjoin.engine.intake.rows import GivenRows, Submitted, submitted
 from halfjoin.errors import HalfjoinError
@@ -30,7 +32,7 @@ LOOKUPS = 100_000
 
 def is_frame(rows: Any) -> bool:
     """Whether `rows` is a Spark DataFrame, of a classic or a Connect session. Does not import Spark."""
-    return any(
+    return not isinstance(rows, pa.Table | list | dict) and any(
         kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.") for kind in type(rows).__mro__
     )
 

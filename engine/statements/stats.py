@@ -10,7 +10,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.batch.clock import Clock
 from halfjoin.engine.batch.state import State
 from halfjoin.engine.sinks.sinks import Sinks
-from halfjoin.planner.plan import ArrangementKey, Join
+from halfjoin.planner.plan import ArrangementKey
 
 
 class RunStats(BaseModel):
@@ -100,7 +100,7 @@ def stats(state: State, sinks: Sinks | None, foreign: Mapping[tuple[str, str], s
         strange = foreign.get((folder, name)) or foreign.get(("errors", name))
         found = _collection(state, view.contents, kind, len(view.errors), strange)
         node = view.dataflow.plan
-        if isinstance(node, Join) and node.named:
+        if node.named:
             found = found.model_copy(update={"binding": node.named[0], "rounds": list(view.rounds)})
         made = None if view.plan is None else state.catalog.views[name].planned
         collections.append(found.model_copy(update={"planned": None if made is None else made.upper}))

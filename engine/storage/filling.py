@@ -19,7 +19,7 @@ from halfjoin.engine.arrange.collection import Collection
 from halfjoin.engine.arrange.run import Part, loaded_runs
 from halfjoin.engine.batch.enter import new_node
 from halfjoin.engine.batch.flows import alone, is_passing
-from halfjoin.engine.batch.looping import loop_fill, without_state
+from halfjoin.engine.batch.looping import kept, loop_fill, without_state
 from halfjoin.engine.batch.runner import LOCAL, Output, Runner
 from halfjoin.engine.batch.state import MaintainedView, State
 from halfjoin.engine.storage.parquet import write
@@ -55,8 +55,7 @@ def fill_nodes(
                 found = loop_fill(over.loop(node.loop), over.before_and_after({}), over.upper, runner.steps(over))
                 for one, (added, failed) in found.items():
                     whole = nodes[one]
-                    if not is_passing(whole.dataflow):
-                        take_in(state, "nodes", one, whole.contents, added, (), scratch)
+                    take_in(state, "nodes", one, whole.contents, kept(over, one, added, over.upper), (), scratch)
                     take_in(state, "errors", one, whole.errors, failed, (), scratch)
             continue
         beside = [part for one in nodes.values() for part in (*one.contents.held, *one.errors.held)]

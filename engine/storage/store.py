@@ -100,7 +100,8 @@ class Nowhere:
         Raises:
             StorageError: the batch does not fit into the memory budget.
         """
-        state.memory.check(staged.size)
+        if state.memory.limit is not None:
+            state.memory.check(staged.size)
         return staged
 
     def append(self, state: State, staged: Staged, applied: Applied, batch: BatchId | None) -> Entry:

@@ -32,6 +32,7 @@ from halfjoin.engine.updates.updates import (
     constant,
     gather,
     indices_of,
+    where_true,
 )
 from halfjoin.errors import DataError
 
@@ -73,9 +74,9 @@ def cancelled(updates: Updates, *, by_time: bool = True) -> tuple[Ints, Ints]:
     wanted = np.unique(keys[negative])
     found = np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)
     touched = wanted[found] == keys
-    suspects = np.flatnonzero(touched)
+    suspects = where_true(touched)
     positions, diffs = _sums(updates.take(suspects), by_time)
-    rest = np.flatnonzero(~touched)
+    rest = where_true(~touched)
     everything = np.concatenate([rest, suspects[positions]])
     order = np.argsort(everything)
     return everything[order], np.concatenate([updates.diff[rest], diffs])[order]
@@ -94,10 +95,10 @@ def _sums(updates: Updates, by_time: bool) -> tuple[Ints, Ints]:
         return few
     found = _groups(updates, by_time) if len(updates) > 1 else None
     if found is None:
-        positions = np.flatnonzero(updates.diff != 0)
+        positions = where_true(updates.diff != 0)
         return positions, updates.diff[positions] if len(positions) < len(updates) else updates.diff
     order, first = found
-    starts = np.flatnonzero(first)
+    starts = where_true(first)
     diffs = updates.diff[order]
     sums = np.add.reduceat(diffs, starts)  # modulo 2**64
     positions = np.minimum.reduceat(order, starts)
@@ -146,7 +147,7 @@ def _wide(diffs: Ints, starts: Ints) -> Ints:
     """The groups whose sums do not fit into an int64: the sums of the upper halves, with the carries, show it."""
     upper, lower = (np.add.reduceat(half, starts) for half in (diffs >> 32, diffs & 0xFFFFFFFF))
     upper += lower >> 32
-    return np.flatnonzero(upper != upper.astype(np.int32))
+    return where_true(upper != upper.astype(np.int32))
 
 
 def _pieces(positions: Ints, diffs: Ints) -> tuple[Ints, Ints]:
@@ -188,7 +189,7 @@ def _groups(updates: Updates, by_time: bool) -> tuple[Ints, Mask] | None:
     order = np.argsort(keys)
     ordered = keys[order]
     repeated = ordered[1:] == ordered[:-1]
-    suspects = np.flatnonzero(repeated)
+    suspects = where_true(repeated)
     if len(suspects) == 0:
         return None
     left, right = indices_of(order[suspects]), indices_of(order[suspects + 1])

@@ -139,19 +139,20 @@ def explanation(plan: ViewPlan, facts: Facts, name: str) -> Explanation:
 def _node(node: Node, estimates: Estimates, view: str) -> NodeModel:
     columns = tuple((column.name, str(column.type)) for column in node.columns)
     others = tuple(sorted(user for user in estimates.facts.node_users(node.output) if user != view))
+    binding = _binding(node, estimates.facts.kept(node.output)) if node.named else None
+    told = () if binding is None else binding.steps
     match node:
         case Join(name, _, branches):
             estimates = estimates.with_constants(node.constants)
             joins = tuple(_join(branch, estimates, view) for branch in branches)
-            binding = _binding(node, estimates.facts.kept(name)) if node.named else None
-            return NodeModel(name, "join", columns, joins, () if binding is None else binding.steps, others, binding)
+            return NodeModel(name, "join", columns, joins, told, others, binding)
         case Reduce(name, _, input, keys, function):
             by = f"by {', '.join(map(render, keys))}" if keys else "as one group"
-            lines = (f"reduce {input} {by}", *reduce_steps(function))
-            return NodeModel(name, "reduce", columns, (), lines, others)
+            lines = (*told, f"reduce {input} {by}", *reduce_steps(function))
+            return NodeModel(name, "reduce", columns, (), lines, others, binding)
 
 
-def _binding(node: Join, kept: Kept | None) -> BindingModel:
+def _binding(node: Node, kept: Kept | None) -> BindingModel:
     name, *columns = node.named
     kept = Kept(0, 0) if kept is None else kept
     most = None if node.last is None else node.last + 1

@@ -8,7 +8,7 @@ from halfjoin.planner.group_functions import Aggregates, OfGroups, Ordered, Own,
 from halfjoin.planner.reach import Reach
 from halfjoin.sql.expr import Expr
 from halfjoin.sql.functions import render
-from halfjoin.sql.relation import SortKey
+from halfjoin.sql.relation import Bound, SortKey
 
 
 def reduce_steps(function: OfGroups) -> Iterator[str]:
@@ -32,9 +32,14 @@ def reduce_steps(function: OfGroups) -> Iterator[str]:
 
 
 def _running(part: Running) -> str:
+    frame = part.frame
+    bound, other = (frame.end, "up to") if frame.start == Bound("preceding") else (frame.start, "from")
+    row = "the row" if frame.unit == "rows" else "the peers"
+    if bound.offset is not None:
+        row = f"{render(bound.offset)} {bound.kind}"
     if part.sums.kind == "count" and not part.sums.args:
-        return "the row's number" if not part.peers else "the number of the last peer"
-    return f"{_sum(part.sums)} up to the {'last peer' if part.peers else 'row'}"
+        return f"the number of rows {other} {row}"
+    return f"{_sum(part.sums)} {other} {row}"
 
 
 def _reached(reach: Reach) -> str:

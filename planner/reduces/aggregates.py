@@ -87,7 +87,7 @@ class _Kept:
         if parts is None:
             if call.function == "any_value" and not call.order:
                 call = replace(call, function="min")
-            if call.function in ("min", "max"):  # a NULL does not count, and no condition need be kept
+            if call.function in ("min", "max", "any_value"):  # a NULL does not count, and no condition need be kept
                 call = replace(call, args=filtered(call), condition=None)
             elif call.function in ("percentile_cont", "percentile_disc"):
                 several = _each_fraction(call)

@@ -1,12 +1,15 @@
 """Joins a subquery to its domain: the distinct values of the outer columns that it reads.
 
 This serves a subquery that reads outer columns otherwise than in equalities with its own, such as `b.y < a.y`.
+
+A recursive subquery is computed for all rows of the domain together. Its bindings have the domain's columns, too, and
+what reads a binding reads the rows for its own row of the domain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, cast
 
 from halfjoin.sql import functions
@@ -17,8 +20,11 @@ from halfjoin.sql.expr import Column, Expr, columns_of, conjunction, conjuncts, 
 from halfjoin.sql.functions import fallible
 from halfjoin.sql.relation import (
     Aggregate,
+    Fed,
     Filter,
     Join,
+    Loop,
+    Once,
     Outer,
     Project,
     Relation,
@@ -29,6 +35,7 @@ from halfjoin.sql.relation import (
     UserReduce,
     Values,
     Window,
+    fed_by,
     with_inputs,
 )
 
@@ -69,18 +76,30 @@ def constant(relation: Relation) -> Inner:
 
 def _renamed(relation: Relation, names: Mapping[str, Column]) -> Relation:
     """The relation with these columns in place of others."""
+    if isinstance(relation, Loop):
+        return _with_bindings(relation, lambda below: _renamed(below, names))
     own = changed(relation, lambda expr: substitute(expr, names))
     return with_inputs(own, lambda below: _renamed(below, names))
 
 
+def _with_bindings(loop: Loop, change: Callable[[Relation], Relation]) -> Loop:
+    return replace(loop, bindings=tuple(replace(one, relation=change(one.relation)) for one in loop.bindings))
+
+
 @dataclass(frozen=True)
 class _Domain:
-    """Distinct values of outer columns. Relations read the domain's columns as outer ones."""
+    """Distinct values of outer columns. Relations read the domain's columns as outer ones.
+
+    `loops`: those whose bindings have the domain's columns, and what they are called then.
+    """
 
     rows: Aggregate
     aliases: Aliases
+    loops: Mapping[str, str] = field(default_factory=dict)
 
     def is_read(self, relation: Relation) -> bool:
+        if any(fed_by(relation, loop) for loop in self.loops):
+            return True
         return bool(outer_columns(relation).keys() & {column.name for column in self.rows.columns})
 
     def beside(self, relation: Relation) -> Relation:
@@ -106,8 +125,13 @@ class _Domain:
                 return replace(relation, input=self.beside(input), partition=(*self.rows.columns, *partition))
             case UserReduce(input, keys=keys):
                 return replace(relation, input=self.beside(input), keys=(*own, *keys))
-            case Filter(input) | TableFunction(input):
+            case Filter(input) | TableFunction(input) | Once(input):
                 return replace(relation, input=self.beside(input))
+            case Fed(loop, alias=alias):
+                more = self.keys(alias, len(relation.columns))
+                return self.first(replace(relation, loop=self.loops[loop], columns=(*relation.columns, *more)), more)
+            case Loop():
+                return self.loop(relation)
             case Outer(left, right, on, full):
                 return self.outer(left, right, on, full)
             case Semi(input, other, on):
@@ -120,6 +144,31 @@ class _Domain:
                 each = tuple(Project(self.rows, (*own, *zip(columns, row, strict=True))) for row in values)
                 return UnionAll(each, (*self.rows.columns, *columns)) if len(each) != 1 else each[0]
         raise needs_domain()
+
+    def loop(self, loop: Loop) -> Relation:
+        """The loop for each row of the domain. Its name is new, since another domain may use the same loop."""
+        name, alias = self.aliases.fresh(loop.name), self.aliases.fresh("domain")
+        inner = replace(self, loops={**self.loops, loop.name: name})
+
+        def keyed(below: Relation) -> Relation:
+            return Project(inner.beside(below), tuple((c, c) for c in (*below.columns, *self.rows.columns)))
+
+        many = len(loop.bindings[loop.number].relation.columns)  # it may show its rounds, too
+        keys = self.keys(alias, many)
+        made = _with_bindings(replace(loop, name=name), keyed)
+        names = tuple(expr.name.rpartition(".")[2] if isinstance(expr, Column) else "key" for _, expr in self.rows.keys)
+        told = tuple(replace(one, names=(*one.names, *names)) for one in made.bindings)
+        shown = (*loop.columns[:many], *keys, *loop.columns[many:])
+        return self.first(replace(made, bindings=told, columns=shown), keys)
+
+    def keys(self, alias: str, many: int) -> tuple[Column, ...]:
+        """The domain's columns, as they are called in a binding, after so many columns of its own."""
+        return tuple(Column(f"{alias}.c{n}", column.type) for n, column in enumerate(self.rows.columns, many + 1))
+
+    def first(self, relation: Relation, keys: Sequence[Column]) -> Project:
+        """A relation with these columns as the domain's, which come first."""
+        rest = tuple((column, column) for column in relation.columns if column not in keys)
+        return Project(relation, (*zip(self.rows.columns, keys, strict=True), *rest))
 
     def joined(self, inputs: Sequence[Relation]) -> Relation:
         """A join, of which several inputs may read the domain."""
@@ -170,7 +219,7 @@ class _Domain:
         copies = [replace(c, name=f"{alias}.column{number}") for number, c in enumerate(self.rows.columns, 1)]
         keys = tuple(zip(copies, (expr for _, expr in self.rows.keys), strict=True))
         pairs = tuple(zip(self.rows.columns, copies, strict=True))
-        return _Domain(replace(self.rows, keys=keys), self.aliases), pairs
+        return replace(self, rows=replace(self.rows, keys=keys)), pairs
 
 
 def _same(pairs: Pairs) -> Expr:

@@ -82,8 +82,8 @@ def _filtered(item: Relation, predicate: Expr, above: _Above) -> Relation:
         if found is None or not found.whole:
             others.append(part)
     inner = _planned(item, _Above(most, above.read).of(item, *others))
-    names = {column.name for column in inner.columns}
-    left = tuple(part for part in conjuncts(predicate) if columns_of(part) <= names)
+    gone = _gone(item, inner)
+    left = tuple(part for part in conjuncts(predicate) if gone.isdisjoint(columns_of(part)))
     return Filter(inner, conjunction(left)) if left else inner
 
 
@@ -121,8 +121,12 @@ def _projected(item: Relation, items: tuple[tuple[Column, Expr], ...], above: _A
                 continue
         reads.append(expr)
     inner = _planned(item, _Above(most, frozenset()).of(item, *reads))
-    names = {column.name for column in inner.columns}
-    return Project(inner, tuple((column, expr) for column, expr in items if columns_of(expr) <= names))
+    gone = _gone(item, inner)
+    return Project(inner, tuple((column, expr) for column, expr in items if gone.isdisjoint(columns_of(expr))))
+
+
+def _gone(before: Relation, after: Relation) -> set[str]:
+    return {column.name for column in before.columns} - {column.name for column in after.columns}
 
 
 def _numbered(window: Window, above: _Above) -> Relation:

@@ -95,16 +95,15 @@ def _in(scalars: Scalars, node: exp.In) -> Expr:
     return functions.resolve("in", (scalars.value(node.this), *scalars.values(node.expressions)))
 
 
-def _like(scalars: Scalars, node: exp.Like | exp.ILike, *escape: Expr) -> Expr:
+def _like(scalars: Scalars, node: exp.Like | exp.ILike | exp.SimilarTo, *escape: Expr) -> Expr:
     quantified = isinstance(node.expression, (exp.Any, exp.All))
     array = node.expression.this.unnest() if quantified else None
     if quantified and not isinstance(array, exp.Array):
         raise scalars.context.refuse(node, f"{node.key.upper()} takes ANY and ALL of a written array only",
                                      "write ARRAY[...], or OR between LIKEs")  # fmt: skip
-    value = scalars.value(node.this)
-    matched = []
+    name, value, matched = "similar to" if isinstance(node, exp.SimilarTo) else node.key, scalars.value(node.this), []
     for pattern in [node.expression] if array is None else array.expressions:
-        one = functions.resolve(node.key, (value, scalars.value(pattern), *escape))
+        one = functions.resolve(name, (value, scalars.value(pattern), *escape))
         matched.append(functions.resolve("not", (one,)) if node.args.get("negate") else one)
     if len(matched) == 1:
         return matched[0]
@@ -160,9 +159,10 @@ def _position(scalars: Scalars, node: exp.StrPosition) -> Expr:
 def _substring(scalars: Scalars, node: exp.Substring) -> Expr:
     start, length = node.args.get("start"), node.args.get("length")
     args = [scalars.value(node.this), scalars.value(start) if start else Literal(1, INTEGER)]
-    if args[1].type == UNKNOWN or args[1].type.kind in STRINGS:
-        raise scalars.context.refuse(start, "SUBSTRING with a pattern is not supported",
-                                     "write (regexp_match(text, pattern))[1]")
+    if start and (args[1].type == UNKNOWN or args[1].type.kind in STRINGS):
+        if length is None:
+            return functions.resolve("substring regex", args)
+        return functions.resolve("substring similar", (*args, scalars.value(length)))
     return functions.resolve("substring", (*args, scalars.value(length)) if length else args)
 
 
@@ -217,6 +217,7 @@ FORMS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.In: _in,
     exp.Like: _like,
     exp.ILike: _like,
+    exp.SimilarTo: _like,
     exp.Escape: _escape,
     exp.Case: _case,
     exp.Cast: _cast,

@@ -13,7 +13,7 @@ from halfjoin.sql.bind.scope import FromItem
 from halfjoin.sql.bind.selected import qualified
 from halfjoin.sql.expr import Column, Expr, Literal
 from halfjoin.sql.functions.aggregates import is_aggregate_name
-from halfjoin.sql.functions.table_functions import returns_rows, signature
+from halfjoin.sql.functions.table_functions import WEIGHTS, returns_rows, signature
 from halfjoin.sql.parse.locate import name_of, only, written
 from halfjoin.sql.relation import ROWS_FROM, LockstepCall, Relation, TableFunction
 from halfjoin.sql.types import BIGINT, INTEGER, SqlType
@@ -40,9 +40,9 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
     ordinal = Column(namer(names[-1]), BIGINT, nullable=False) if ordinality else None
     args = tuple(arg for one in made for arg in one.args)
     if len(made) == 1:
-        bound = TableFunction(relation, made[0].function, unique, args, tuple(columns), ordinal)
+        bound = TableFunction(relation, made[0].runs, unique, args, tuple(columns), ordinal)
     else:
-        parts = tuple(LockstepCall(one.function, len(one.args), len(one.outputs)) for one in made)
+        parts = tuple(LockstepCall(one.runs, len(one.args), len(one.outputs)) for one in made)
         bound = TableFunction(relation, ROWS_FROM, unique, args, tuple(columns), ordinal, parts)
     visible = tuple(zip(names, [*columns, ordinal] if ordinal else columns, strict=True))
     return bound, FromItem(name, visible, scalar=len(visible) == 1)
@@ -50,9 +50,10 @@ def bind_calls(calls: Sequence[exp.Anonymous], alias: exp.TableAlias | None, ord
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call with its arguments, cast, and its columns."""
+    """A call with the function that runs, its arguments, cast, and its columns."""
 
     function: str
+    runs: str
     args: tuple[Expr, ...]
     outputs: tuple[tuple[str | None, SqlType], ...]
 
@@ -140,7 +141,7 @@ def _check_value(call: exp.Anonymous, scalars: Scalars) -> None:
                                  "write it in FROM")
         parent = parent.parent
     known = context.schema.table_function(name)
-    count = 0 if name == "repeat_row" else 1 if known is None else len(known)
+    count = 0 if name in WEIGHTS else 1 if known is None else len(known)
     if count != 1:
         raise context.refuse(call, f"{name} has {count} columns, so it is not a value",
                              f"write it in FROM: FROM ..., {name}(...)")

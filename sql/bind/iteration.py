@@ -22,7 +22,7 @@ from halfjoin.sql.bind import select as bind_select  # for its parts: the two mo
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.first_rows import first_rows
 from halfjoin.sql.bind.loops import MOST_ROUNDS, body_of
-from halfjoin.sql.bind.recursion import fitted, reads, refuse_outer, shaped
+from halfjoin.sql.bind.recursion import fitted, reads, shaped
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import Column
@@ -55,7 +55,6 @@ def iterative(
         step = item.this.expression
         found = bind_select.select(step, body, None, outer)
         made = shaped(found, fitted(step, name, found, start, context))
-        refuse_outer((start, made), name, context, item)
         steps.append(Binding(name, told[number], first_rows(made)))
     variables = []
     for number, (name, (start, _)) in enumerate(zip(names, starts, strict=True)):

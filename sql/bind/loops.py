@@ -11,7 +11,7 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind import select as bind_select  # for its parts: the two modules call each other
 from halfjoin.sql.bind.context import CommonTable, Context, Looped
 from halfjoin.sql.bind.first_rows import first_rows
-from halfjoin.sql.bind.recursion import fitted, reads, refuse_outer, shaped
+from halfjoin.sql.bind.recursion import fitted, reads, shaped
 from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.expr import Column, conjunction
@@ -63,7 +63,6 @@ def mutual(
             raise context.wrong(item, f"{name} has {len(columns)} columns, and its query {len(found.items)}")
         values = [functions.cast(value, column.type) for value, column in zip(found.values, columns, strict=True)]
         made = Project(found.input, tuple(zip(columns, values, strict=True)))
-        refuse_outer([made], name, context, item)
         bindings.append(Binding(name, names, first_rows(made)))
     limit = clause.args.get("limit")
     strict = limit is None or bool(clause.args.get("error"))
@@ -122,7 +121,6 @@ def looped(
     itself = CommonTable(Looped(name, kept, tuple(selected.names), before), columns, context)
     found = bind_select.select(query.expression, body_of(context, {name: itself}), None, outer)
     second = shaped(found, fitted(query.expression, name, found, first, context))
-    refuse_outer((first, second), name, context, query)
     made, step, distinct = first_rows(first), first_rows(second), bool(query.args.get("distinct"))
     names = (*map(name_of, columns), *selected.names[len(columns):])
     if is_linear(step, loop):

@@ -19,20 +19,20 @@ from halfjoin.sql.relation import (
     UserReduce,
     Values,
     Window,
-    every_part,
     inputs_below,
+    parts_inside,
 )
 
 
 def outer_columns(relation: Relation) -> dict[str, Column]:
-    """The columns of outer queries that a relation reads."""
+    """The columns of outer queries that a relation reads, its loops included."""
     found: dict[str, Column] = {}
-    for part in every_part(relation):
+    for part in parts_inside(relation):
         there = {column.name for below in inputs_below(part) for column in below.columns}
         there |= {column.name for column in part.columns} if isinstance(part, TableFunction) else set()
         for expr in expressions(part):
             found |= {node.name: node for node in walk(expr) if isinstance(node, Column) and node.name not in there}
-    inside = {column.name for part in every_part(relation) for column in part.columns}
+    inside = {column.name for part in parts_inside(relation) for column in part.columns}
     return {name: column for name, column in found.items() if name not in inside}
 
 

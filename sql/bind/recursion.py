@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql import functions
 from halfjoin.sql.bind.context import Context
-from halfjoin.sql.bind.reading import outer_columns
 from halfjoin.sql.bind.selected import Selected, common
 from halfjoin.sql.expr import Column, Expr
 from halfjoin.sql.parse.locate import name_of
-from halfjoin.sql.relation import Project, Relation
+from halfjoin.sql.relation import Project
 from halfjoin.sql.types import STORED_DIGITS, Kind, SqlType, numeric
 
 
@@ -30,13 +29,6 @@ def dependent(items: Sequence[exp.CTE]) -> list[exp.CTE]:
                       if not any(reads(item.this, other) for other in waiting if other != name)), next(iter(waiting)))
         ordered.append(waiting.pop(ready))
     return ordered
-
-
-def refuse_outer(parts: Iterable[Relation], name: str, context: Context, node: exp.Expr) -> None:
-    """Refuse a recursive query that reads columns of the query around it."""
-    for column in (column for part in parts for column in outer_columns(part)):
-        raise context.refuse(node, f"{name} reads itself, and {column.rpartition('.')[2]} of the query around it",
-                             "let its rows carry that column from its first part on, and join on it outside")
 
 
 def shaped(selected: Selected, values: Sequence[Expr]) -> Project:

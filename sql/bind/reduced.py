@@ -1,10 +1,13 @@
 """Binds calls of the user's reduces in FROM: `f(TABLE t PARTITION BY k ORDER BY x) AS r`.
 
 This is the syntax of the SQL standard's polymorphic table functions. As there, `r.*` has the columns that the function
-returns, and nothing else. The partition's columns can be read by their names, too: `r.k`.
+returns, and nothing else. The partition's columns can be read by their names, too: `r.k`. What the partition computes
+has no name, and the function does not see it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from sqlglot import exp
 
@@ -14,7 +17,8 @@ from halfjoin.sql.bind.context import Context
 from halfjoin.sql.bind.function import renamed
 from halfjoin.sql.bind.scalar import Scalars
 from halfjoin.sql.bind.scope import FromItem
-from halfjoin.sql.bind.selected import column_for, qualified
+from halfjoin.sql.bind.selected import column_for, known, qualified
+from halfjoin.sql.bind.subqueries import with_values
 from halfjoin.sql.expr import Column, Expr, columns_of
 from halfjoin.sql.functions.aggregates import is_aggregate_name
 from halfjoin.sql.functions.table_functions import returns_rows
@@ -65,41 +69,41 @@ def bind_reduce(
     """The call over the rows of its argument, and the name and columns that it adds to the scope. `scalars` binds what
     reads these rows."""
     context, function, alias = scalars.context, node.this.name.lower(), node.args.get("alias")
-    keys, order = _keys(function, argument, rows, scalars), argument.args.get("order")
+    order = argument.args.get("order")
     if order is not None:
         only(order, context.sql, "ORDER BY", ("expressions",))
+    by = argument.args.get("partition_by") or []
+    rows, scalars = with_values(rows, scalars, [*by, *([order] if order is not None else [])])
+    keys = _keys(by, rows, scalars)
     sort = sort_keys(order.expressions, scalars) if order is not None else ()
     returned = context.schema.reduce(function) or ()
     shown = name_of(alias.this) if alias is not None and alias.this else function
     names = renamed([name for name, _ in returned], alias, shown, context)
     namer = qualified(context.aliases.fresh(shown))
     outputs = tuple((own, Column(namer(name), type)) for (own, type), name in zip(returned, names, strict=True))
-    by = tuple((column_for(namer(name), value), value) for value, name in keys.items())
-    made = UserReduce(rows, function, by, _taken(function, keys, argument, scalars), sort, outputs)
+    groups = tuple((column_for(namer(name or "key"), value), value) for value, name in keys.items())
+    made = UserReduce(rows, function, groups, _taken(function, keys, argument, scalars), sort, outputs)
     columns = tuple(zip(names, (column for _, column in outputs), strict=True))
-    hidden = tuple(zip(keys.values(), (column for column, _ in by), strict=True))
+    hidden = tuple((name, column) for (column, value) in groups if (name := keys[value]))
     return made, FromItem(shown, columns, hidden=hidden)
 
 
-def _keys(function: str, argument: TableArgument, rows: Relation, scalars: Scalars) -> dict[Expr, str]:
-    """The columns of PARTITION BY, and their names."""
-    keys, there = dict[Expr, str](), {column.name for column in rows.columns}
-    for part in argument.args.get("partition_by") or ():
-        value = scalars.value(part) if isinstance(part, exp.Column) else None
-        if value is None or not columns_of(value) <= there:
-            raise scalars.context.refuse(part, f"{function} is partitioned by columns of its table only",
-                                         f"compute it in a subquery: {function}(TABLE (SELECT ..., ... AS k FROM t) "
-                                         "PARTITION BY k)")  # fmt: skip
-        keys.setdefault(value, name_of(part))
+def _keys(by: Iterable[exp.Expr], rows: Relation, scalars: Scalars) -> dict[Expr, str | None]:
+    """The expressions of PARTITION BY, and the names of those that are columns of the table."""
+    keys, there = dict[Expr, str | None](), {column.name for column in rows.columns}
+    for part in by:
+        value = known(scalars.value(part))
+        own = isinstance(part, exp.Column) and columns_of(value) <= there
+        keys.setdefault(value, name_of(part) if own else None)
     return keys
 
 
 def _taken(
-    function: str, keys: dict[Expr, str], argument: TableArgument, scalars: Scalars
+    function: str, keys: dict[Expr, str | None], argument: TableArgument, scalars: Scalars
 ) -> tuple[tuple[str, Expr], ...]:
     """The columns that the function sees: those of the partition, then the others, each name once."""
     takes = dict[str, Expr]()
-    every = [(name, value) for value, name in keys.items()]
+    every = [(name, value) for value, name in keys.items() if name]
     for name, value in (*every, *((one.name, one.expr) for one in scalars.scopes[0].visible)):
         if name.startswith("__") or takes.get(name, value) != value:
             problem = "begins with __" if name.startswith("__") else "is not the only one"

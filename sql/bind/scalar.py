@@ -13,11 +13,13 @@ from halfjoin.sql import functions
 from halfjoin.sql.bind import temporal as bind_temporal
 from halfjoin.sql.bind.context import ON_TOP, Context
 from halfjoin.sql.bind.forms import FORMS
+from halfjoin.sql.bind.operators import OPERATORS as NAMED_OPERATORS
 from halfjoin.sql.bind.scope import Scope, find
 from halfjoin.sql.bind.unmaintained import refuse_expression, refuse_function
 from halfjoin.sql.expr import Expr, Literal
 from halfjoin.sql.functions.table_functions import returns_rows
 from halfjoin.sql.parse.locate import name_of
+from halfjoin.sql.parse.syntax import OrderText
 from halfjoin.sql.parse.type_names import FUNCTIONS as TYPE_FUNCTIONS
 from halfjoin.sql.types import BOOLEAN, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
 
@@ -203,7 +205,8 @@ CLOCKS = {
 
 
 # Entries of the function table for operators, forms and the binder, which SQL text cannot call by name.
-NOT_CALLED = frozenset(("and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or", "single row"))
+NOT_CALLED = frozenset(("and", "array", "case", "fit", "ilike", "in", "like", "neg", "not", "or", "order text",
+                        "single row"))
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^", exp.DPipe: "||",
     exp.RegexpLike: "~", exp.RegexpILike: "~*",
@@ -211,6 +214,7 @@ OPERATORS: dict[type[exp.Expr], str] = {
 }
 HANDLERS: dict[type, Callable[[Scalars, Any], Expr]] = {
     **FORMS,
+    **NAMED_OPERATORS,
     **{kind: _operator(name) for kind, name in OPERATORS.items()},
     **{kind: _comparison(name) for kind, name in bind_temporal.COMPARISONS.items()},
     exp.And: _connector,
@@ -220,6 +224,7 @@ HANDLERS: dict[type, Callable[[Scalars, Any], Expr]] = {
     exp.Paren: lambda scalars, node: scalars.value(node.this),
     exp.Column: _column,
     exp.Anonymous: _function,
+    OrderText: lambda scalars, node: functions.resolve("order text", (scalars.value(node.this),)),
     exp.CurrentDate: _clock,
     exp.CurrentTime: _clock,
     exp.CurrentTimestamp: _clock,

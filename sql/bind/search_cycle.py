@@ -12,7 +12,8 @@ the row. So each arm becomes a subquery, and what it selects gets the new column
 
 There are no row types. An element of a path is the row's text as PostgreSQL writes it: `(1,"a b")`, in a text[]. Such
 texts are equal if the rows are; NULL equals NULL there. The column of SEARCH is an array that orders as PostgreSQL's
-does: a bigint[] if it searches by integers; otherwise a text[], in which integers have 20 digits.
+does: a bigint[] if it searches by integers; otherwise a text[] of texts that order as the values, in which integers
+have 20 digits.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from halfjoin.sql.bind.scope import Scope
 from halfjoin.sql.bind.selected import known
 from halfjoin.sql.parse.locate import name_of
 from halfjoin.sql.parse.parse import parse_query
-from halfjoin.sql.parse.syntax import Cycle, Search
-from halfjoin.sql.types import Kind, SqlType
+from halfjoin.sql.parse.syntax import Cycle, OrderText, Search
+from halfjoin.sql.types import BIGINT, INTEGERS, STRINGS, Kind, SqlType
 
-INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
-TEXTS = (Kind.TEXT, Kind.UNKNOWN)
+SHOWN = (*STRINGS, Kind.UNKNOWN, Kind.BOOLEAN, Kind.UUID, Kind.BYTEA)  # types whose texts order as the values do
+_ORDERED = "order_text"  # in text for the parser, in place of OrderText
 _QUOTED = "[\\s\"\\\\(),]"  # what PostgreSQL quotes in the text of a row
 
 
@@ -137,18 +138,18 @@ def _cycled(clause: Cycle, types: dict[str, SqlType], context: Context) -> Added
 def _searched(clause: Search, types: dict[str, SqlType], context: Context) -> Added:
     columns, column = _columns(clause, types, context), name_of(clause.args["set"])
     whole = all(types[one].kind in INTEGERS for one in columns)
-    for node, one in zip(clause.expressions, columns, strict=True):
-        if types[one].kind not in (*INTEGERS, *TEXTS):
-            raise context.refuse(node, f"SEARCH by a column of type {types[one]} is not supported",
-                                 "search by integers and texts")
 
-    def written(value: str, integer: bool) -> str:
+    def written(value: str, type: SqlType = BIGINT) -> str:
         if whole:
             return f"({value})::bigint"
-        return f"lpad((({value})::numeric + 9223372036854775808)::text, 20, '0')" if integer else f"({value})::text"
+        if type.kind in SHOWN:
+            return f"({value})::text"
+        if type.element is not None and type.element.kind in SHOWN:
+            return f"{_ORDERED}(({value})::text[])"
+        return f"{_ORDERED}(({value})::{BIGINT if type.kind in INTEGERS else type})"
 
     def row(alias: str) -> list[str]:
-        return [written(_of(alias, one), types[one].kind in INTEGERS) for one in columns]
+        return [written(_of(alias, one), types[one]) for one in columns]
 
     if clause.args["kind"] == "DEPTH":
         return Added(
@@ -160,8 +161,8 @@ def _searched(clause: Search, types: dict[str, SqlType], context: Context) -> Ad
     after = "{}[1] + 1" if whole else "{}[1]::numeric - 9223372036854775807"
     return Added(
         (column,),
-        lambda alias: (f"ARRAY[{', '.join([written('0', True), *row(alias)])}]",),
-        lambda alias: (f"ARRAY[{', '.join([written(after.format(_of(alias, column)), True), *row(alias)])}]",),
+        lambda alias: (f"ARRAY[{', '.join([written('0'), *row(alias)])}]",),
+        lambda alias: (f"ARRAY[{', '.join([written(after.format(_of(alias, column))), *row(alias)])}]",),
         (column,),
     )  # fmt: skip
 
@@ -204,4 +205,6 @@ def _parsed(text: str) -> exp.Query:
     query = parse_query(text)
     for node in query.walk():
         node.meta.pop("start", None)
+        if isinstance(node, exp.Anonymous) and node.name == _ORDERED:
+            node.replace(OrderText(this=node.expressions[0]))
     return query

@@ -132,7 +132,7 @@ def _clauses(query: exp.Select, context: Context, relation: Relation, scope: Sco
     if lifted or is_grouped(query, [*nodes, *conditions], scalars):
         refuse_lateral(base, query, context)
         keys = grouped_nodes(query.args.get("group"), outputs)
-        inside = [*aggregates_in([*nodes, *conditions], scalars), *keys]
+        inside = [*aggregates_in([*nodes, *conditions], scalars), *lifted, *keys]
         relation, scalars = with_values(relation, scalars, inside)
         relation, scalars = group(query, outputs, [*nodes, *conditions], lifted, relation, scalars)
     if query.args.get("having"):

@@ -1,4 +1,4 @@
-"""The function `fit`, which checks the length in an implicit cast to varchar(n) or char(n)."""
+"""Functions that the binder calls; SQL text cannot."""
 
 from __future__ import annotations
 
@@ -9,4 +9,6 @@ CASTS = (
              "text, integer -> text or error"),
     function("single row", "casts", "The value of a subquery, if it has at most one row; made by the binder, with the "
              "number of its rows", "any, bigint -> any or error"),
+    function("order text", "casts", "A text that orders as the value does; made by the binder for SEARCH",
+             "any -> text"),
 )  # fmt: skip

@@ -27,7 +27,7 @@ def _fails_itself(expr: Expr) -> bool:
                 return True
             function = ENTRIES[name]
             if function.special is not None:
-                return False
+                return any(overload.fallible for overload in function.overloads)
             overload = overload_of(expr)
             return overload is None or (overload.fallible and not (function.safe and function.safe(args)))
         case _:

@@ -16,13 +16,14 @@ _PRINTED = 100  # a bound on the bytes of a value of a fixed-width type, and of 
 _CHARACTER = 4  # the most bytes of one character
 _JOINED = frozenset({"||", "concat", "concat_ws", "array", "array_append", "array_prepend", "array_cat"})
 _FILLED = frozenset({"lpad", "rpad"})
+_COPIED = frozenset({"array_to_string", "repeat"})
 _REPLACED = frozenset({"replace", "regexp_replace"})
 _CUT = frozenset({"left", "right"})
 
 
 def may_grow(expr: Call) -> bool:
     """Whether the call itself may build a value longer than `VALUE_BYTES`."""
-    return expr.function in _JOINED | _FILLED | _REPLACED and most_bytes(expr) > VALUE_BYTES
+    return expr.function in _JOINED | _FILLED | _REPLACED | _COPIED and most_bytes(expr) > VALUE_BYTES
 
 
 @lru_cache(maxsize=65536)

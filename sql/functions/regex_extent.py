@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from halfjoin.sql.functions.regex_nodes import Alternatives, Chars, Group, Node, Ranges, Repeat, Sequence, overlap
+from halfjoin.sql.functions.regex_nodes import (
+    Alternatives,
+    Anchor,
+    Back,
+    Chars,
+    Group,
+    Look,
+    Node,
+    Ranges,
+    Repeat,
+    Sequence,
+    overlap,
+)  # fmt: skip
 
 
 def ambiguity(tree: Node) -> str | None:
@@ -14,10 +26,10 @@ def ambiguity(tree: Node) -> str | None:
     repeated or optional part of several characters begins with no character that may follow it, or that an earlier
     repeat could match. Repeats of single characters backtrack for later parts, so they are always allowed.
     """
-    repeats = [node for node in _walk(tree) if isinstance(node, Repeat) and node.low != node.high]
+    repeats = [node for node in walk(tree) if isinstance(node, Repeat) and node.low != node.high]
     if len({node.lazy for node in repeats}) > 1:
         return "it mixes greedy and lazy repeats"
-    if any(node.lazy for node in repeats) and any(isinstance(node, Alternatives) for node in _walk(tree)):
+    if any(node.lazy for node in repeats) and any(isinstance(node, Alternatives) for node in walk(tree)):
         return "it has alternatives beside lazy repeats"
     return _check(tree, (), [])
 
@@ -26,20 +38,36 @@ def has_optional_group(tree: Node) -> bool:
     """Whether a capturing group is inside an alternative, or inside a repeat that may match zero times."""
     return any(
         isinstance(inner, Group) and inner.number is not None
-        for node in _walk(tree)
+        for node in walk(tree)
         if isinstance(node, Alternatives) or (isinstance(node, Repeat) and node.low == 0)
-        for inner in _walk(node)
+        for inner in walk(node)
     )
 
 
-def _walk(node: Node) -> Iterator[Node]:
+def is_plain(tree: Node) -> bool:
+    """Whether RE2 has all that the expression has."""
+    return not any(isinstance(node, (Look, Back)) or (isinstance(node, Anchor) and node.spelled[-1] in "mMyY")
+                   for node in walk(tree))  # fmt: skip
+
+
+def refers_in_repeat(tree: Node) -> bool:
+    """Whether a repeated item has a back reference, or a group that one refers to."""
+    backs = {node.number for node in walk(tree) if isinstance(node, Back)}
+    return any(
+        (isinstance(inner, Back) and inner is not repeat.item) or (isinstance(inner, Group) and inner.number in backs)
+        for repeat in walk(tree) if isinstance(repeat, Repeat) for inner in walk(repeat.item)
+    )  # fmt: skip
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all inside it."""
     yield node
     match node:
         case Sequence(items=parts) | Alternatives(branches=parts):
             for part in parts:
-                yield from _walk(part)
-        case Group(item=item) | Repeat(item=item):
-            yield from _walk(item)
+                yield from walk(part)
+        case Group(item=item) | Repeat(item=item) | Look(item=item):
+            yield from walk(item)
 
 
 def _check(node: Node, after: Ranges, taken: list[Ranges]) -> str | None:

@@ -69,7 +69,7 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The beginning or end of the text."""
+    """A place: `^`, `$`, `(?m:^)`, `(?m:$)`, or one of the escapes `A z m M y Y`."""
 
     spelled: str
 
@@ -84,6 +84,47 @@ class Anchor:
     def width(self) -> Width:
         """No characters."""
         return 0, 0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Where an expression matches (or, `negated`, does not) what follows (`ahead`) or what is before."""
+
+    item: Node
+    ahead: bool
+    negated: bool
+
+    def text(self) -> str:
+        """RE2 has none."""
+        raise NotImplementedError
+
+    def first(self) -> Ranges:
+        """No characters."""
+        return ()
+
+    def width(self) -> Width:
+        """No characters."""
+        return 0, 0
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """The text that a group has matched."""
+
+    number: int
+    fold: bool
+
+    def text(self) -> str:
+        """RE2 has none."""
+        raise NotImplementedError
+
+    def first(self) -> Ranges:
+        """Any character."""
+        return ALL
+
+    def width(self) -> Width:
+        """Any number of characters."""
+        return 0, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +201,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """An item, repeated `low` to `high` times (None: no limit); `lazy` prefers fewer."""
+    """An item, repeated `low` to `high` times (None: no limit); `lazy` prefers fewer, `fixed` is written `{n}`."""
 
     item: Node
     low: int
     high: int | None
     lazy: bool
+    fixed: bool = False
 
     def text(self) -> str:
         """The text for RE2."""
@@ -184,4 +226,4 @@ class Repeat:
         return low * self.low, None if high is None or self.high is None else high * self.high
 
 
-Node: TypeAlias = Chars | Anchor | Sequence | Alternatives | Group | Repeat
+Node: TypeAlias = Chars | Anchor | Look | Back | Sequence | Alternatives | Group | Repeat

@@ -11,7 +11,7 @@ from halfjoin.sql.functions.signature import Function, Resolve, function
 from halfjoin.sql.types import BYTEA, STRINGS, TEXT, Kind, SqlType
 
 
-def _text(resolve: Resolve, arg: Expr) -> Expr:
+def as_printed(resolve: Resolve, arg: Expr) -> Expr:
     """The argument as text, as `concat` prints it: a boolean as one letter."""
     if arg.type.kind is Kind.BOOLEAN:
         letter = [Literal(word, TEXT) for word in ("t", "f")]
@@ -22,13 +22,13 @@ def _text(resolve: Resolve, arg: Expr) -> Expr:
 def _concat(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if not args:
         raise UnsupportedSQL("concat without arguments")
-    return Call("concat", tuple(_text(resolve, arg) for arg in args), TEXT)
+    return Call("concat", tuple(as_printed(resolve, arg) for arg in args), TEXT)
 
 
 def _concat_ws(resolve: Resolve, args: Sequence[Expr]) -> Expr:
     if len(args) < 2:
         raise UnsupportedSQL("concat_ws takes a separator and at least one value")
-    return Call("concat_ws", (coerce(args[0], TEXT), *(_text(resolve, arg) for arg in args[1:])), TEXT)
+    return Call("concat_ws", (coerce(args[0], TEXT), *(as_printed(resolve, arg) for arg in args[1:])), TEXT)
 
 
 def _join(resolve: Resolve, args: Sequence[Expr]) -> Expr:
@@ -56,7 +56,8 @@ def _join_arrays(resolve: Resolve, args: Sequence[Expr], left: SqlType, right: S
 
 def _trim(name: str, doc: str, examples: Sequence[tuple[str, str | None]]) -> Function:
     return function(name, "strings", f"Removes blanks, or the characters of the second argument, {doc}", "text -> text",
-                    "text, text -> text", evaluator="arrow, duckdb", examples=examples)  # fmt: skip
+                    "text, text -> text", "bytea, bytea -> bytea",
+                    evaluator="arrow, duckdb", examples=examples)  # fmt: skip
 
 
 STRINGS_TABLE = (
@@ -72,15 +73,18 @@ STRINGS_TABLE = (
         ("lower('TOM')", "tom"), ("lower('ÀÉ')", "àé")]),
     function("upper", "strings", "Converts to upper case", "text -> text", examples=[
         ("upper('tom')", "TOM"), ("upper('àé')", "ÀÉ"), ("upper('straße')", "STRAßE")]),
-    _trim("btrim", "at both ends", [("btrim('  a b ')", "a b"), ("btrim('xyxtrimyyx', 'xyz')", "trim")]),
+    _trim("btrim", "at both ends", [("btrim('  a b ')", "a b"), ("btrim('xyxtrimyyx', 'xyz')", "trim"),
+        ("btrim('\\x0102010201'::bytea, '\\x01'::bytea)", "\\x020102")]),
     _trim("ltrim", "at the left", [("ltrim('zzzytest', 'xyz')", "test"), ("ltrim('  a ')", "a ")]),
     _trim("rtrim", "at the right", [("rtrim('testxxzx', 'xyz')", "test"), ("rtrim(' a  ')", " a")]),
     function("substring", "strings", "From a position (the first is 1), at most so many characters",
-        "text, integer -> text", "text, integer, integer -> text or error",
+        "text, integer -> text", "text, integer, integer -> text or error", "bytea, integer -> bytea",
+        "bytea, integer, integer -> bytea or error",
         safe=lambda args: len(args) == 3 and isinstance(args[2], Literal) and (args[2].value or 0) >= 0,  # type: ignore[operator]
         evaluator="arrow, duckdb", examples=[
         ("substring('Thomas', 2, 3)", "hom"), ("substring('abc', 0, 2)", "a"), ("substring('abc', -1, 3)", "a"),
         ("substring('abc', 5)", ""), ("substring('abc', 2, 2147483647)", "bc"), ("substring('äöü', 2)", "öü"),
+        ("substring('\\x010203'::bytea, 2, 1)", "\\x02"),
         ("substring('abc', 1, -1)", "ERROR: negative substring length not allowed")]),
     function("strpos", "strings", "Position of the first occurrence, 0 if none", "text, text -> integer",
         evaluator="arrow, duckdb", examples=[

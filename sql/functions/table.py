@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from halfjoin.sql.functions.arithmetic import ARITHMETIC
 from halfjoin.sql.functions.arrays import ARRAYS
+from halfjoin.sql.functions.bits import BITS
 from halfjoin.sql.functions.casts import CASTS
+from halfjoin.sql.functions.characters import CHARACTERS
 from halfjoin.sql.functions.comparison import COMPARISON
 from halfjoin.sql.functions.dates import DATES
+from halfjoin.sql.functions.encodings import ENCODINGS
+from halfjoin.sql.functions.internal import SET_RETURNING
 from halfjoin.sql.functions.logic import LOGIC
 from halfjoin.sql.functions.mathematics import MATHEMATICS
+from halfjoin.sql.functions.numerics import NUMERICS
 from halfjoin.sql.functions.patterns import PATTERNS
+from halfjoin.sql.functions.quoting import QUOTING
+from halfjoin.sql.functions.regexps import REGEXPS
 from halfjoin.sql.functions.signature import Function
 from halfjoin.sql.functions.strings import STRINGS_TABLE
 from halfjoin.sql.functions.sum_results import SUM_RESULTS
+from halfjoin.sql.functions.text_arrays import TEXT_ARRAYS
+from halfjoin.sql.functions.trigonometry import TRIGONOMETRY
 
 TABLE: tuple[Function, ...] = (
-    *COMPARISON, *LOGIC, *ARITHMETIC, *MATHEMATICS, *STRINGS_TABLE, *PATTERNS, *DATES, *ARRAYS, *CASTS,
+    *COMPARISON, *LOGIC, *ARITHMETIC, *BITS, *MATHEMATICS, *NUMERICS, *TRIGONOMETRY, *STRINGS_TABLE, *CHARACTERS,
+    *ENCODINGS, *QUOTING, *PATTERNS, *REGEXPS, *DATES, *ARRAYS, *TEXT_ARRAYS, *CASTS,
 )  # fmt: skip
 
 # Also the internal functions, which only the engine calls.
-ENTRIES: dict[str, Function] = {entry.name: entry for entry in (*TABLE, *SUM_RESULTS)}
+ENTRIES: dict[str, Function] = {entry.name: entry for entry in (*TABLE, *SUM_RESULTS, *SET_RETURNING)}
 
 # Other names of the same functions.
 ALIASES = {
     "!=": "<>", "mod": "%", "pow": "power", "ceiling": "ceil", "char_length": "length", "character_length": "length",
-    "substr": "substring", "trim": "btrim", "log10": "log",
+    "substr": "substring", "trim": "btrim", "log10": "log", "^@": "starts_with",
 }  # fmt: skip

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from halfjoin.errors import UnknownName, UnsupportedSQL
 from halfjoin.sql import functions
-from halfjoin.sql.expr import Expr, Literal
-from halfjoin.sql.functions.regex import separator
+from halfjoin.sql.expr import Expr
+from halfjoin.sql.functions.set_returning import BY_NAME
 from halfjoin.sql.types import (
     BIGINT,
     INTEGER,
     INTEGERS,
     INTERVAL,
-    STRINGS,
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
@@ -26,14 +25,16 @@ from halfjoin.sql.types import (
 if TYPE_CHECKING:
     from halfjoin.sql.schema import Schema
 
-# The arguments, cast, and the columns; a column without a name gets the call's alias, or the function's name.
-Signature = tuple[tuple[Expr, ...], tuple[tuple[str | None, SqlType], ...]]
-BUILT_IN = ("generate_series", "regexp_split_to_table", "repeat_row", "unnest")
+# The function that runs, its arguments, cast, and the columns; a column without a name gets the call's alias, or the
+# name of the function that is called.
+Signature = tuple[str, tuple[Expr, ...], tuple[tuple[str | None, SqlType], ...]]
+BUILT_IN = ("generate_series", "repeat_row", "unnest", *BY_NAME)
+WEIGHTS = ("repeat_row", "repeat_row_non_negative")  # they have no columns
 MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
 def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
-    """The call's arguments, cast, and its columns.
+    """The function that runs, the call's arguments, cast, and its columns.
 
     Raises:
         UnknownName: no table function has that name.
@@ -46,8 +47,9 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
             return _repeat_row(args)
         case "unnest":
             return _unnest(args)
-        case "regexp_split_to_table":
-            return _regexp_split_to_table(args)
+    if name in BY_NAME:
+        runs, made, type = BY_NAME[name](args)
+        return runs, made, ((None, type),) if type is not None else ()
     if schema.reduce(name) is not None:
         raise UnsupportedSQL(f"{name} is a reduce, which takes a table", remedy=f"write {name}(TABLE t PARTITION BY k)")
     columns = schema.table_function(name)
@@ -56,7 +58,7 @@ def signature(name: str, args: Sequence[Expr], schema: Schema) -> Signature:
     if not args:
         raise UnsupportedSQL(f"{name}() needs an argument: the engine calls it for the rows of its arguments",
                              remedy=f"write {name}(...) of a column or a constant")
-    return tuple(_known(arg) for arg in args), columns
+    return name, tuple(_known(arg) for arg in args), columns
 
 
 def returns_rows(name: str, schema: Schema) -> bool:
@@ -71,7 +73,7 @@ def _generate_series(args: Sequence[Expr]) -> Signature:
         raise _wrong("generate_series", args)
     if kinds and kinds <= set(INTEGERS):
         type = BIGINT if Kind.BIGINT in kinds else INTEGER
-        return tuple(functions.cast(arg, type) for arg in args), ((None, type),)
+        return "generate_series", tuple(functions.cast(arg, type) for arg in args), ((None, type),)
     ends = {arg.type.kind for arg in args[:2]} - {Kind.UNKNOWN}
     if ends and ends <= set(MOMENTS):
         if len(args) == 2 or args[2].type.kind not in (Kind.INTERVAL, Kind.UNKNOWN):
@@ -79,29 +81,20 @@ def _generate_series(args: Sequence[Expr]) -> Signature:
                                  remedy="write generate_series(first, last, interval '1 day')")
         type = TIMESTAMP if Kind.TIMESTAMP in ends and Kind.TIMESTAMPTZ not in ends else TIMESTAMPTZ
         first, last = (functions.cast(arg, type) for arg in args[:2])
-        return (first, last, functions.cast(args[2], INTERVAL)), ((None, type),)
+        return "generate_series", (first, last, functions.cast(args[2], INTERVAL)), ((None, type),)
     raise _wrong("generate_series", args)
 
 
 def _repeat_row(args: Sequence[Expr]) -> Signature:
     if len(args) != 1 or args[0].type.kind not in (*INTEGERS, Kind.UNKNOWN):
         raise _wrong("repeat_row", args)
-    return (functions.cast(args[0], BIGINT),), ()
+    return "repeat_row", (functions.cast(args[0], BIGINT),), ()
 
 
 def _unnest(args: Sequence[Expr]) -> Signature:
     if len(args) != 1 or args[0].type.kind is not Kind.ARRAY or args[0].type.element is None:
         raise _wrong("unnest", args)
-    return tuple(args), ((None, args[0].type.element),)
-
-
-def _regexp_split_to_table(args: Sequence[Expr]) -> Signature:
-    if len(args) != 2 or not all(arg.type.kind in (*STRINGS, Kind.UNKNOWN) for arg in args):
-        raise _wrong("regexp_split_to_table", args)
-    text, pattern = (functions.cast(arg, TEXT) for arg in args)
-    if isinstance(pattern, Literal) and isinstance(pattern.value, str):
-        separator(pattern.value)
-    return (text, pattern), ((None, TEXT),)
+    return "unnest", tuple(args), ((None, args[0].type.element),)
 
 
 def _known(arg: Expr) -> Expr:
@@ -112,7 +105,6 @@ TAKES = {
     "generate_series": "(first, last[, step]) of integers or bigints; (first, last, interval) of dates or timestamps",
     "repeat_row": "one integer, the weight",
     "unnest": "one array",
-    "regexp_split_to_table": "(text, pattern)",
 }
 
 

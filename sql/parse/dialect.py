@@ -17,6 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from halfjoin.errors import UnsupportedSQL
 from halfjoin.sql.parse.locate import as_query, line_and_column
+from halfjoin.sql.parse.operators import OperatorParser
 from halfjoin.sql.parse.string_escapes import unescaped
 from halfjoin.sql.parse.syntax import (
     AsOf,
@@ -46,13 +47,14 @@ AFTER_AS_OF = (TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.
                TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.DATE, TokenType.INTERVAL)
 
 
-class HalfjoinParser(WithParser):
+class HalfjoinParser(OperatorParser, WithParser):
     """Parses SQL text to sqlglot's syntax trees, and to those of `syntax`."""
 
     FUNCTIONS: ClassVar = {}
     FUNCTION_PARSERS: ClassVar = {
-        name: MaterializeParser.FUNCTION_PARSERS[name] for name in ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
+        name: MaterializeParser.FUNCTION_PARSERS[name] for name in ("CAST", "EXTRACT", "OVERLAY", "POSITION", "TRIM")
     }
+    FUNCTION_PARSERS["SUBSTRING"] = lambda self: self._parse_substring()
     NO_PAREN_FUNCTION_PARSERS: ClassVar = {
         name: MaterializeParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("ANY", "CASE")
     }

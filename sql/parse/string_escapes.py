@@ -54,5 +54,31 @@ def _character(code: int, body: str) -> str:
     return chr(code)
 
 
+def unicode_text(body: str, escape: str = "\\") -> str:
+    """The text that `body`, the part between the quotes of `U&'...'`, means.
+
+    Raises:
+        UnsupportedSQL: an escape is not a character, or the text contains character 0.
+    """
+    mark = re.escape(escape)
+    part = re.compile(rf"{mark}(?:([0-9A-Fa-f]{{4}})|\+([0-9A-Fa-f]{{6}})|({mark})|())")
+    out = ""
+    position = 0
+    for found in part.finditer(body):
+        code = found[1] or found[2]
+        if not code and not found[3]:
+            raise _refused(f"invalid Unicode escape in U&'{body}'")
+        out += body[position : found.start()] + (_character(int(code, 16), body) if code else escape)
+        position = found.end()
+    out += body[position:]
+    try:
+        text = out.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise _refused(f"invalid Unicode surrogate pair in U&'{body}'") from None
+    if "\0" in text:
+        raise _refused(f"a text has no character of code 0: U&'{body}'")
+    return text
+
+
 def _refused(reason: str) -> UnsupportedSQL:
     return UnsupportedSQL(reason, wrong=True)

@@ -95,6 +95,12 @@ class Cycle(exp.Expression):
     }  # fmt: skip
 
 
+class OrderText(exp.Expression):
+    """A value as a text that orders as it does. Only the binder makes it, for SEARCH."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class TableArgument(exp.Expression):
     """TABLE t [PARTITION BY columns] [ORDER BY ...], the argument of a reduce. `this`: a table or a subquery."""
 

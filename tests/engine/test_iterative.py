@@ -93,16 +93,3 @@ def test_loops_of_all_kinds_stand_inside_each_other(name: str, engine: hj.Engine
     assert rows(engine, query) == rows(engine, "TABLE v") == [(a,) for a in expected]
     engine.execute("SET TIME = 2; BEGIN; DELETE FROM t; INSERT INTO t VALUES (4, 4); COMMIT")
     assert rows(engine, query) == rows(engine, "TABLE v") != []
-
-
-@pytest.mark.parametrize("loop", [
-    "WITH ITERATIVE x AS (SELECT 1::bigint AS a ITERATE SELECT least(x.a + t.a, 5) AS a FROM x)",
-    "WITH ITERATIVE x AS (SELECT t.a ITERATE SELECT least(x.a + 1, 5) AS a FROM x)",
-    "WITH RECURSIVE x AS (SELECT 1::bigint AS a UNION SELECT least(x.a + t.a, 5) FROM x)",
-    "WITH MUTUALLY RECURSIVE x (a bigint) AS (SELECT least(x.a + t.a, 5) FROM x)",
-])  # fmt: skip
-def test_a_loop_that_reads_the_row_around_it_is_refused(loop: str, engine: hj.Engine) -> None:
-    query = f"SELECT t.a, y.a AS b FROM t, LATERAL ({loop} SELECT a FROM x) AS y"
-    for run in (engine.query, lambda text: engine.execute(f"CREATE MATERIALIZED VIEW v AS {text}")):
-        with pytest.raises(hj.UnsupportedSQL, match="x reads itself, and a of the query around it"):
-            run(query)

@@ -15,7 +15,10 @@ from tests.oracle.joined import run
 pytest_plugins = ("tests.support.postgres",)
 
 SEEDS = range(int(os.environ.get("HALFJOIN_FUZZ", "40")))
-CALLS = ("sum(o.x)", "count(o.x)", "max(o.x)", "min(o.x + 1)", "count(*) FILTER (WHERE o.x > 0)", "count(DISTINCT o.x)")
+CALLS = ("sum(o.x)", "count(o.x)", "max(o.x)", "min(o.x + 1)", "count(*) FILTER (WHERE o.x > 0)", "count(DISTINCT o.x)",
+         "sum(o.x + (SELECT count(d.x) FROM d WHERE d.k = o.x))", "max((SELECT max(d.x) FROM d WHERE d.x < o.x))",
+         "count(*) FILTER (WHERE EXISTS (SELECT 1 FROM d WHERE d.x = o.x))",
+         "sum(CASE WHEN o.x IN (SELECT d.k FROM d) THEN 1 END)")
 FORMS = (  # {call}: an aggregate over the rows of o
     "SELECT o.k, (SELECT {call}) AS y FROM a AS o GROUP BY o.k",
     "SELECT 7 AS k, (SELECT {call} + 1) AS y FROM a AS o",
@@ -60,7 +63,7 @@ def test_an_aggregate_belongs_to_the_query_it_reads(seed: int) -> None:
 
 def test_postgresql_means_the_same_by_them(postgres: Any) -> None:
     rng = random.Random(1)
-    for name in "abc":
+    for name in "abcd":
         postgres.execute(f"CREATE TEMP TABLE {name} (k integer, x integer)")
         rows = [(rng.choice([0, 1, 2, None]), rng.choice([0, 1, 2, None])) for _ in range(12)]
         postgres.cursor().executemany(f"INSERT INTO {name} VALUES (%s, %s)", rows)
@@ -87,6 +90,24 @@ def test_the_nearest_query_that_is_read_has_the_aggregate() -> None:
 def test_places_without_aggregates_say_so(sql: str) -> None:
     with pytest.raises(UnsupportedSQL, match="belongs to that query, which does not allow it at this place"):
         _engine().query(sql)
+
+
+def test_a_subquery_decides_to_whom_an_aggregate_belongs() -> None:
+    """The first sum reads `o` only through its subquery; the second reads `b` through it."""
+    engine = _engine()
+    sql = "SELECT k, (SELECT {}) AS y FROM o GROUP BY k"
+    assert engine.query(sql.format("sum((SELECT o.v + c.x FROM b AS c))")).to_pylist() == [{"k": 1, "y": 13}]
+    of_b = "SELECT k, (SELECT sum((SELECT o.k + b.x)) FROM b) AS y FROM o GROUP BY k"
+    assert engine.query(of_b).to_pylist() == [{"k": 1, "y": 6}]
+    inner = "SELECT k, (SELECT sum(b.x + (SELECT sum(o.v))) FROM b) AS y FROM o GROUP BY k"
+    assert engine.query(inner).to_pylist() == [{"k": 1, "y": 8}]
+
+
+def test_an_outer_aggregate_does_not_see_an_inner_with() -> None:
+    sql = "SELECT k, (WITH b AS (SELECT 1 AS x) SELECT sum(o.v + (SELECT x FROM b))) AS y FROM o GROUP BY k"
+    with pytest.raises(UnsupportedSQL, match="which does not see b of the inner WITH") as caught:
+        _engine().query(sql)
+    assert caught.value.wrong
 
 
 @pytest.mark.parametrize("sql", [

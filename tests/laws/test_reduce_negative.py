@@ -97,6 +97,48 @@ def least(rows: Bag) -> Bag:
     return made
 
 
+def _present(group: Bag) -> list[int | None]:
+    """The values whose rows have counts of more than 0 in all."""
+    counts = Counter[int | None]()
+    for row, count in group.items():
+        counts[row[1]] += count
+    return [value for value, count in counts.items() if count > 0]
+
+
+def distinct_values(rows: Bag) -> Bag:
+    """A group is there while a value, perhaps NULL, is present."""
+    made: Bag = Counter()
+    for key, group in _groups(rows).items():
+        if present := _present(group):
+            made[key, sum(value is not None for value in present)] = 1
+    return made
+
+
+def values_and_rows(rows: Bag) -> Bag:
+    """A group is there while its count of rows and present values is not 0."""
+    made: Bag = Counter()
+    for key, group in _groups(rows).items():
+        present, count = _present(group), sum(group.values())
+        if count + len(present):
+            made[key, sum(value is not None for value in present), count] = 1
+    return made
+
+
+def uncancelled_values(rows: Bag) -> bool:
+    """Whether the counts of a group's rows and present values add up to 0, but neither is 0."""
+    return any((many := len(_present(group))) and not sum(group.values()) + many for group in _groups(rows).values())
+
+
+def most(rows: Bag) -> Bag:
+    """The value with the greatest count, if that is more than 0."""
+    made: Bag = Counter()
+    for key, group in _groups(rows).items():
+        counts = {value: -sum(count for row, count in group.items() if row[1] == value)
+                  for value in _present(group) if value is not None}  # fmt: skip
+        made[key, min(counts, key=lambda value: (counts[value], value), default=None)] = 1
+    return made
+
+
 def _in_order(rows: Bag) -> list[tuple[int | None, int | None]]:
     return sorted(rows.elements(), key=lambda row: [(value is None, value or 0) for value in (row[1], row[0])])
 
@@ -121,6 +163,9 @@ def first_of_each(rows: Bag) -> Bag:
 VIEWS: dict[str, tuple[Callable[[Bag], Bag], Callable[[Bag], bool]]] = {
     "SELECT k, count(*) AS n, count(v) AS c, sum(v) AS s FROM t GROUP BY k": (sums, uncancelled),
     "SELECT DISTINCT k FROM t": (distinct, never),
+    "SELECT k, count(DISTINCT v) AS n FROM t GROUP BY k": (distinct_values, never),
+    "SELECT k, count(DISTINCT v) AS n, count(*) AS c FROM t GROUP BY k": (values_and_rows, uncancelled_values),
+    "SELECT k, mode() WITHIN GROUP (ORDER BY v) AS m FROM t GROUP BY k": (most, never),
     "SELECT t.k, t.v FROM t WHERE EXISTS (SELECT 1 FROM t AS u WHERE u.v = t.k)": (exists, never),
     "SELECT k, min(v) AS m, count(*) AS n FROM t GROUP BY k": (least, of_values),
     "SELECT k, v FROM t ORDER BY v, k LIMIT 2": (top, of_rows),

@@ -6,7 +6,7 @@ import pytest
 
 import halfjoin as hj
 
-ROWS, GROUPS, PARTNERS = 600, 12, 3  # rows of t, their groups, rows of u for each group
+ROWS, GROUPS, PARTNERS, VALUES = 600, 12, 3, 5  # rows of t, their groups, for each: rows of u, values of z
 DDL = "CREATE TABLE t (k integer, v integer, z integer); CREATE TABLE u (k integer, w integer)"
 JOINED = "t JOIN u ON t.k = u.k"
 
@@ -29,7 +29,12 @@ KEPT = {
     # an order over a table: its own output. Over a join: the distinct rows that it reads, once
     "SELECT k, min(v) AS a, max(v) AS b FROM t GROUP BY k": GROUPS,
     "SELECT k, any_value(v) AS a, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) AS p FROM t GROUP BY k": GROUPS,
-    "SELECT k, count(DISTINCT z) AS n FROM t GROUP BY k": GROUPS,
+    # DISTINCT and mode: a row for each group and value, and what is made of these
+    "SELECT k, count(DISTINCT z) AS n, sum(v) AS s FROM t GROUP BY k": GROUPS * VALUES + GROUPS,
+    "SELECT k, mode() WITHIN GROUP (ORDER BY z) AS m FROM t GROUP BY k": GROUPS * VALUES + GROUPS,
+    f"SELECT t.k, avg(DISTINCT w) AS a FROM {JOINED} GROUP BY t.k": GROUPS * PARTNERS + GROUPS,
+    "SELECT k, count(DISTINCT z) AS n, min(v) AS m FROM t GROUP BY k": GROUPS * VALUES + 2 * GROUPS,
+    "SELECT k, array_agg(DISTINCT z) AS a FROM t GROUP BY k": GROUPS,
     "SELECT v FROM t ORDER BY v DESC LIMIT 7": 7,
     f"SELECT t.k, max(w) AS m FROM {JOINED} GROUP BY t.k": GROUPS * PARTNERS + GROUPS,
     # windows: their rows with the results, and the rows of a join once more

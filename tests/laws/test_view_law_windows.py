@@ -101,6 +101,61 @@ def _rest(rng: random.Random) -> tuple[str, str]:
     return f"SELECT g, x, s, f, {ours} FROM t", f"SELECT g, x, s, f, {theirs} FROM t"
 
 
+def _one_end(rng: random.Random) -> tuple[str, str | None]:
+    """A view over windows from an end of the partition to an offset, and the same with its ties settled if they can be.
+    """
+    key = rng.choice(list(OFFSETS))
+    order = key + rng.choice(("", "", " DESC NULLS FIRST", " NULLS FIRST", " DESC NULLS LAST"))
+    by, settled, ours, theirs = rng.choice(["", "PARTITION BY g"]), True, [], []
+    for number in range(rng.choice([1, 1, 2, 3])):
+        unit = rng.choice(("ROWS", "ROWS", "RANGE", "GROUPS"))
+        call = rng.choice((*SUMS, *VALUES, "any_value(x)", "any_value(s) FILTER (WHERE x > 1)"))
+        offset = rng.choice(OFFSETS[key]) if unit == "RANGE" else rng.choice((0, 1, 2, 5))
+        bound = f"{offset} {rng.choice(('PRECEDING', 'FOLLOWING'))}"
+        ends = rng.choice((f"UNBOUNDED PRECEDING AND {bound}", f"{bound} AND UNBOUNDED FOLLOWING"))
+        tied = f"{order}, g, x, s, f" if unit == "ROWS" else order
+        settled &= unit == "ROWS" or call in SUMS
+        for made, by_keys in ((ours, order), (theirs, tied)):
+            made.append(f"{call} OVER ({by} ORDER BY {by_keys} {unit} BETWEEN {ends}) AS r{number}")
+    select = "SELECT g, x, s, f, {} FROM t"
+    return select.format(", ".join(ours)), select.format(", ".join(theirs)) if settled else None
+
+
+def _both_ends(rng: random.Random) -> tuple[str, str]:
+    """A view over windows from the first row, and to the last row, of a partition."""
+    by, keys, shown = rng.choice(["", "PARTITION BY g"]), rng.choice(KEYS), []
+    frames = ["ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"]
+    if rng.random() < 0.6:
+        frames = [rng.choice(("ROWS UNBOUNDED PRECEDING", "ROWS BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING")),
+                  rng.choice(("ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+                              "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING"))]  # fmt: skip
+        frames += rng.sample(ROWS[:4], rng.randrange(2))
+    for number, frame in enumerate(frames):
+        calls = ("min(x)", "max(s)", "any_value(x)", "first_value(x IGNORE NULLS)", "max(f) FILTER (WHERE x > 1)")
+        if len(frames) > 1:
+            calls += (*SUMS, *VALUES)
+        call = rng.choice(calls)
+        shown.append([f"{call} OVER ({by} ORDER BY {order} {frame}) AS r{number}"
+                      for order in (keys, f"{keys}, g, x, s, f")])  # fmt: skip
+    ours, theirs = (", ".join(texts) for texts in zip(*shown, strict=True))
+    return f"SELECT g, x, s, f, {ours} FROM t", f"SELECT g, x, s, f, {theirs} FROM t"
+
+
+def _given(rng: random.Random) -> tuple[str, str]:
+    """A view over lag and lead that ignore NULLs, and the same with its ties settled."""
+    by, keys, shown = rng.choice(["", "PARTITION BY g"]), rng.choice(KEYS), []
+    for number in range(rng.choice([1, 2])):
+        name, more = rng.choice(("lag", "lead")), rng.choice(("", ", 1", ", 2", ", 3", ", -2"))
+        value = rng.choice("xsf")
+        shown.append([f"{name}({value}{more} IGNORE NULLS) OVER ({by} ORDER BY {order}) AS r{number}"
+                      for order in (keys, f"{keys}, g, x, s, f")])  # fmt: skip
+    if rng.random() < 0.5:
+        call, frame = rng.choice((*VALUES[2:], *SUMS)), rng.choice((*ROWS[:4], UP_TO[1]))
+        shown.append([f"{call} OVER ({by} ORDER BY {order} {frame}) AS r" for order in (keys, f"{keys}, g, x, s, f")])
+    ours, theirs = (", ".join(texts) for texts in zip(*shown, strict=True))
+    return f"SELECT g, x, s, f, {ours} FROM t", f"SELECT g, x, s, f, {theirs} FROM t"
+
+
 def _between(rng: random.Random, frame: str, offsets: Sequence[object]) -> str:
     return frame.format(*(rng.choice(offsets) for _ in range(2)))
 
@@ -156,14 +211,47 @@ def test_frames_between_offsets_agree_with_duckdb(
 def test_frames_to_the_last_row_agree_with_duckdb(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert any(reach.running for reach in _agree(random.Random(seed), _rest, tmp_path, monkeypatch))
+    assert any(reach.remaining for reach in _agree(random.Random(seed), _rest, tmp_path, monkeypatch))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_frames_from_an_end_to_an_offset_agree(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated = _agree(random.Random(seed), _one_end, tmp_path, monkeypatch)
+    assert any(reach.running or reach.remaining for reach in evaluated)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_windows_in_both_directions_agree(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert any(reach.running and reach.remaining for reach in _agree(
+        random.Random(seed), _both_ends, tmp_path, monkeypatch))  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_values_that_ignore_nulls_agree_with_duckdb(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert any(reach.given for reach in _agree(random.Random(seed), _given, tmp_path, monkeypatch))
+
+
+def _rows(table: pa.Table) -> Iterable[tuple[Any, ...]]:
+    return zip(*(table[column].to_pylist() for column in table.column_names), strict=True)
+
+
+def _anew(sql: str, t: pa.Table) -> Counter[tuple[Any, ...]]:
+    """The rows of a new view, which sees the whole partitions."""
+    with hj.Engine() as engine:
+        engine.execute("CREATE TABLE t (g bigint, x bigint, s text, f double precision)")
+        engine.apply({"t": t})
+        engine.execute(f"CREATE MATERIALIZED VIEW v AS {sql}")
+        return _bag(_rows(engine.read("v")))
 
 
 def _agree(
-    rng: random.Random, view: Callable[[random.Random], tuple[str, str]], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> list[Reach]:
-    """Four views agree with DuckDB's over a stream of changes. Returns the reaches of the regions that were evaluated.
-    """
+    rng: random.Random, view: Callable[[random.Random], tuple[str, str | None]], folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> list[Reach]:  # fmt: skip
+    """Four views agree with DuckDB's, or with new views, over a stream of changes. Returns the reaches of the regions
+    that were evaluated."""
     for name, value in {"LARGE": rng.choice([1, 4]), "_SPARE": rng.choice([0, 3])}.items():
         monkeypatch.setattr(regions, name, value)
     monkeypatch.setattr(reading, "_SAMPLES", rng.choice([2, 16]))
@@ -207,9 +295,7 @@ def _agree(
         t = pa.table({name: pa.array([row[i] for row in held], kind) for i, (name, kind) in enumerate(TYPES.items())})
         duck.register("t", t)
         for name, (_, sql) in views.items():
-            expected = _bag(duck.execute(sql).fetchall())
-            found = engine.read(name, as_of=at)
-            got = _bag(zip(*(found[column].to_pylist() for column in found.column_names), strict=True))
-            assert got == expected, (number, at, sql)
+            expected = _anew(views[name][0], t) if sql is None else _bag(duck.execute(sql).fetchall())
+            assert _bag(_rows(engine.read(name, as_of=at))) == expected, (number, at, views[name])
     engine.close()
     return evaluated

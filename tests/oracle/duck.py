@@ -6,8 +6,11 @@ Each name exists twice there: in the schema `weighted` a table's row comes once 
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -22,12 +25,17 @@ MACROS = """
 
 
 class Oracle:
-    """The tables' histories, and answers computed from nothing else."""
+    """The tables' histories, and answers computed from nothing else.
+
+    An answer is a function of the updates up to its time: it is computed once, and again after updates that it counts.
+    """
 
     def __init__(self) -> None:
         self._duck = duckdb.connect(config={"threads": 1})
         self._duck.execute("CREATE SCHEMA history; CREATE SCHEMA weighted; CREATE SCHEMA plain;" + MACROS)
-        self._schema: dict[str, tuple[str, ...]] = {}
+        self._known: dict[tuple[str, int], Bag] = {}  # by query and time
+        self._times: list[int] = []  # at which a table changes
+        self._clock = False  # whether a view's text reads the clock
 
     def create_table(self, table: Table) -> None:
         """An empty table."""
@@ -41,17 +49,21 @@ class Oracle:
             CREATE TABLE history.{name} ({columns}, __time bigint, __diff bigint);
             CREATE VIEW weighted.{name} AS SELECT {listed}, sum(__diff)::bigint AS __w FROM history.{name}
                 WHERE __time <= mz_now() GROUP BY ALL HAVING sum(__diff) <> 0;
-            CREATE VIEW plain.{name} AS SELECT {listed} FROM weighted.{name}, range(__w);
+            CREATE VIEW plain.{name} AS
+                SELECT {listed} FROM (SELECT {listed}, unnest(range(__w)) FROM weighted.{name});
         """)
 
     def create_view(self, name: str, sql: str, weighted: str | None = None) -> None:
         """A view by its SQL, and by its text with weights where it is asked with them."""
+        self._known.clear()
+        self._clock |= "mz_now" in f"{sql} {weighted}"
         self._duck.execute(f"SET search_path = 'plain'; CREATE OR REPLACE VIEW plain.{name} AS {sql}"
                            if weighted is None else
                            f"SET search_path = 'weighted'; CREATE OR REPLACE VIEW weighted.{name} AS {weighted}")
 
     def drop_view(self, name: str) -> None:
         """Forget the view."""
+        self._known.clear()
         self._duck.execute(f"DROP VIEW IF EXISTS weighted.{name}; DROP VIEW IF EXISTS plain.{name}")
 
     def apply(self, table: str, updates: pa.Table) -> None:
@@ -59,20 +71,29 @@ class Oracle:
         self._duck.register("__updates", updates)
         self._duck.execute(f"INSERT INTO history.{table} BY NAME SELECT * FROM __updates")
         self._duck.unregister("__updates")
+        given = set(updates.column("__time").to_pylist())
+        for time in given.difference(self._times):
+            insort(self._times, time)
+        first = min(given, default=math.inf)
+        self._known = {(sql, time): bag for (sql, time), bag in self._known.items() if time < first}
 
     def contents(self, view: str, columns: Iterable[str], time: int) -> Bag:
         """Rows with their counts, from the weighted text."""
         listed = ", ".join(columns)
-        self._at(time, "weighted")
-        rows = self._duck.execute(
-            f"SELECT {listed}, sum(__w)::bigint FROM weighted.{view} GROUP BY ALL HAVING sum(__w) <> 0"
-        ).fetchall()
-        return Counter({hashable(row[:-1]): row[-1] for row in rows})
+        sql = f"SELECT {listed}, sum(__w)::bigint FROM weighted.{view} GROUP BY ALL HAVING sum(__w) <> 0"
+        return self._answer("weighted", sql, time, lambda rows: Counter({hashable(row[:-1]): row[-1] for row in rows}))
 
     def ask(self, sql: str, time: int) -> Bag:
         """The answer of any SELECT over tables and views that contain no row a negative number of times."""
-        self._at(time, "plain")
-        return Counter(hashable(row) for row in self._duck.execute(sql).fetchall())
+        return self._answer("plain", sql, time, lambda rows: Counter(map(hashable, rows)))
 
-    def _at(self, time: int, schema: str) -> None:
-        self._duck.execute(f"SET VARIABLE now = {time}; SET search_path = '{schema}'")
+    def _answer(self, schema: str, sql: str, time: int, counted: Callable[[list[tuple[Any, ...]]], Bag]) -> Bag:
+        if self._clock or "mz_now" in sql:
+            moment = time
+        else:  # the tables are as they were when one of them last changed
+            place = bisect_right(self._times, time)
+            moment = self._times[place - 1] if place else -1
+        if (sql, moment) not in self._known:
+            self._duck.execute(f"SET VARIABLE now = {time}; SET search_path = '{schema}'")
+            self._known[sql, moment] = counted(self._duck.execute(sql).fetchall())
+        return self._known[sql, moment].copy()

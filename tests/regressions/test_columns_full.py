@@ -27,7 +27,8 @@ def small(monkeypatch):
 
 def fill(engine):
     engine.execute("CREATE TABLE t (k int PRIMARY KEY, s text); "
-                   "CREATE MATERIALIZED VIEW v AS SELECT k, s FROM t WHERE k >= 0; CREATE TABLE u (k int)")  # fmt: skip
+                   "CREATE MATERIALIZED VIEW v AS SELECT k, s FROM t WHERE k >= 0; "
+                   "CREATE TABLE u (k int PRIMARY KEY)")  # fmt: skip
     for time in range(10):
         engine.apply({"t": ROWS[time * 10 : time * 10 + 10], "u": [{"k": time}]}, time=time)
 

@@ -7,8 +7,9 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import halfjoin as hj
@@ -53,32 +54,44 @@ class Ender:
             sys.settrace(before)
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
-        return self._line if _ours(frame.f_code.co_filename) else None
+        code = frame.f_code
+        if not _ours(code.co_filename):
+            return None
+        return self._line_or_with if _has_with(code) else self._line
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":
-            above, self._last[id(frame)] = self._last.get(id(frame), 0) > frame.f_lineno, frame.f_lineno
-            if above and _leaves_with(frame):
-                return self._line
             self._lines += 1
             if self._lines == self._at:
                 self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
                 raise self._kind(f"before line {self._lines}, {self.where}")
         return self._line
 
+    def _line_or_with(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """A line of a function with a `with` statement."""
+        if event == "line":
+            above, self._last[id(frame)] = self._last.get(id(frame), 0) > frame.f_lineno, frame.f_lineno
+            if not (above and _leaves_with(frame)):
+                self._line(frame, event, argument)
+        return self._line_or_with
+
+
+@cache
+def _has_with(code: CodeType) -> bool:
+    return any(_is_with(code.co_filename, line) for _, _, line in code.co_lines() if line is not None)
+
 
 def _leaves_with(frame: FrameType) -> bool:
     """Whether a `with` statement, at whose line the frame is again, ends. No signal is handled between the end of its
     body and its `__exit__`, so no interrupt can come there."""
-    return linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with ")
+    return _is_with(frame.f_code.co_filename, frame.f_lineno)
 
 
-_KNOWN: dict[str, bool] = {}
+def _is_with(file: str, line: int) -> bool:
+    return linecache.getline(file, line).lstrip().startswith("with ")
 
 
+@cache
 def _ours(file: str) -> bool:
-    found = _KNOWN.get(file)
-    if found is None:
-        path = str(Path(file).resolve())
-        found = _KNOWN[file] = path.startswith(_ROOMS) and f"{os.sep}tests{os.sep}" not in path and ".venv" not in path
-    return found
+    path = str(Path(file).resolve())
+    return path.startswith(_ROOMS) and f"{os.sep}tests{os.sep}" not in path and ".venv" not in path

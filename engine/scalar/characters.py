@@ -1,0 +1,144 @@
+"""Kernels of characters and their codes, and of the bytes of a bytea."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.scalar.bounds import LONG, bounded, lengths, sizes
+from halfjoin.engine.scalar.each import Bad, each
+from halfjoin.engine.scalar.values import Datum, Kernel, broadcast, call, count
+from halfjoin.sql.expr import Call
+from halfjoin.sql.types import VALUE_BYTES, Kind
+
+_TEXT, _BYTES, _INT = pa.string(), pa.binary(), pa.int32()
+_WORD = re.compile(r"[^\W_]+")
+_ESCAPE = re.compile(
+    r"\\(?:(?P<four>u?[0-9A-Fa-f]{4})|(?:\+(?P<six>[0-9A-Fa-f]{6}))|U(?P<eight>[0-9A-Fa-f]{8})|(?P<same>\\))|\\")
+
+
+def _translate(text: str, source: str, target: str) -> str:
+    table: dict[int, str | None] = {}
+    for i, char in enumerate(source):
+        table.setdefault(ord(char), target[i] if i < len(target) else None)
+    return text.translate(table)
+
+
+def _initcap(text: str) -> str:
+    def capital(word: re.Match[str]) -> str:
+        return _cased(word[0][0], str.upper) + "".join(_cased(char, str.lower) for char in word[0][1:])
+
+    return _WORD.sub(capital, text)
+
+
+def _cased(char: str, change: Callable[[str], str]) -> str:
+    """The character in the other case, if that is one character."""
+    changed = change(char)
+    return changed if len(changed) == 1 else char
+
+
+def _chr(code: int) -> str:
+    if code < 0:
+        raise Bad("character number must be positive")
+    if code == 0:
+        raise Bad("null character not permitted")
+    if code > 0x10FFFF:
+        raise Bad(f"requested character too large for encoding: {code}")
+    if 0xD800 <= code < 0xE000:
+        raise Bad(f"requested character not valid for encoding: {code}")
+    return chr(code)
+
+
+def _repeat(_: Call) -> Kernel:
+    copies = call("binary_repeat")
+
+    def run(text: Datum, number: Datum) -> Datum:
+        number = pc.max_element_wise(number, 0, skip_nulls=False)
+        if isinstance(text, pa.Scalar) and not isinstance(number, pa.Scalar):
+            text = broadcast(text, count(text, number))
+        return copies(text, number)
+
+    return bounded(run, lambda text, number: sizes(text) * np.maximum(lengths(number), 0))
+
+
+def _overlay(text: Any, new: Any, start: int, length: int | None = None) -> Any:
+    if start <= 0:
+        raise Bad("negative substring length not allowed")
+    after = start + (len(new) if length is None else length)
+    if after >= 1 << 31:
+        raise Bad("integer out of range")
+    if len(text) + len(new) > VALUE_BYTES:
+        raise Bad(LONG)
+    return text[: start - 1] + new + text[max(after - 1, 0) :]
+
+
+def _to_hex(expr: Call) -> Kernel:
+    mask = (1 << (64 if expr.args[0].type.kind is Kind.BIGINT else 32)) - 1
+    return each(lambda number: f"{number & mask:x}", _TEXT)
+
+
+def _bit_length(_: Call) -> Kernel:
+    size = call("binary_length")
+    return lambda a: pc.multiply(size(a), pa.scalar(8, _INT))
+
+
+def _unistr(text: str) -> str:
+    if "\\" not in text:
+        return text
+    units = []
+    for part in re.split(r"(\\(?:u?[0-9A-Fa-f]{4}|\+[0-9A-Fa-f]{6}|U[0-9A-Fa-f]{8}|\\)|\\)", text):
+        found = _ESCAPE.fullmatch(part)
+        if found is None:
+            units.append(part)
+        elif found["same"]:
+            units.append("\\")
+        else:
+            digits = (found["four"] or "").lstrip("u") or found["six"] or found["eight"]
+            code = int(digits, 16) if digits else 0
+            if not digits or code == 0 or code > 0x10FFFF:
+                raise Bad("invalid Unicode escape" if not digits else f"invalid Unicode code point: {code:04X}")
+            units.append(chr(code))
+    try:
+        return "".join(units).encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise Bad("invalid Unicode surrogate pair") from None
+
+
+def _get_byte(data: bytes, at: int) -> int:
+    return data[_inside(data, at)]
+
+
+def _set_byte(data: bytes, at: int, value: int) -> bytes:
+    at = _inside(data, at)
+    return data[:at] + bytes([value & 255]) + data[at + 1 :]
+
+
+def _inside(data: bytes, at: int) -> int:
+    if not 0 <= at < len(data):
+        raise Bad(f"index {at} out of valid range, 0..{len(data) - 1}")
+    return at
+
+
+def _each(compute: Callable[..., Any], type: Any) -> Callable[[Call], Kernel]:
+    kernel = each(compute, type)
+    return lambda _: kernel
+
+
+CHARACTERS: dict[str, Callable[[Call], Kernel]] = {
+    "translate": _each(_translate, _TEXT),
+    "initcap": _each(_initcap, _TEXT),
+    "ascii": _each(lambda text: ord(text[0]) if text else 0, _INT),
+    "chr": _each(_chr, _TEXT),
+    "repeat": _repeat,
+    "overlay": lambda expr: each(_overlay, _BYTES if expr.type.kind is Kind.BYTEA else _TEXT),
+    "to_hex": _to_hex,
+    "bit_length": _bit_length,
+    "unistr": _each(_unistr, _TEXT),
+    "get_byte": _each(_get_byte, _INT),
+    "set_byte": _each(_set_byte, _BYTES),
+}

@@ -1,0 +1,238 @@
+"""Kernels of roots, powers and logarithms of numerics, and of functions of whole numbers.
+
+Python's decimals compute more digits than the result has, and are rounded once; so the answer is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal, Overflow
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from halfjoin.engine.scalar.arrow_types import arrow_type
+from halfjoin.engine.scalar.decimals import OVERFLOW
+from halfjoin.engine.scalar.each import Bad, each
+from halfjoin.engine.scalar.values import Datum, Kernel
+from halfjoin.sql.expr import Call
+from halfjoin.sql.types import Kind
+
+_WIDE = Context(prec=130, rounding=ROUND_HALF_UP)
+_LARGEST_EXPONENT = 180  # e to this power has more digits than a numeric
+
+
+def of_numeric(compute: Callable[..., Decimal]) -> Callable[[Call], Kernel]:
+    """A kernel of numerics: the function's value, rounded to the decimals of the call's type."""
+
+    def build(expr: Call) -> Kernel:
+        type = arrow_type(expr.type)
+        unit = Decimal(1).scaleb(-type.scale)
+        limit = Decimal(10) ** (type.precision - type.scale)
+
+        def run(*args: Decimal) -> Decimal:
+            try:
+                exact = compute(*args)
+            except Overflow:
+                raise Bad(OVERFLOW) from None
+            if exact.copy_abs() >= limit:
+                raise Bad(OVERFLOW)
+            value = exact.quantize(unit, context=_WIDE)
+            if value.copy_abs() >= limit:
+                raise Bad(OVERFLOW)
+            return value.copy_abs() if value == 0 else value  # no negative zero
+
+        return each(run, type)
+
+    return build
+
+
+def sqrt(x: Decimal) -> Decimal:
+    """The square root."""
+    if x < 0:
+        raise Bad("cannot take square root of a negative number")
+    return _WIDE.sqrt(x)
+
+
+def exp(x: Decimal) -> Decimal:
+    """e to the power of x."""
+    if x > _LARGEST_EXPONENT:
+        raise Bad(OVERFLOW)
+    return _WIDE.exp(max(x, Decimal(-2 * _LARGEST_EXPONENT)))
+
+
+def ln(x: Decimal) -> Decimal:
+    """The natural logarithm."""
+    _above_zero(x)
+    return _WIDE.ln(x)
+
+
+def log(first: Decimal, second: Decimal | None = None) -> Decimal:
+    """The logarithm to base 10, or of the second to the base of the first."""
+    _above_zero(first)
+    if second is None:
+        return _WIDE.log10(first)
+    _above_zero(second)
+    if first == 1:
+        raise Bad("division by zero")
+    return _WIDE.divide(_WIDE.ln(second), _WIDE.ln(first))
+
+
+def power(base: Decimal, exponent: Decimal) -> Decimal:
+    """The base to the power of the exponent."""
+    if base == 0:
+        if exponent < 0:
+            raise Bad("zero raised to a negative power is undefined")
+        return Decimal(exponent == 0)
+    if base < 0 and exponent != exponent.to_integral_value():
+        raise Bad("a negative number raised to a non-integer power yields a complex result")
+    size = _WIDE.multiply(exponent, base.copy_abs().log10())
+    if size > 80:
+        raise Bad(OVERFLOW)
+    if size < -80:
+        return Decimal(0)
+    return _WIDE.power(base, exponent)
+
+
+def _above_zero(x: Decimal) -> None:
+    if x <= 0:
+        raise Bad(f"cannot take logarithm of {'zero' if x == 0 else 'a negative number'}")
+
+
+def _div(a: Decimal, b: Decimal) -> Decimal:
+    if b == 0:
+        raise Bad("division by zero")
+    return Context(prec=200).divide_int(a, b)
+
+
+def _whole(combine: Callable[[int, int], int]) -> Callable[[Call], Kernel]:
+    """gcd and lcm, of integers in their range and of numerics in units of their last decimal."""
+
+    def build(expr: Call) -> Kernel:
+        type = arrow_type(expr.type)
+        if expr.type.kind is Kind.NUMERIC:
+            scale = type.scale
+
+            def of_units(a: Decimal, b: Decimal) -> Decimal:
+                return Decimal(combine(_units(a, scale), _units(b, scale))).scaleb(-scale, _WIDE)
+
+            return of_numeric(of_units)(expr)
+        limit = 1 << (type.bit_width - 1)
+
+        def run(a: int, b: int) -> int:
+            found = combine(a, b)
+            if found >= limit:
+                raise Bad(f"{expr.type} out of range")
+            return found
+
+        return each(run, type)
+
+    return build
+
+
+def _units(value: Decimal, scale: int) -> int:
+    return int(value.scaleb(scale, _WIDE))
+
+
+def _factorial(n: int) -> Decimal:
+    if n < 0:
+        raise Bad("factorial of a negative number is undefined")
+    if n > 60:
+        raise Bad(OVERFLOW)
+    return Decimal(math.factorial(n))
+
+
+def _width_bucket(expr: Call) -> Kernel:
+    return each(_among if len(expr.args) == 2 else _between, pa.int32())
+
+
+def _among(value: Any, bounds: Sequence[Any]) -> int:
+    """The number of ascending bounds that are not above the value. NaN is above all other numbers."""
+    if None in bounds:
+        raise Bad("thresholds array must not contain NULLs")
+    return bisect_right(bounds, _ordered(value), key=_ordered)
+
+
+def _ordered(value: Any) -> Any:
+    return (value != value, value) if isinstance(value, float) else value
+
+
+def _between(value: Any, low: Any, high: Any, count: int) -> int:
+    if count <= 0:
+        raise Bad("count must be greater than zero")
+    if any(math.isnan(number) for number in (value, low, high)):
+        raise Bad("operand, lower bound, and upper bound cannot be NaN")
+    if math.isinf(low) or math.isinf(high):
+        raise Bad("lower and upper bounds must be finite")
+    if low == high:
+        raise Bad("lower bound cannot equal upper bound")
+    if math.isinf(value):
+        bucket = count + 1 if (value > 0) == (high > low) else 0
+    elif isinstance(value, float):
+        bucket = _float_bucket(value, low, high, count)
+    else:
+        at = (Fraction(value) - Fraction(low)) / (Fraction(high) - Fraction(low))
+        bucket = 0 if at < 0 else count + 1 if at >= 1 else math.floor(at * count) + 1
+    if bucket >= 1 << 31:
+        raise Bad("integer out of range")
+    return bucket
+
+
+def _float_bucket(value: float, low: float, high: float, count: int) -> int:
+    if low > high:
+        value, low, high = -value, -low, -high
+    if value < low:
+        return 0
+    if value >= high:
+        return count + 1
+    wide = math.isinf(high - low)
+    at = (value / 2 - low / 2) / (high / 2 - low / 2) if wide else (value - low) / (high - low)
+    return min(int(count * at), count - 1) + 1
+
+
+def _min_scale(expr: Call) -> Kernel:
+    return each(lambda value: max(0, -int(value.normalize(_WIDE).as_tuple().exponent)), pa.int32())
+
+
+def _counted(null: bool) -> Callable[[Call], Kernel]:
+    """How many data are NULL, or are not."""
+
+    def run(*data: Datum) -> Datum:
+        found = [(pc.is_null(datum) if null else pc.is_valid(datum)).cast(pa.int32()) for datum in data]
+        total = found[0]
+        for more in found[1:]:
+            total = pc.add(total, more)
+        return total
+
+    return lambda _: run
+
+
+def round_to(name: str, expr: Call) -> Kernel:
+    """round or trunc of a numeric to a number of digits that is not constant."""
+    mode = ROUND_HALF_UP if name == "round" else "ROUND_DOWN"
+
+    def rounded(value: Decimal, places: int) -> Decimal:
+        if places >= -int(value.as_tuple().exponent):
+            return value
+        return value.quantize(Decimal(1).scaleb(-max(places, -100)), mode, _WIDE)
+
+    return of_numeric(rounded)(expr)
+
+
+NUMERICS: dict[str, Callable[[Call], Kernel]] = {
+    "div": of_numeric(_div),
+    "gcd": _whole(math.gcd),
+    "lcm": _whole(math.lcm),
+    "factorial": of_numeric(_factorial),
+    "width_bucket": _width_bucket,
+    "min_scale": _min_scale,
+    "num_nulls": _counted(True),
+    "num_nonnulls": _counted(False),
+}
+OF_NUMERIC: dict[str, Callable[..., Decimal]] = {
+    "sqrt": sqrt, "exp": exp, "ln": ln, "log": log, "power": power, "^": power,
+}

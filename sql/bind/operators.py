@@ -1,0 +1,50 @@
+"""Binds operators that are other names of functions, such as `^@`, `|/` and `#`, and calls with words in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from halfjoin.sql import functions
+from halfjoin.sql.expr import Expr, Literal
+from halfjoin.sql.parse.string_escapes import unicode_text
+from halfjoin.sql.types import UNKNOWN
+
+if TYPE_CHECKING:
+    from halfjoin.sql.bind.scalar import Scalars
+
+
+def _prefix(name: str) -> Callable[[Scalars, Any], Expr]:
+    return lambda scalars, node: functions.resolve(name, (scalars.value(node.this),))
+
+
+def _binary(name: str) -> Callable[[Scalars, Any], Expr]:
+    return lambda scalars, node: functions.resolve(name, (scalars.value(node.this), scalars.value(node.expression)))
+
+
+def _overlay(scalars: Scalars, node: exp.Overlay) -> Expr:
+    parts = (node.this, node.expression, node.args.get("from_"), node.args.get("for_"))
+    return functions.resolve("overlay", scalars.values([part for part in parts if part is not None]))
+
+
+def _unicode(scalars: Scalars, node: exp.UnicodeString) -> Expr:
+    escape = node.args.get("escape")
+    return Literal(unicode_text(node.name, escape.name if isinstance(escape, exp.Expr) else "\\"), UNKNOWN)
+
+
+OPERATORS: dict[type, Callable[[Scalars, Any], Expr]] = {
+    exp.Abs: _prefix("abs"),
+    exp.Sqrt: _prefix("sqrt"),
+    exp.Cbrt: _prefix("cbrt"),
+    exp.BitwiseNot: _prefix("bit not"),
+    exp.BitwiseAnd: _binary("&"),
+    exp.BitwiseOr: _binary("|"),
+    exp.BitwiseXor: _binary("#"),
+    exp.BitwiseLeftShift: _binary("<<"),
+    exp.BitwiseRightShift: _binary(">>"),
+    exp.StartsWith: _binary("starts_with"),
+    exp.Overlay: _overlay,
+    exp.UnicodeString: _unicode,
+}

@@ -1,0 +1,64 @@
+"""Set-returning functions that are others of arrays: `string_to_table` is `unnest` of `string_to_array`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from halfjoin.errors import UnsupportedSQL
+from halfjoin.sql import functions
+from halfjoin.sql.expr import Call, Expr, Literal
+from halfjoin.sql.functions.regex import separator
+from halfjoin.sql.functions.regexps import check_regex
+from halfjoin.sql.types import BIGINT, INTEGER, STRINGS, TEXT, Kind, SqlType, array
+
+# The function that runs, its arguments, and the type of its column (None: it has none).
+Made = tuple[str, tuple[Expr, ...], SqlType | None]
+
+def _string_to_table(args: Sequence[Expr]) -> Made:
+    return "unnest", (functions.resolve("string_to_array", args),), TEXT
+
+
+def _split_to_table(args: Sequence[Expr]) -> Made:
+    if len(args) == 2 and isinstance(args[1], Literal) and isinstance(args[1].value, str):
+        try:
+            separator(args[1].value)
+            return "regexp_split_to_table", tuple(functions.cast(arg, TEXT) for arg in args), TEXT
+        except UnsupportedSQL:
+            pass  # RE2 does not run it
+    return "unnest", (functions.resolve("regexp_split_to_array", args),), TEXT
+
+
+def _matches(args: Sequence[Expr]) -> Made:
+    if len(args) not in (2, 3) or any(arg.type.kind not in (*STRINGS, Kind.UNKNOWN) for arg in args):
+        raise UnsupportedSQL("no such function regexp_matches", remedy=f"it takes {TAKES['regexp_matches']}",
+                             wrong=True)
+    check_regex(2)(args)
+    texts = tuple(functions.cast(arg, TEXT) for arg in args)
+    return "unnest", (Call("matches", texts, array(array(TEXT))),), array(TEXT)
+
+
+def _subscripts(args: Sequence[Expr]) -> Made:
+    last = functions.resolve("array_length", args[:2])
+    first = Literal(1, INTEGER)
+    backwards = args[2] if len(args) > 2 else Literal(False, SqlType(Kind.BOOLEAN))
+    if len(args) not in (2, 3) or not isinstance(backwards, Literal):
+        raise UnsupportedSQL("generate_subscripts takes an array, a dimension, and whether to go backwards")
+    if functions.cast(backwards, SqlType(Kind.BOOLEAN)) == Literal(True, SqlType(Kind.BOOLEAN)):
+        return "generate_series", (last, first, Literal(-1, INTEGER)), INTEGER
+    return "generate_series", (first, last), INTEGER
+
+
+def _repeat_row_non_negative(args: Sequence[Expr]) -> Made:
+    if len(args) != 1:
+        raise UnsupportedSQL("repeat_row_non_negative takes one integer, the weight")
+    return "repeat_row", (Call("not negative", (functions.cast(args[0], BIGINT),), BIGINT),), None
+
+
+BY_NAME: dict[str, Callable[[Sequence[Expr]], Made]] = {
+    "generate_subscripts": _subscripts,
+    "regexp_matches": _matches,
+    "regexp_split_to_table": _split_to_table,
+    "repeat_row_non_negative": _repeat_row_non_negative,
+    "string_to_table": _string_to_table,
+}
+TAKES = {"regexp_matches": "(text, pattern[, flags])"}

@@ -1,0 +1,45 @@
+"""Parses PostgreSQL's prefix operators, and SUBSTRING with a pattern."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import exp
+from sqlglot.parsers.materialize import MaterializeParser
+from sqlglot.tokenizer_core import TokenType
+
+
+class OperatorParser(MaterializeParser):
+    """Adds operators that sqlglot's parser lacks, or to which it gives another precedence.
+
+    A prefix operator binds looser than `+`: `~ 5 + 1` is `~ (5 + 1)`.
+    """
+
+    UNARY_PARSERS: ClassVar = {
+        **MaterializeParser.UNARY_PARSERS,
+        TokenType.TILDE: lambda self: self._parse_prefixed(exp.BitwiseNot),
+        TokenType.RLIKE: lambda self: self._parse_prefixed(exp.BitwiseNot),  # what the tokenizer makes of a `~`
+        TokenType.PIPE_SLASH: lambda self: self._parse_prefixed(exp.Sqrt),
+        TokenType.DPIPE_SLASH: lambda self: self._parse_prefixed(exp.Cbrt),
+        TokenType.PARAMETER: lambda self: self._parse_at(),
+    }
+
+    def _parse_prefixed(self, kind: type[exp.Expr]) -> exp.Expr:
+        return self.expression(kind(this=self._parse_term()))
+
+    def _parse_at(self) -> exp.Expr | None:
+        if self._prev.text == "@":
+            return self._parse_prefixed(exp.Abs)
+        self._retreat(self._index - 1)
+        return self._parse_type()
+
+    def _parse_substring(self) -> exp.Substring:
+        """`substring(text SIMILAR pattern ESCAPE character)`, besides FROM and FOR."""
+        index = self._index
+        text = self._parse_bitwise()
+        if not self._match_text_seq("SIMILAR"):
+            self._retreat(index)
+            return super()._parse_substring()
+        pattern = self._parse_bitwise()
+        escape = self._parse_bitwise() if self._match_text_seq("ESCAPE") else None
+        return self.expression(exp.Substring(this=text, start=pattern, length=escape))
