@@ -30,7 +30,7 @@ UNREAD = 8  # runs to merge at a time, if no batch looks the collection up
 class User(NamedTuple):
     """Who uses an arrangement: a view, a view under construction, a node, an index, a primary key, a running query."""
 
-    kind: Literal["view", "new view", "node", "index", "primary key of", "query"]
+    kind: Literal["view", "new view", "node", "index", "primary key of", "unique key of", "foreign key of", "query"]
     name: str
 
     def __str__(self) -> str:
