@@ -31,7 +31,7 @@ LIMITS = {
     "min": ("SELECT g, min(x) AS m FROM numbers GROUP BY g", 2_200),
     "top 10": ("SELECT id, x FROM numbers ORDER BY x DESC LIMIT 10", 2_490),
     "median": ("SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS m FROM numbers GROUP BY g", 3_750),
-    "row_number": ("SELECT id, row_number() OVER (PARTITION BY p ORDER BY x, id) AS r FROM numbers", 3_410),
+    "row_number": ("SELECT id, row_number() OVER (PARTITION BY p ORDER BY x, id) AS r FROM numbers", 3_560),
     "inner join": ("SELECT id, name FROM numbers JOIN names ON names.p = numbers.p", 1_000),
     "left join": ("SELECT id, name FROM numbers LEFT JOIN names ON names.p = numbers.p", 1_240),
 }
