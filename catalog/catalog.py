@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
+from halfjoin.catalog.information import Known, information
 from halfjoin.catalog.models import Document, Index, Sink, Table, View
 from halfjoin.errors import Conflict, UnknownName, UnsupportedSQL
 from halfjoin.sql.expr import Column
@@ -79,8 +80,11 @@ class Catalog:
 
     def keys(self, table: str) -> dict[str, tuple[str, ...]]:
         """The columns of a table's PRIMARY KEY and UNIQUE constraints, by the constraints' names."""
-        found = self.tables.get(table)
-        return {f"{table}_pkey": found.primary_key} if found and found.primary_key else {}
+        return self.tables[table].keys if table in self.tables else {}
+
+    def information(self, name: str) -> tuple[tuple[Column, ...], list[tuple[object, ...]]] | None:
+        """The columns and rows of a view of information_schema; None if there is none of that name."""
+        return information(Known(self.tables, self.views), name)
 
     def incarnation(self, collection: str) -> str:
         """What tells a table or view apart from another that had its name, or will have it; empty for what an older
@@ -150,7 +154,7 @@ class Catalog:
         if item.name in taken:
             kind = _kind(taken[item.name])
             raise Conflict(f"{item.name} is already a {kind}", remedy="drop it first, or write IF NOT EXISTS",
-                           name=item.name)  # fmt: skip
+                           name=item.name, code="42P07")  # fmt: skip
         match item:
             case Table():
                 self.tables[item.name] = item
@@ -192,10 +196,13 @@ class Catalog:
         if isinstance(item, Index | Sink):
             return
         readers = [view.name for view in self.views.values() if item.name in view.reads and view.name not in going]
+        readers += [f"the foreign key {key.name} of {table.name}" for table in self.tables.values()
+                    for key in table.foreign_keys
+                    if isinstance(item, Table) and key.table == item.name and table.name not in (item.name, *going)]
         readers += [f"sink {sink.name}" for sink in self.sinks.values() if sinks and sink.collection == item.name]
         if readers:
             raise Conflict(f"{item.name} is read by {', '.join(readers)}", remedy="drop what reads it first",
-                           name=item.name, holder=", ".join(readers))  # fmt: skip
+                           name=item.name, holder=", ".join(readers), code="2BP01")  # fmt: skip
 
     def remove(self, item: Item) -> None:
         """Remove a definition and the indexes on it."""

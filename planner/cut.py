@@ -33,6 +33,7 @@ from halfjoin.planner.outer import simplified
 from halfjoin.planner.plan import ROUND, Reduce, round_names
 from halfjoin.planner.reduces.lower import lowered, output_columns
 from halfjoin.planner.reduces.parted import parted
+from halfjoin.planner.reduces.unique import without_counts
 from halfjoin.planner.rounds import Nested, Rounded, Rounds
 from halfjoin.planner.rules import normal_form
 from halfjoin.planner.rules.fit_outputs import stored
@@ -107,9 +108,13 @@ class _Cutter:
             return self.looped(relation)
         if not isinstance(relation, Reduced):
             return with_inputs(relation, self.reduced)
-        parts = parted(relation, self.aliases) if isinstance(relation, Aggregate) else None
-        if parts is not None:
-            return self.reduced(parts.over(self.rows(parts.rows)))
+        if isinstance(relation, Aggregate):
+            whole = without_counts(relation, self.facts)
+            if isinstance(whole, Project):
+                return self.reduced(whole)
+            relation, parts = whole, parted(whole, self.aliases)
+            if parts is not None:
+                return self.reduced(parts.over(self.rows(parts.rows)))
         low = lowered(relation)
         below, _ = self.region(self.reduced(low.input))
         input, columns = self._input(below, passing=low.passing)
