@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -69,11 +70,21 @@ def _extract(expr: Call) -> Kernel:
             numbers = _of_moment(unit, micros, value)
         if expr.type.kind is Kind.DOUBLE:
             return pa.array(_in_double(unit, numbers, fields(a) if value is Kind.INTERVAL else None), mask=~valid(a))
-        whole = pa.array(numbers, mask=~valid(a)).cast(pa.decimal128(19, 0))
+        if value is Kind.INTERVAL and unit == "epoch":
+            whole = _micros(numbers, fields(a)[2], ~valid(a))
+        else:
+            whole = pa.array(numbers, mask=~valid(a)).cast(pa.decimal128(19, 0))
         scaled = pa.Array.from_buffers(pa.decimal128(result.precision, result.scale), len(a), whole.buffers())
         return scaled
 
     return lambda _, a: run(a)
+
+
+def _micros(seconds: _Numbers, micros: _Numbers, null: Any) -> Any:
+    """The microseconds of intervals, which may need more than 64 bits."""
+    whole = pa.array(seconds, mask=null).cast(pa.decimal128(19, 0))
+    million = pa.scalar(Decimal(_SECOND), pa.decimal128(7, 0))
+    return pc.add(pc.multiply(whole, million), pa.array(micros, mask=null).cast(pa.decimal128(19, 0)))
 
 
 def _in_double(unit: str, numbers: _Numbers, interval: Fields | None) -> NDArray[np.float64]:
@@ -172,8 +183,8 @@ def _of_interval(unit: str, months: _Numbers, days: _Numbers, micros: _Numbers) 
             return np.trunc(left / 3).astype(np.int64) + 1
         case "year":
             return years
-        case "epoch":
-            return seconds * _SECOND + micros
+        case "epoch":  # without the microseconds
+            return seconds
         case _:
             return np.trunc(years / _YEARS[unit]).astype(np.int64)
 

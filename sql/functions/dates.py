@@ -130,6 +130,7 @@ DATES = (
         ("extract(isoyear FROM date '2021-01-03')", "2020"), ("extract(quarter FROM date '2024-06-30')", "2"),
         ("extract(century FROM date '2000-12-31')", "20"), ("extract(decade FROM date '1999-01-01')", "199"),
         ("extract(epoch FROM interval '1 month 2 days 03:00')", "2775600.000000"),
+        ("extract(epoch FROM interval '1000000000 days')", "86400000000000.000000"),
         ("extract(hour FROM time '10:20:30.5')", "10"), ("extract(milliseconds FROM time '10:20:30.5')", "30500.000"),
         ("extract(day FROM interval '40 days 12:00')", "40"), ("extract(month FROM interval '-13 months')", "-1")]),
     function("date_part", "dates", "As extract, in double precision", "text, timestamp -> double precision",
