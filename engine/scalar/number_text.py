@@ -40,7 +40,11 @@ def _formatted(value: Any, pattern: NumberFormat, most: int | None) -> str:
     if not pattern.fields:
         return ""
     if "RN" in pattern.words:
-        number = "" if most is not None and not math.isfinite(value) else _roman(int(round(Decimal(value), 0)))
+        if most is not None and not math.isfinite(value):
+            number = ""
+        else:
+            exact = value if most is not None else Decimal(value).quantize(Decimal(1), context=_EXACT)
+            number = _roman(round(exact))
         return _Writer(pattern, number or "#" * 15, "+", 0, 0).written()
     if "EEEE" in pattern.words:
         return _scientific(value, pattern.after, most)
@@ -65,9 +69,9 @@ def _scientific(value: Any, after: int, most: int | None) -> str:
     if most is not None and not math.isfinite(value):
         return " #." + "#" * after + "####"
     if most is None:
-        text = f"{Decimal(value):.{after}e}" if value else f"{0:.{after}e}"
-        mantissa, _, exponent = text.partition("e")
-        text = f"{mantissa}e{int(exponent):+03d}"
+        exponent = Decimal(value).adjusted() if value else 0
+        mantissa = Decimal(value).scaleb(-exponent, _EXACT).quantize(Decimal(1).scaleb(-after), context=_EXACT)
+        text = f"{mantissa:f}e{exponent:+03d}"
     else:
         text = f"{value:.{after}e}"
     return text if text.startswith("-") else " " + text
@@ -113,6 +117,7 @@ class _Writer:
                 self.last = max(self.last, min(len(digits) - 1, pattern.zeros_to - blanks))
         self.place = self.at = 0  # of the field among the digits' fields; of the digit
         self.inside = False  # whether a digit has been written
+        self.ended = False  # whether a field after the last digit has ended the text
         self.out: list[str] = []
 
     def written(self) -> str:
@@ -121,6 +126,8 @@ class _Writer:
                 self.out.append(word[1:])
             elif word in ("9", "0", ".", "D"):
                 self._digit(word)
+                if self.ended:
+                    break
             elif word in (",", "G"):
                 if self.inside or not self.fill:
                     self.out.append("," if self.inside else " ")
@@ -165,9 +172,12 @@ class _Writer:
                     self.out.append(" ")
                 elif at_point:
                     self.out.append("0")
-            else:
+            elif digit:
                 self.out.append(digit)
                 self.inside = True
+            else:
+                self.ended = True
+                return
             self.at += bool(digit)
         end = self.count + bool(self.blanks) + self.pattern.decimal
         if self.last is not None and self.last == self.at:

@@ -18,6 +18,25 @@ WIDTHS = {
 _WORDS = ("MONTH", "MON", "DAY", "DY", "AM", "PM", "A.M.", "P.M.", "BC", "AD", "B.C.", "A.D.", "RM", "TZH", "TZM")
 
 
+_KINDS = {
+    **dict.fromkeys(("YYYY", "YYY", "YY", "Y"), "year"), **dict.fromkeys(("MM", "MON", "MONTH", "RM"), "month"),
+    **dict.fromkeys(("HH", "HH12", "HH24"), "hour"), **dict.fromkeys(("AM", "PM", "A.M.", "P.M."), "half"),
+    **dict.fromkeys(("BC", "AD", "B.C.", "A.D."), "era"), **dict.fromkeys(("SSSS", "SSSSS"), "seconds"),
+    **dict.fromkeys(("DAY", "DY"), "weekday"), "US": "US", **{f"FF{digits}": "US" for digits in range(1, 7)},
+}  # fmt: skip
+_APART = (("J", {"year", "month", "DD", "DDD", "era"}), ("seconds", {"hour", "MI", "SS", "half"}),
+          ("DDD", {"month", "DD", "era"}))  # fmt: skip
+
+
+def _refuse_odd(pattern: str, fields: Sequence[str]) -> None:
+    """Refuse a pattern that says something twice."""
+    kinds = [_KINDS.get(field, field) for field in fields]
+    twice = len(set(kinds)) < len(kinds) or any(one in kinds and others & set(kinds) for one, others in _APART)
+    if twice or ("era" in kinds and "year" not in kinds):
+        raise UnsupportedSQL(f"the pattern '{pattern}' has two fields for one part of a date, or an era without a year",
+                             remedy="use each field once")
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """A field of a pattern (in upper case), a separator (`-`), or another character (`c`).
@@ -46,6 +65,7 @@ def input_steps(pattern: str) -> tuple[Step, ...]:
             raise UnsupportedSQL(f"the pattern '{pattern}' has {field}, which reads no date",
                                  remedy="use YYYY, MM, DD, HH24, ...")
         parts.append((field + ("+" if "+" in name else ""), flag))
+    _refuse_odd(pattern, [name.rstrip("+") for name, _ in parts if name not in ("c", "-", "7")])
     steps = []
     for i, (name, fill) in enumerate(parts):
         field = name.rstrip("+")

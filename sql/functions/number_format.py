@@ -55,6 +55,12 @@ def number_format(pattern: str) -> NumberFormat:
             found.words.add(word)
     if found.words & {"EEEE"} and found.words & {"FM", "S", "PL", "MI", "SG", "PR", "RN", "V"}:
         raise UnsupportedSQL('"EEEE" is incompatible with other formats', wrong=True)
+    if "PR" in found.words and found.words & {"S", "PL", "MI", "SG"}:
+        raise UnsupportedSQL(_TOGETHER, wrong=True)
+    if ("RN" in found.words and found.words - {"RN", "FM", "TH"}) or {"V", "S"} <= found.words or (
+        {"V", "PR"} <= found.words) or ("TH" in found.words and not found.before and "RN" not in found.words) or (
+        found.fields.count("EEEE") > 1):
+        raise UnsupportedSQL(f"the pattern '{pattern}' mixes fields", remedy="use RN alone, and V without S and PR")
     return found
 
 
