@@ -9,6 +9,7 @@ like any others, so a warehouse that is opened again knows it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -34,6 +35,7 @@ def loop_changes(state: State, name: str, lookup: Versions, steps: Steps = HERE)
     """The output and error updates of each node of a loop for what a batch closes."""
     closing = lookup.closing
 
+    @cache
     def base(collection: str) -> Sequence[Part]:  # a loop takes what closes, no more
         return _closed(lookup(collection, Version.BEFORE), first if collection in flows else closing.before)
 
@@ -131,7 +133,7 @@ def loop_fill(
         raise in_words(problem, [flow.plan for flow in flows.values()]) from None
     if not last:
         return found
-    return {name: (_at(output, upper - 1), _at(errors, upper - 1)) for name, (output, errors) in found.items()}
+    return {name: (_moved(output, upper - 1), _moved(errors, upper - 1)) for name, (output, errors) in found.items()}
 
 
 def per_round(made: Updates) -> tuple[int, ...]:
@@ -141,6 +143,13 @@ def per_round(made: Updates) -> tuple[int, ...]:
 
 def _netted(updates: Updates) -> Updates:
     return consolidate(Updates(updates.columns, constant(MINIMUM, len(updates)), updates.diff))
+
+
+def _moved(consolidated: Updates, time: int) -> Updates:
+    """As `_at`, for consolidated updates. Those of one time have no equal rows."""
+    if len(consolidated) and (consolidated.time != consolidated.time[0]).any():
+        return _at(consolidated, time)
+    return Updates(consolidated.columns, np.maximum(consolidated.time, time), consolidated.diff)
 
 
 def _at(updates: Updates, time: int) -> Updates:

@@ -61,6 +61,12 @@ class CompiledPath:
     then: LinearOperator | None = None  # the operator that the rows of an input that is not plain pass next
 
     @property
+    def reports(self) -> bool:
+        """Whether an operator of it may report errors."""
+        operators = (self.source, *(operator for _, operator in self.stages), self.final)
+        return any(one.reports is not None for one in operators)
+
+    @property
     def reads(self) -> list[str]:
         """The input's columns that the path reads."""
         return [column for column, _ in self.spec.fetch]
@@ -154,6 +160,8 @@ class Dataflow:
         self.schema = {column.name: arrow_type(column.type) for column in plan.columns}
         self.branches = [[_compile_path(path, registry) for path in branch.paths] for branch in plan.branches]
         self.constants = {item.name: (Run(_constant_rows(item)),) for item in plan.constants}
+        self.told = frozenset(step.spec.arrangement.collection for paths in self.branches for path in paths
+                              if path.reports for step, _ in path.stages)  # rows of errors may be looked up in them
         self.reads = frozenset(plan.collections)
         # What closes of these matters. A loop's node may itself have made it, at a time that was open.
         self.asked = frozenset((*plan.collections, plan.output) if plan.loop else plan.asked)
@@ -304,10 +312,11 @@ def _sum(parts: Iterable[Updates], schema: Mapping[str, pa.DataType]) -> Updates
 
 
 def _morsels(change: Updates) -> Iterator[Updates]:
-    if len(change) <= 1:  # the common case, without measuring
+    size = sum([column.nbytes for column in change.columns.values()])
+    if len(change) <= limits.MORSEL_ROWS and size <= limits.PIECE_BYTES:
         yield from (change,) if len(change) else ()
         return
-    width = sum(column.nbytes for column in change.columns.values()) // len(change)
+    width = size // len(change)
     rows = max(1, min(limits.MORSEL_ROWS, limits.PIECE_BYTES // max(1, width)))
     for start in range(0, len(change), rows):
         yield change.slice(start, min(start + rows, len(change)))

@@ -36,10 +36,11 @@ from halfjoin.engine.updates import limits
 from halfjoin.engine.updates.consolidate import consolidate
 from halfjoin.engine.updates.updates import MINIMUM, Mask, Updates, concat, empty
 from halfjoin.errors import DataError
-from halfjoin.planner.plan import Version, round_names
+from halfjoin.planner.plan import ROUND, Version, round_names
 
 Made = tuple[Updates, Updates]
 _FEW = 4  # runs of a collection; looking up so few costs less than merging them
+_CANCEL = 4  # runs of which every fourth row is taken away are added up
 _SMALL = 1024  # rows; to merge or look up so few costs about the same as one
 
 MOST_COPIES = 1 << 62  # of the rows that a loop makes of one batch; with a few more, counts do not fit an int64
@@ -66,6 +67,8 @@ class Pass:
         self._base = base
         self._reads = {name: flow.plan.collections for name, flow in flows.items()}
         self._readers = {name: [(one, name) for one, reads in self._reads.items() if name in reads] for name in flows}
+        told = {one for flow in flows.values() if isinstance(flow, Dataflow) for one in flow.told}
+        self._movable = {name for name, flow in flows.items() if len(flow.plan.loops) == 1} - told
         outer = {one for reads in self._reads.values() for one in reads} - set(flows)
         self._runs: dict[str, list[Run]] = {name: [] for name in flows}
         self._parts: dict[str, Sequence[Part]] = {name: list(entering(name)) for name in outer}
@@ -105,7 +108,7 @@ class Pass:
                 else:
                     self._take(member, (*around, round))
             for name in scope.names:
-                self._merge(name)
+                self._merge(name, round)
             round = self._next(scope, around, round + 1)
 
     def _begin(self, name: str, flow: Dataflow | RoundReduce) -> None:
@@ -228,9 +231,8 @@ class Pass:
 
         return lookup
 
-    def _merge(self, name: str) -> None:
-        """Merge the last runs that all readers have seen, so that there are few, however many rounds there are. Runs of
-        different rounds have no equal rows."""
+    def _merge(self, name: str, round: int) -> None:
+        """Merge the last runs that all readers have seen, so that there are few, however many rounds there are."""
         runs, readers = self._runs[name], self._readers[name]
         if len(runs) <= _FEW:
             return
@@ -242,9 +244,24 @@ class Pass:
             start -= 1
             size += len(runs[start])
         if stop - start > 1:
-            runs[start:stop] = [side_by_side(runs[start:stop], self.closing.after)]
+            runs[start:stop] = [self._merged(name, runs[start:stop], round)]
             for reader in readers:
                 self._seen[reader] -= stop - start - 1
+
+    def _merged(self, name: str, runs: Sequence[Run], round: int) -> Run:
+        """One run for several of rounds up to this one, which are over.
+
+        Runs of different rounds have no equal rows, but many that cancel if their rounds are not told apart. The later
+        rounds of the pass need not do so: what is at or below the round before them is at or below them. As the
+        compaction law moves times, this moves rounds up to this one. It does so in a single loop, whose rounds have an
+        order. Where a join reports errors, their codes have the rounds of the rows that it looks up.
+        """
+        gone = sum(int(np.count_nonzero(run.updates.diff < 0)) for run in runs)
+        if gone * _CANCEL < sum(map(len, runs)) or name not in self._movable:
+            return side_by_side(runs, self.closing.after)
+        both = concat([run.updates for run in runs])
+        rounds = {ROUND: pa.array(np.full(len(both), round))}
+        return make_run(consolidate(both.with_columns(rounds)), self.closing.after)
 
     def _next(self, scope: Scope, around: Round, soonest: int) -> int | None:
         """The next round in which something happens: the soonest if a node has not seen all that there is."""
